@@ -1,0 +1,1 @@
+"""A kube-scheduler extender that allocates DRA devices by topology."""

@@ -1,0 +1,130 @@
+"""What drivers publish: ResourceSlices and the devices in them."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from extender.model.names import DeviceName, DriverName, NodeName, PoolKey, PoolName
+from extender.model.node_selector import NodeSelector
+from extender.model.quantity import Quantity
+from extender.model.taint import Taint
+
+Scalar = int | bool | str
+AttributeKind = Literal["int", "bool", "string", "version", "ints", "bools", "strings", "versions", "invalid"]
+
+
+class Attribute(NamedTuple):
+    """A device attribute: its kind keeps ``true`` and ``1`` apart. Lists are tuples, versions stay as written.
+
+    Kind ``invalid`` carries the reason as its value: one such attribute makes every selector err on the device.
+    """
+
+    kind: AttributeKind
+    value: Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidRange:
+    """Amounts from *minimum* to *maximum*, in steps counted from the minimum."""
+
+    minimum: Quantity
+    maximum: Quantity | None = None
+    step: Quantity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestPolicy:
+    """How much of a shared capacity one request may take."""
+
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: ValidRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """An amount that a device has of something."""
+
+    value: Quantity
+    policy: RequestPolicy | None = None
+
+
+class Counter(NamedTuple):
+    """A named amount in a counter set, declared by a pool or consumed by a device."""
+
+    name: str
+    value: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSet:
+    """Counters that the partitions of one physical device share; counters are sorted by name."""
+
+    name: str
+    counters: tuple[Counter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterConsumption:
+    """What an allocated device takes from one counter set of its pool."""
+
+    counter_set: str
+    counters: tuple[Counter, ...]
+    compatibility_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelection:
+    """Where devices can be reached from: one node, the nodes of a selector, or all. Nothing set: nowhere."""
+
+    node_name: NodeName | None = None
+    selector: NodeSelector | None = None
+    all_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """All of a device but its name, attributes and capacity: few distinct values stand for a whole fleet."""
+
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    selection: NodeSelection | None = None
+    taints: tuple[Taint, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool = False
+    node_allocatable_resources: tuple[str, ...] = ()
+    unknown_fields: tuple[str, ...] = ()
+
+
+PLAIN = Traits()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One allocatable device. Attribute and capacity names are as published: with a domain or without."""
+
+    name: DeviceName
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+    capacity: tuple[tuple[str, Capacity], ...] = ()
+    traits: Traits = PLAIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSlice:
+    """A part of a pool: devices or counter sets. *selection* is None where each device has its own."""
+
+    name: str
+    uid: str = ""
+    driver: DriverName
+    pool: PoolName
+    generation: int
+    slice_count: int
+    selection: NodeSelection | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
+    unknown_fields: tuple[str, ...] = ()
+
+    @property
+    def pool_key(self) -> PoolKey:
+        return PoolKey(self.driver, self.pool)
