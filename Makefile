@@ -1,0 +1,70 @@
+# Everything that is done with this tree. The first target makes .venv from the locks; nothing is installed elsewhere.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first Python on the PATH that is new enough; name another with `make PYTHON=...`.
+PYTHON ?= $(firstword $(foreach name,python3 python python3.14 python3.13 python3.12 python3.11,$(shell \
+  $(name) -c 'import sys; print("$(name)" if sys.version_info >= (3, 11) else "")' 2>/dev/null)))
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+  --no-emit-find-links $(if $(UPGRADE),--upgrade)
+CODE := extender tests $(wildcard loadtests)
+FUZZ_SECONDS ?= 600
+CASES ?= 20000
+EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
+
+.PHONY: help run test lint types lock conformance fuzz bench image clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: .venv/ready ## Answer a selector over the devices of examples/slices.json
+	@$(BIN)/dra-extender select '$(EXAMPLE)' < examples/slices.json
+
+test: lint types ## Pass the gate: lint, types, floors and every test; skipped tests are listed with their reasons
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/ready ## Check style, formatting and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: .venv/ready ## Check types, strictly
+	$(BIN)/mypy --strict $(CODE)
+
+lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes newer versions
+	$(INSTALL) --require-hashes --only-binary :all: -r requirements-uv.lock
+	$(BIN)/uv pip compile $(COMPILE) pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
+	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
+
+conformance: .venv/ready ## Compare with upstream Kubernetes on CASES generated cases (20000)
+	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto -m conformance
+
+fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
+	@for file in $$(find tests -name fuzz.py | sort); do \
+	  module=$$(echo "$${file%.py}" | tr / .); echo "$$module"; \
+	  $(BIN)/python -m "$$module" --seconds $(FUZZ_SECONDS) || exit 1; \
+	done
+
+bench: .venv/ready ## Measure the speed of the core
+	$(BIN)/python -m loadtests.bench
+
+image: ## Build the container image dra-extender
+	docker build --tag dra-extender .
+
+clean: ## Remove .venv and every cache
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Only what the lock names is installed, by hash and as wheels: building a source archive would fetch unlocked tools.
+.venv/locked: requirements-test.lock
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(INSTALL) --require-hashes --only-binary :all: -r requirements-test.lock
+	@touch $@
+
+.venv/ready: .venv/locked pyproject.toml
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Decisions: pure functions over values; numpy and CEL, no I/O."""

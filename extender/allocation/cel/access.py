@@ -1,0 +1,63 @@
+"""Selecting from values at run time: by field, by index, and where there may be nothing."""
+
+import math
+from collections.abc import Mapping
+
+from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.values import MISSING, NONE, Domains, Optional, UInt, Value, find, type_name
+
+MAPS = frozenset((dict, Domains))
+
+
+def index_of(key: Value) -> int:
+    """Return *key* as a place in a list; raise Failed where it is none."""
+    kind = type(key)
+    if kind is int or kind is UInt:
+        return int(key)
+    if isinstance(key, float) and math.isfinite(key) and key == int(key):
+        return int(key)
+    if kind is float:
+        raise Failed(f"unsupported index value {key} in list")
+    raise Failed(f"unsupported index type '{type_name(key)}' in list")
+
+
+def select(box: Value, key: Value) -> object:
+    """Return what *box* has under *key*; from an optional, an optional."""
+    kind = type(box)
+    if kind in MAPS:
+        found = find(box, key)
+        if found is MISSING:
+            raise Failed(f"no such key: {key}")
+        return found
+    if isinstance(box, tuple) and kind is tuple:
+        place = index_of(key)
+        if 0 <= place < len(box):
+            return box[place]
+        raise Failed(f"index out of bounds: {place}")
+    if kind is Optional:
+        return select_optional(box, key)
+    raise Failed(f"no such key: {key}")
+
+
+def present(box: Value, key: Value) -> object:
+    """Return what *box* has under *key*, MISSING where it has nothing or is no container."""
+    kind = type(box)
+    if kind in MAPS:
+        return find(box, key)
+    if isinstance(box, tuple) and kind is tuple:
+        place = index_of(key)
+        return box[place] if 0 <= place < len(box) else MISSING
+    if isinstance(box, Optional):
+        return present(box.value, key) if box.present else MISSING
+    return MISSING
+
+
+def select_optional(box: Value, key: Value) -> Optional:
+    """Return what *box* has under *key* as an optional."""
+    found = present(box, key)
+    return NONE if found is MISSING else Optional(present=True, value=found)
+
+
+def domains(given: Mapping[str, Mapping[str, object]]) -> Domains:
+    """Return the attributes or the capacity of a device as a value of its own."""
+    return Domains({name: dict(entries) for name, entries in given.items()})

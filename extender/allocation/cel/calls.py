@@ -1,0 +1,276 @@
+"""Closures of function calls and operators. What is common in selectors has a closure of its own."""
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from extender.allocation.cel.equality import compare, equal, not_equal
+from extender.allocation.cel.errors import CompileError, Failed, no_overload
+from extender.allocation.cel.library.conversions import NAMES as CONVERSIONS
+from extender.allocation.cel.library.regex import PATTERN_PER_STEP, compiled
+from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
+from extender.allocation.cel.literals import in_int_range
+from extender.allocation.cel.overloads import Overload, table
+from extender.allocation.cel.program import Closure, Frame
+from extender.allocation.cel.tree import Call, Ident, ListLiteral, Literal, MapLiteral, Node
+from extender.allocation.cel.values import (
+    MISSING,
+    Key,
+    NamedFormat,
+    Optional,
+    UInt,
+    Value,
+    classes_of,
+    encoded,
+    type_name,
+)
+from extender.model.semver import Semver
+
+BUDGET = 1
+Values = tuple[object, ...]
+# Literals of these are computed once; they cost little, whatever the text of the literal.
+FOLDED = CONVERSIONS | {"quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR", "url", "isURL"}
+FOLDING_STEPS = 100_000
+EQUALITIES: dict[str, Callable[..., object]] = {"_==_": equal, "_!=_": not_equal}
+REGEX = frozenset(("matches", "find", "findAll"))
+# Integers up to here are the same number as a double.
+EXACT = 2**53
+PRIMITIVE = frozenset((str, int, UInt, bool, float))
+UNHASHABLE = frozenset((bytes, Semver, NamedFormat))
+ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+
+
+def call_closure(node: Call, closures: tuple[Closure, ...], constants: Values) -> tuple[Closure, object]:
+    """Return the closure of a call that the checker has accepted, and its value where that is known, else MISSING."""
+    if node.name == "_?_:_":
+        return condition_closure(*closures), MISSING
+    if node.name in ("or", "orValue") and node.target is not None:
+        return alternative_closure(closures[0], closures[1], is_value=node.name == "orValue"), MISSING
+    if node.name in REGEX:
+        _require_regex(node, constants[1])
+    if node.name == "@in" and constants[1] == () and is_plain(node.arguments[1]):
+        return (lambda _frame: False), False  # upstream does not even evaluate the item
+    closure = special_closure(node.name, closures, constants) or plain_closure(node, closures)
+    is_constant = node.name in FOLDED and not any(value is MISSING for value in constants)
+    return closure, _folded(node, closure) if is_constant else MISSING
+
+
+def _require_regex(node: Call, pattern: object) -> None:
+    if isinstance(pattern, str):
+        try:
+            compiled(pattern)
+        except Failed as error:
+            raise CompileError(str(error), node.children()[1].position) from None
+
+
+def _folded(node: Call, closure: Closure) -> object:
+    """Compute a call of literals now. A conversion that fails is an error of the text, others fail when evaluated."""
+    try:
+        return closure([None, Budget(FOLDING_STEPS)])
+    except Failed as error:
+        if is_plain(node):
+            raise CompileError(str(error), node.position) from None
+        return MISSING
+
+
+def is_plain(node: Node) -> bool:
+    """Tell whether upstream, too, knows the value before any evaluation: literals, and conversions of them."""
+    if isinstance(node, (ListLiteral, MapLiteral)):
+        return not node.optional and all(map(is_plain, node.children()))
+    if isinstance(node, Call):
+        return node.target is None and node.name in CONVERSIONS and all(map(is_plain, node.arguments))
+    # A name of constant value is the name of a type.
+    return isinstance(node, (Ident, Literal))
+
+
+def condition_closure(test: Closure, yes: Closure, no: Closure) -> Closure:
+    def choose(frame: Frame) -> object:
+        decision = test(frame)
+        if decision is True:
+            return yes(frame)
+        if decision is False:
+            return no(frame)
+        raise no_overload("_?_:_", type_name(decision))
+
+    return choose
+
+
+def alternative_closure(first: Closure, second: Closure, *, is_value: bool) -> Closure:
+    """Compile ``or`` and ``orValue``: the second operand is evaluated where the first is absent."""
+
+    def choose(frame: Frame) -> object:
+        optional = first(frame)
+        if not isinstance(optional, Optional):
+            raise Failed("no such overload")
+        if optional.present:
+            return optional.value if is_value else optional
+        return second(frame)
+
+    return choose
+
+
+def special_closure(  # noqa: PLR0911 - one return for each special case
+    name: str, closures: tuple[Closure, ...], constants: Values
+) -> Closure | None:
+    """Return a faster closure for a comparison with a constant, None where there is none."""
+    if len(constants) != 2:
+        return None
+    left, right = constants
+    if name in EQUALITIES and _is_simple(right):
+        return equality_closure(closures[0], right, EQUALITIES[name], is_swapped=False)
+    if name in EQUALITIES and _is_simple(left):
+        return equality_closure(closures[1], left, EQUALITIES[name], is_swapped=True)
+    if name == "matches" and isinstance(right, str):
+        return regex_closure(closures[0], right)
+    if name in ORDERS and type(right) is int:
+        return order_closure(closures[0], right, ORDERS[name])
+    if name == "@in" and isinstance(right, tuple) and right and all(type(item) in PRIMITIVE for item in right):
+        return membership_closure(closures[0], frozenset(key for item in right for key in keys_of(item)))
+    return None
+
+
+def _is_simple(value: object) -> bool:
+    return type(value) is str or (type(value) is int and -EXACT <= value <= EXACT)
+
+
+def equality_closure(
+    operand: Closure, constant: object, compute: Callable[..., object], *, is_swapped: bool
+) -> Closure:
+    """Compare with a string or a small integer; any other type of value is left to *compute*."""
+    kind = type(constant)
+    is_equal = compute is equal
+
+    def test(frame: Frame) -> object:
+        value = operand(frame)
+        if type(value) is kind:
+            return (value == constant) is is_equal
+        return compute(frame[BUDGET], constant, value) if is_swapped else compute(frame[BUDGET], value, constant)
+
+    return test
+
+
+def regex_closure(operand: Closure, pattern: str) -> Closure:
+    """Search with a pattern that is compiled once."""
+    expression = compiled(pattern)
+    pattern_cost = 1 + len(pattern) // PATTERN_PER_STEP
+
+    def test(frame: Frame) -> object:
+        text = operand(frame)
+        if type(text) is not str:
+            raise no_overload("matches", type_name(text), "string")
+        frame[BUDGET].spend((1 + len(text) // CHARACTERS_PER_STEP) * pattern_cost)
+        return expression.search(text) is not None
+
+    return test
+
+
+def order_closure(operand: Closure, constant: int, order: Callable[[Any, Any], bool]) -> Closure:
+    def test(frame: Frame) -> object:
+        value = operand(frame)
+        return order(value, constant) if type(value) is int else order(compare(value, constant), 0)
+
+    return test
+
+
+def keys_of(item: Value) -> Iterator[object]:
+    """Yield what equals *item* in a list of constants: a number also equals its image under a conversion."""
+    if item != item:  # noqa: PLR0124 - NaN, which equals nothing
+        return
+    yield encoded(item)
+    if type(item) is float and math.isfinite(item) and item == int(item):
+        if in_int_range(int(item)) and abs(item) < 2.0**63:
+            yield int(item)
+        if 0 <= item < 2.0**64:
+            yield Key("uint", int(item))
+    elif type(item) in (int, UInt):
+        whole = int(item)
+        yield Key("double", float(whole))
+        if in_int_range(whole):
+            yield whole
+        if whole >= 0:
+            yield Key("uint", whole)
+
+
+def membership_closure(operand: Closure, keys: frozenset[object]) -> Closure:
+    """Look a value up among constants. Upstream cannot hash some types, which is an error there."""
+
+    def test(frame: Frame) -> object:
+        value = operand(frame)
+        if type(value) is str:
+            return value in keys
+        if type(value) in UNHASHABLE:
+            raise Failed(f"a value of type {type_name(value)} cannot be looked up among constants")
+        return type(value) in PRIMITIVE and encoded(value) in keys
+
+    return test
+
+
+def plain_closure(node: Call, closures: tuple[Closure, ...]) -> Closure:
+    """Call the one variant that fits where the checker knows it, else find it by the types of the values."""
+    variants = tuple(variant for variant in table()[node.name] if len(variant.parameters) == len(closures))
+    first = node.overloads[0]
+    if not first.is_guarded or (len(node.overloads) == 1 and _is_certain(first, node.children())):
+        return certain_closure(first, closures)
+    return dispatching_closure(node.name, variants, closures)
+
+
+def _is_certain(variant: Overload, arguments: tuple[Node, ...]) -> bool:
+    """Tell whether the static types leave no doubt about the classes of the values."""
+    return variant.compute is not None and all(
+        not expected or classes_of(argument.type) == expected
+        for argument, expected in zip(arguments, variant.classes, strict=True)
+    )
+
+
+def certain_closure(variant: Overload, closures: tuple[Closure, ...]) -> Closure:
+    compute = variant.compute
+    assert compute is not None  # noqa: S101 - what cannot be computed is never certain
+    if variant.is_metered:
+        return _metered_closure(compute, closures)
+    if len(closures) == 1:
+        (only,) = closures
+        return lambda frame: compute(only(frame))
+    if len(closures) == 2:
+        one, other = closures
+        return lambda frame: compute(one(frame), other(frame))
+    return lambda frame: compute(*[closure(frame) for closure in closures])
+
+
+def _metered_closure(compute: Callable[..., object], closures: tuple[Closure, ...]) -> Closure:
+    if len(closures) == 1:
+        (only,) = closures
+        return lambda frame: compute(frame[BUDGET], only(frame))
+    if len(closures) == 2:
+        one, other = closures
+        return lambda frame: compute(frame[BUDGET], one(frame), other(frame))
+    return lambda frame: compute(frame[BUDGET], *[closure(frame) for closure in closures])
+
+
+def dispatching_closure(name: str, variants: tuple[Overload, ...], closures: tuple[Closure, ...]) -> Closure:
+    """Find the variant by the classes of the values, and remember it: there are few classes."""
+    known: dict[tuple[type, ...], Overload] = {}
+
+    def dispatch(frame: Frame) -> object:
+        values = [closure(frame) for closure in closures]
+        classes = tuple([type(value) for value in values])
+        variant = known.get(classes)
+        if variant is None:
+            variant = known[classes] = fitting(name, variants, values)
+        compute: Callable[..., object] = variant.compute  # type: ignore[assignment]  # fitting() has seen to it
+        return compute(frame[BUDGET], *values) if variant.is_metered else compute(*values)
+
+    return dispatch
+
+
+def fitting(name: str, variants: tuple[Overload, ...], values: list[object]) -> Overload:
+    """Return the first variant that takes *values*."""
+    for variant in variants:
+        if variant.compute is not None and variant.accepts(values):
+            return variant
+    raise no_overload(name, *map(type_name, values))

@@ -1,0 +1,57 @@
+"""Text to program."""
+
+from collections.abc import Callable
+
+from extender.allocation.cel.check import check
+from extender.allocation.cel.errors import CompileError
+from extender.allocation.cel.lower import FIRST_VARIABLE, Lowering
+from extender.allocation.cel.program import TOO_DEEP, Program
+from extender.allocation.cel.reads import reads_of
+from extender.allocation.cel.syntax import parse
+from extender.allocation.cel.tree import walk
+from extender.allocation.cel.types import BOOL, DYN, INT, SEMVER, STRING, Type
+from extender.allocation.cel.validate import validate
+
+SCALARS = frozenset((BOOL, INT, STRING, SEMVER, DYN))
+
+
+def compile_selector(text: str) -> Program:
+    """Compile an expression that tells whether a device matches; raise CompileError where it is none."""
+    return _compile(text, _require_bool)
+
+
+def compile_attribute(text: str) -> Program:
+    """Compile the expression of a derived attribute; raise CompileError where it is none."""
+    return _compile(text, _require_attribute)
+
+
+def compile_expression(text: str) -> Program:
+    """Compile an expression of any type; raise CompileError where it is none."""
+    return _compile(text, lambda _given: None)
+
+
+def _require_bool(given: Type) -> None:
+    if given not in (BOOL, DYN):
+        raise CompileError(f"must evaluate to bool or the unknown type, not {given}", 0)
+
+
+def _require_attribute(given: Type) -> None:
+    element = given.parameters[0] if given.kind == "list" else given
+    if element not in SCALARS:
+        message = "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars"
+        raise CompileError(f"{message}, not {given}", 0)
+
+
+def _compile(text: str, require: Callable[[Type], None]) -> Program:
+    try:
+        tree = parse(text)
+        result = check(tree)
+        validate(tree)
+        require(result)
+        lowering = Lowering()
+        run = lowering.lower(tree)
+        reads = reads_of(tree)
+    except RecursionError:
+        raise CompileError(TOO_DEEP) from None
+    size = sum(1 for _ in walk(tree))
+    return Program(text=text, reads=reads, size=size, run=run, variables=lowering.highest - FIRST_VARIABLE)

@@ -1,0 +1,66 @@
+"""Kubernetes quantities."""
+
+from collections.abc import Iterator
+
+from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.overloads import Overload, function, metered, method
+from extender.allocation.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
+from extender.allocation.cel.values import Sum
+from extender.model.quantity import Quantity, integer_quantity, parse_quantity
+
+
+def parse(budget: Budget, text: str) -> Quantity:
+    budget.walk(text)
+    try:
+        return parse_quantity(text)
+    except ValueError as error:
+        raise Failed(str(error)) from None
+
+
+def is_quantity(budget: Budget, text: str) -> bool:
+    try:
+        parse(budget, text)
+    except Failed:
+        return False
+    return True
+
+
+def compare(one: Quantity, other: Quantity) -> int:
+    return (one.nanos > other.nanos) - (one.nanos < other.nanos)
+
+
+def sign(quantity: Quantity) -> int:
+    return (quantity.nanos > 0) - (quantity.nanos < 0)
+
+
+def as_integer(quantity: Quantity) -> int:
+    value = quantity.as_int64
+    if value is None:
+        raise Failed("cannot convert value to integer")
+    return value
+
+
+def summed(quantity: Quantity) -> Sum:
+    return Sum(quantity.nanos, quantity.format, quantity.exponent, quantity.is_int64)
+
+
+def whole(value: int) -> Quantity:
+    return integer_quantity(value, "DecimalExponent")
+
+
+def overloads() -> Iterator[Overload]:
+    yield metered(function("quantity", (STRING,), QUANTITY, parse))
+    yield metered(function("isQuantity", (STRING,), BOOL, is_quantity))
+    pair, mixed = (QUANTITY, QUANTITY), (QUANTITY, INT)
+    yield function("sign", (QUANTITY,), INT, sign)
+    yield method("isGreaterThan", pair, BOOL, lambda one, other: one.nanos > other.nanos)
+    yield method("isLessThan", pair, BOOL, lambda one, other: one.nanos < other.nanos)
+    yield method("compareTo", pair, INT, compare)
+    yield method("asApproximateFloat", (QUANTITY,), DOUBLE, lambda quantity: quantity.approximate)
+    yield method("asInteger", (QUANTITY,), INT, as_integer)
+    yield method("isInteger", (QUANTITY,), BOOL, lambda quantity: quantity.as_int64 is not None)
+    yield method("add", pair, QUANTITY, lambda one, other: summed(one.add(other)))
+    yield method("add", mixed, QUANTITY, lambda one, value: summed(one.add(whole(value))))
+    yield method("sub", pair, QUANTITY, lambda one, other: summed(one.sub(other)))
+    yield method("sub", mixed, QUANTITY, lambda one, value: summed(one.sub(whole(value))))

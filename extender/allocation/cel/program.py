@@ -1,0 +1,89 @@
+"""A compiled expression: immutable, and shareable between threads as long as each has its own budget."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from extender.allocation.cel.device import DeviceValue
+from extender.allocation.cel.errors import EvaluationError
+from extender.allocation.cel.limits import EVALUATION_STEPS, Budget
+from extender.allocation.cel.reads import Path
+from extender.allocation.cel.values import Value
+
+# Holds the device, the budget, and the local variables of one evaluation.
+Frame = list[Value]
+Closure = Callable[[Frame], object]
+# What a variable holds before it is first read.
+UNSET = object()
+TOO_DEEP = "the expression is nested too deeply for the stack"
+
+
+class Verdict(IntEnum):
+    """What a selector says of a device. The order is that of CEL's logic: ``&&`` is the minimum, ``||`` the maximum."""
+
+    NO = 0
+    ERROR = 1
+    MATCH = 2
+
+
+class Outcome(NamedTuple):
+    """A verdict; *error* tells why there is none."""
+
+    verdict: Verdict
+    error: str = ""
+
+
+MATCH = Outcome(Verdict.MATCH)
+NO = Outcome(Verdict.NO)
+
+
+def failure(error: str) -> Outcome:
+    return Outcome(Verdict.ERROR, error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """An expression ready to be evaluated. *reads* is what it can depend on, None for the whole device."""
+
+    text: str
+    reads: frozenset[Path] | None
+    size: int
+    run: Closure
+    variables: int
+
+    def evaluate(self, device: DeviceValue, budget: Budget) -> Outcome:  # noqa: PLR0911 - one return for each outcome
+        """Tell whether *device* matches. Never raises: what goes wrong is an outcome."""
+        if device.fault is not None:
+            return failure(device.fault)
+        left = budget.left - self.size
+        budget.left = left
+        budget.floor = left - EVALUATION_STEPS if left > EVALUATION_STEPS else 0
+        if left < 0:
+            return failure(budget.reason())
+        frame: Frame = [device, budget]
+        if self.variables:
+            frame += [None] * self.variables
+        try:
+            value = self.run(frame)
+        except EvaluationError as error:
+            return failure(str(error))
+        except RecursionError:
+            return failure(TOO_DEEP)
+        except Exception as error:  # noqa: BLE001 - a selector is a stranger's text: even our bug must not stop the sweep
+            return failure(f"internal error: {type(error).__name__}: {error}")
+        if value is True:
+            return MATCH
+        return NO if value is False else failure("the result is not a bool")
+
+    def compute(self, device: DeviceValue, budget: Budget) -> object:
+        """Return the value for *device*; raise EvaluationError where there is none."""
+        if device.fault is not None:
+            raise EvaluationError(device.fault)
+        budget.floor = 0
+        budget.spend(self.size)
+        budget.floor = max(0, budget.left - EVALUATION_STEPS)
+        try:
+            return self.run([device, budget, *([None] * self.variables)])
+        except RecursionError:
+            raise EvaluationError(TOO_DEEP) from None

@@ -1,0 +1,267 @@
+"""CEL values as Python values.
+
+bool, int, double (float), string, bytes and null are Python's own; a list is a tuple, a map a dict whose
+keys `encoded` has made distinct (Python holds 1, 1.0 and True for one key). The others are defined here.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, NamedTuple, TypeAlias
+
+from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.types import (
+    BOOL,
+    BYTES,
+    CIDR,
+    DOUBLE,
+    DURATION,
+    INT,
+    IP,
+    NAMED_FORMAT,
+    NULL,
+    QUANTITY,
+    SEMVER,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    URL,
+    Type,
+)
+from extender.model.quantity import Quantity
+from extender.model.semver import Semver
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+UINT_MAX = 2**64 - 1
+
+
+class UInt(int):
+    """An unsigned integer. Arithmetic gives plain integers: wrap the result."""
+
+    __slots__ = ()
+
+
+class Sum(Quantity):
+    """A quantity that was computed. Upstream errs where one stands on the right of ``==``, hence the class."""
+
+    __slots__ = ()
+
+
+class Optional(NamedTuple):
+    """A value that may be absent."""
+
+    present: bool
+    value: object = None
+
+
+NONE = Optional(present=False)
+
+
+class Timestamp(NamedTuple):
+    """An instant: nanoseconds since 1970, and the offset that it was written with, which printing keeps."""
+
+    nanos: int
+    offset_s: int = 0
+
+
+class Duration(NamedTuple):
+    """A span in nanoseconds, within 64 bits."""
+
+    nanos: int
+
+
+class Address(NamedTuple):
+    """An IP address."""
+
+    address: IPv4Address | IPv6Address
+
+
+class Network(NamedTuple):
+    """An address with the length of its prefix; bits after the prefix are kept."""
+
+    address: IPv4Address | IPv6Address
+    prefix: int
+
+
+class Link(NamedTuple):
+    """A URL in the parts that CEL can ask for."""
+
+    text: str
+    scheme: str
+    host: str
+    escaped_path: str
+    query: str
+
+
+class NamedFormat(NamedTuple):
+    """A check of strings by name; it returns what is wrong."""
+
+    name: str
+    problems: Callable[[str], tuple[str, ...]]
+
+
+class TypeValue(NamedTuple):
+    """A type as a value, equal to any other of its name."""
+
+    name: str
+
+
+class Key(NamedTuple):
+    """A map key that is neither a string nor an int."""
+
+    type: str
+    value: object
+
+
+class Alone:
+    """A map key that no other key equals: upstream tells lists and maps apart by their identity when they are keys."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Domains(dict[object, object]):
+    """The domains of attributes or capacity: an unknown one reads as an empty map and yet is not in it."""
+
+    __slots__ = ()
+
+    def __missing__(self, _key: object) -> object:
+        return EMPTY
+
+
+EMPTY: dict[object, object] = {}
+
+# What functions of many types take. They look at the class themselves, in ways that no type checker follows.
+Value: TypeAlias = Any
+
+CelValue = (
+    bool
+    | int
+    | float
+    | str
+    | bytes
+    | None
+    | tuple[object, ...]
+    | Mapping[object, object]
+    | Quantity
+    | Semver
+    | Optional
+    | Timestamp
+    | Duration
+    | Address
+    | Network
+    | Link
+    | NamedFormat
+    | TypeValue
+)
+
+NAMES: dict[type, str] = {
+    bool: BOOL.name,
+    int: INT.name,
+    UInt: UINT.name,
+    float: DOUBLE.name,
+    str: STRING.name,
+    bytes: BYTES.name,
+    type(None): "null_type",
+    tuple: "list",
+    dict: "map",
+    Domains: "map",
+    Quantity: QUANTITY.name,
+    Sum: QUANTITY.name,
+    Semver: SEMVER.name,
+    Timestamp: TIMESTAMP.name,
+    Duration: DURATION.name,
+    Address: IP.name,
+    Network: CIDR.name,
+    Link: URL.name,
+    NamedFormat: NAMED_FORMAT.name,
+    TypeValue: "type",
+    Optional: "optional_type",
+}
+
+# The classes whose values have a static type at run time; none stands for every class.
+CLASSES: dict[Type, tuple[type, ...]] = {
+    BOOL: (bool,),
+    INT: (int,),
+    UINT: (UInt,),
+    DOUBLE: (float,),
+    STRING: (str,),
+    BYTES: (bytes,),
+    NULL: (type(None),),
+    QUANTITY: (Quantity, Sum),
+    SEMVER: (Semver,),
+    TIMESTAMP: (Timestamp,),
+    DURATION: (Duration,),
+    IP: (Address,),
+    CIDR: (Network,),
+    URL: (Link,),
+    NAMED_FORMAT: (NamedFormat,),
+}
+
+
+def type_name(value: object) -> str:
+    """Name the type of *value* as CEL does."""
+    return NAMES.get(type(value), "unknown")
+
+
+def classes_of(given: Type) -> tuple[type, ...]:
+    """Return the classes whose values a parameter of this type takes; none where it takes all."""
+    match given.kind:
+        case "list":
+            return (tuple,)
+        case "map":
+            return (dict, Domains)
+        case "type":
+            return (TypeValue,)
+        case "opaque" if given.name == "optional_type":
+            return (Optional,)
+        case "dyn" | "parameter":
+            return ()
+    return CLASSES.get(given, (_Nothing,))
+
+
+class _Nothing:
+    """The class of types that no value has here (an authorizer, say)."""
+
+
+def encoded(key: object) -> object:
+    """Return the Python key under which a map keeps the CEL key."""
+    kind = type(key)
+    if kind is str or kind is int:
+        return key
+    if kind is bytes:
+        raise Failed("bytes cannot be the key of a map")
+    return Alone(key) if kind in ALONE else Key(type_name(key), key)
+
+
+def decoded(key: object) -> object:
+    """Return the CEL key that a map keeps under a Python key."""
+    return key.value if isinstance(key, (Key, Alone)) else key
+
+
+MISSING = object()
+ALONE = frozenset((tuple, dict, Domains, Optional))
+
+
+def find(mapping: Mapping[object, object], key: object) -> object:
+    """Look *key* up, a number also under the other numeric types; MISSING where there is none."""
+    kind = type(key)
+    if kind is str:
+        return mapping.get(key, MISSING) if type(mapping) is not Domains else mapping[key]
+    if isinstance(key, (int, float)) and kind is not bool:
+        return _find_number(mapping, key)
+    found = MISSING if kind in ALONE or kind is bytes else mapping.get(Key(type_name(key), key), MISSING)
+    return EMPTY if found is MISSING and type(mapping) is Domains else found
+
+
+def _find_number(mapping: Mapping[object, object], key: float) -> object:
+    if type(mapping) is Domains:
+        return EMPTY
+    found = mapping.get(encoded(key), MISSING)
+    if found is not MISSING or not math.isfinite(key) or key != int(key):
+        return found
+    whole = int(key)
+    candidates: tuple[object, ...] = (whole, Key("uint", whole), Key("double", float(whole)))
+    return next((mapping[candidate] for candidate in candidates if candidate in mapping), MISSING)

@@ -1,0 +1,41 @@
+"""Bytes from a file or a pipe as JSON values: one document, or one document per line (JSON Lines)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import orjson
+
+
+class NotJson(NamedTuple):
+    """Text that is not JSON, and where it stops being so; lines and columns count from 1."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: not JSON: {self.message}"
+
+
+def documents(text: bytes) -> Iterator[object]:
+    """Yield each document of *text*, or a NotJson in the place of one that cannot be read."""
+    whole = _document(text)
+    if isinstance(whole, NotJson) and _is_one_per_line(text):
+        for number, line in enumerate(text.split(b"\n"), start=1):
+            if line.strip():
+                yield _document(line, number)
+    else:
+        yield whole
+
+
+def _document(text: bytes, line: int = 1) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return NotJson(line + error.lineno - 1, error.colno, error.msg)
+
+
+def _is_one_per_line(text: bytes) -> bool:
+    # One broken line, be it the first or the last, must not hide that the others stand for themselves.
+    lines = text.strip().split(b"\n")
+    return any(isinstance(_document(line), dict) for line in (lines[0], lines[-1]))

@@ -1,0 +1,93 @@
+"""Device taints: who sets them, who tolerates them, and which of them keep a device from being allocated."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
+
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """A mark on a device. Effects other than the two above, known or not, mean nothing to allocation."""
+
+    key: str
+    value: str = ""
+    effect: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """What a request puts up with. *seconds* matters to eviction only, but is copied into the allocation."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintSelector:
+    """Which devices a rule taints: those that fulfil all of what is set.
+
+    *class_name* and *expressions* exist in v1alpha3 of 1.33 and 1.34 only; an expression is None where the selector
+    is of a kind that we do not know.
+    """
+
+    driver: DriverName | None = None
+    pool: PoolName | None = None
+    device: DeviceName | None = None
+    class_name: ClassName | None = None
+    expressions: tuple[str | None, ...] = ()
+
+    @property
+    def asks_attributes(self) -> bool:
+        """Whether names alone do not decide: the class's selectors or the expressions must hold as well."""
+        return self.class_name is not None or bool(self.expressions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceTaintRule:
+    """A taint that an administrator sets on devices from outside."""
+
+    name: str
+    selector: TaintSelector | None
+    taint: Taint
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Tell whether *toleration* covers *taint*: an empty effect or key covers all of them."""
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def blocking(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tuple[Taint, ...]:
+    """Return the taints that keep a device from being allocated; each needs a toleration of its own."""
+    accepted = tuple(tolerations)
+    return tuple(
+        taint
+        for taint in taints
+        if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not any(tolerates(entry, taint) for entry in accepted)
+    )
+
+
+def selects(selector: TaintSelector | None, device: DeviceKey, *, absent_selects_all: bool = False) -> bool:
+    """Tell whether *selector* accepts the names of *device*; what ``asks_attributes`` remains to be asked.
+
+    Without a selector a rule taints nothing, as the API says. Before kube-scheduler agreed with that it tainted
+    everything: *absent_selects_all* does so.
+    """
+    if selector is None:
+        return absent_selects_all
+    return (
+        selector.driver in (None, device.driver)
+        and selector.pool in (None, device.pool)
+        and selector.device in (None, device.device)
+    )

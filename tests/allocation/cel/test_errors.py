@@ -1,0 +1,39 @@
+import pytest
+
+from extender.allocation.cel import CompileError, compile_selector
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("true &&", 7, "ends too early"),
+        ("true && x", 8, "undeclared reference to 'x'"),
+        ("device.nope == 1", 6, "undefined field"),
+        ("1 == 'a'", 2, "no matching overload for '_==_' applied to '(int, string)'"),
+        ("[1, 'a'] == [1]", 4, "expected type 'int' but found 'string'"),
+        ("'a'.matches('(')", 12, "invalid matches argument"),
+        ("true\n  && 'abc'.nope()", 20, "undeclared reference to 'nope'"),
+        ("has(device)", 4, "invalid argument to has() macro"),
+        ("for == 1", 0, "reserved identifier"),
+        ("'é' == #", 7, "no token begins with '#'"),
+    ],
+)
+def test_error_points_to_its_place(text: str, position: int, words: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_selector(text)
+    assert caught.value.position == position
+    assert words in caught.value.message
+
+
+def test_caret_stands_under_the_place() -> None:
+    text = "true &&\n\tx == 1"
+    with pytest.raises(CompileError) as caught:
+        compile_selector(text)
+    message, line, caret = caught.value.pointed(text).split("\n")
+    assert message == "undeclared reference to 'x'"
+    assert line == "2:2: \tx == 1"
+    assert caret == "     \t^"
+
+
+def test_message_stands_alone_without_a_place() -> None:
+    assert CompileError("too long").pointed("true") == "too long"

@@ -1,0 +1,46 @@
+"""The command as a process: its pipes, its signals, its exit status."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tree import ROOT
+
+EXAMPLE = ROOT / "examples" / "slices.json"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[sys.executable, "-m", "extender"], [str(Path(sys.executable).with_name("dra-extender"))]],
+    ids=["module", "script"],
+)
+def test_module_and_script_are_the_same_command(command: list[str]) -> None:
+    arguments = ["select", "true", "-o", "json"]
+    result = subprocess.run(
+        [*command, *arguments], input=EXAMPLE.read_bytes(), stdout=subprocess.PIPE, cwd=ROOT, check=True
+    )
+    assert len(json.loads(result.stdout)) == 12
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_reader_that_leaves_is_no_reason_to_complain(output: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "extender", "select", "true", "-o", output, "-f", str(EXAMPLE)]
+    result = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert result.stderr == b""
+    assert result.returncode == 128 + signal.SIGPIPE
+
+
+def test_the_table_is_utf_8_whatever_the_locale() -> None:
+    command = [sys.executable, "-m", "extender", "select", "-f", str(EXAMPLE)]
+    selector = 'device.attributes["gpu.example.com"]["ü"] == "x"'
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    result = subprocess.run([*command, selector], cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    assert "ü" in result.stdout.decode("utf-8")

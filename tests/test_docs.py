@@ -1,0 +1,112 @@
+"""The documents speak of what is there, and of all of it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.cli import SUBCOMMANDS
+from tests.tree import ROOT, files
+
+README = (ROOT / "README.md").read_text()
+HOUSE = (ROOT / "extender" / "README.md").read_text()
+DOCUMENTS = [str(path.relative_to(ROOT)) for path in files(".md")]
+PROGRAMS = str(Path(sys.executable).parent)
+
+# Without what this run may have inherited from a make around it.
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+ENVIRONMENT["PATH"] = f"{PROGRAMS}{os.pathsep}{ENVIRONMENT['PATH']}"
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+
+
+def printed(*command: str) -> str:
+    """Run *command* at the root and return all that it prints."""
+    result = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return result.stdout + result.stderr
+
+
+def block(text: str, heading: str) -> list[str]:
+    """Return the lines of the first code block under *heading*."""
+    _, _, rest = text.partition(f"\n## {heading}\n")
+    return rest.split("```")[1].splitlines()[1:]
+
+
+def mapped(lines: list[str]) -> Iterator[str]:
+    """Yield the paths that an indented map draws; folders end in a slash."""
+    above: list[str] = []
+    for line in lines:
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        above[depth:] = [name]
+        yield "".join(above)
+
+
+def modules() -> Iterator[str]:
+    """Yield the product's folders and modules as a map names them."""
+    for path in files(".py", root=ROOT / "extender"):
+        relative = path.relative_to(ROOT)
+        yield f"{relative.parent}/" if path.name == "__init__.py" else str(relative)
+
+
+def test_the_floor_map_shows_exactly_what_is_there() -> None:
+    drawn = list(mapped(block(HOUSE, "Floor map")))
+    assert len(drawn) == len(set(drawn))
+    assert set(drawn) == set(modules())
+
+
+def test_every_line_of_the_floor_map_says_what_is_there() -> None:
+    assert [line for line in block(HOUSE, "Floor map") if len(line.split()) < 2] == []
+
+
+def test_decisions_are_numbered_in_order() -> None:
+    _, _, decisions = HOUSE.partition("\n## Decisions\n")
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. ", decisions, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert numbers
+
+
+@needs_make
+def test_make_help_lists_every_target() -> None:
+    listed = printed("make", "--silent", "help")
+    targets = re.findall(r"^([a-z]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^(\S+) +\S", listed, re.MULTILINE) == targets
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_a_subcommand_is_documented_with_its_options(name: str) -> None:
+    parser = ArgumentParser(add_help=False)
+    SUBCOMMANDS[name].configure(parser)
+    assert f"dra-extender {name} " in README
+    for action in parser._actions:
+        assert not action.option_strings or any(f"`{option}" in README for option in action.option_strings), action
+
+
+def shown(text: str) -> list[tuple[str, str]]:
+    """List the command of each console block with the output shown under it."""
+    return [(command, output.strip()) for command, output in re.findall(r"```console\n\$ (.*)\n([^`]*)```", text)]
+
+
+@pytest.mark.parametrize(("command", "output"), shown(README), ids=["table", "json", "caret"])
+def test_a_shown_command_prints_what_is_shown(command: str, output: str) -> None:
+    assert printed("sh", "-c", command).strip() == output
+
+
+@needs_make
+def test_make_run_answers_over_the_shipped_example() -> None:
+    # The environment is this one: neither built here, nor expected to be in .venv.
+    answer = printed("make", "--silent", "--old-file=.venv/ready", f"BIN={PROGRAMS}", "run")
+    assert {"match", "no", "error"} <= set(answer.split())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_inside_the_tree_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
+    assert [link for link in links if not (path.parent / link).exists()] == []

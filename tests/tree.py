@@ -1,0 +1,20 @@
+"""The files of this tree, for tests about the tree itself."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Made by tools, not by people.
+MADE = {".git", ".venv", "__pycache__", "build", "dist"}
+
+
+def files(*suffixes: str, root: Path = ROOT) -> Iterator[Path]:
+    """Yield the files below *root* that people wrote, with one of *suffixes* or, without any, all."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not _is_made(name))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(suffixes or ("",)))
+
+
+def _is_made(folder: str) -> bool:
+    return folder in MADE or folder.endswith(("_cache", ".egg-info")) or folder == ".hypothesis"
