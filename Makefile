@@ -11,10 +11,9 @@ COMPILE := --quiet --universal --fork-strategy fewest --python-version 3.11 --ge
   --no-emit-find-links $(if $(UPGRADE),--upgrade)
 CODE := extender tests $(wildcard loadtests)
 FUZZ_SECONDS ?= 600
-CASES ?= 20000
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock conformance fuzz bench image clean
+.PHONY: help run test lint types lock fuzz image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,17 +38,11 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
 	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
 
-conformance: .venv/ready ## Compare with upstream Kubernetes on CASES generated cases (20000)
-	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto -m conformance
-
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \
 	  module=$$(echo "$${file%.py}" | tr / .); echo "$$module"; \
 	  $(BIN)/python -m "$$module" --seconds $(FUZZ_SECONDS) || exit 1; \
 	done
-
-bench: .venv/ready ## Measure the speed of the core
-	$(BIN)/python -m loadtests.bench
 
 image: ## Build the container image dra-extender
 	docker build --tag dra-extender .

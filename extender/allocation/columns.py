@@ -48,7 +48,8 @@ class Column(Generic[V]):
 
     def value(self, row: int) -> V | None:
         """Decode one row."""
-        return self.dictionary.values[self.codes[row]]
+        code: int = self.codes[row].item()
+        return self.dictionary.values[code]
 
     def decoded(self) -> list[V | None]:
         """Decode every row."""

@@ -19,23 +19,18 @@ class Reading:
 
     def slices(self) -> Iterator[ResourceSlice]:
         """Yield what could be read, in the order of the input."""
-        others = 0
         for item in self._objects():
             if isinstance(item, ResourceSlice):
                 yield item
-            elif isinstance(item, Problem | NotJson):
+            else:
                 self.complaints.append(str(item))
-            else:
-                others += 1
-        if others:
-            self.complaints.append(f"what is no ResourceSlice is left out: {others}")
 
-    def _objects(self) -> Iterator[object]:
+    def _objects(self) -> Iterator[ResourceSlice | Problem | NotJson]:
         for document in documents(self._bytes()):
-            if isinstance(document, dict):
-                yield from parse_list(document)
-            else:
+            if isinstance(document, NotJson):
                 yield document
+            else:
+                yield from parse_list(document)
 
     def _bytes(self) -> bytes:
         return self.file.read_bytes() if self.file else sys.stdin.buffer.read()

@@ -1,0 +1,134 @@
+"""Typed reads from decoded JSON that know the path of what they read. null counts as unset everywhere."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from extender.model.quantity import Quantity, quantity_of
+
+MAX_INT64 = 2**63 - 1
+
+
+class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caught by that name
+    """Something that the API server would not have let in."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A JSON object and where it stands."""
+
+    raw: dict[str, Any]
+    path: str
+
+    @classmethod
+    def of(cls, raw: object, path: str) -> "Fields":
+        """Take *raw*, which must be an object or unset."""
+        if raw is None:
+            return cls({}, path)
+        if not isinstance(raw, dict):
+            raise Malformed(path or "object", "is no JSON object")
+        return cls(raw, path)
+
+    def at(self, name: str) -> str:
+        """Spell the path of a field."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def has(self, name: str) -> bool:
+        """Tell whether the field is set."""
+        return self.raw.get(name) is not None
+
+    def child(self, name: str) -> "Fields":
+        """Return the object at *name*, an empty one where it is unset."""
+        return Fields.of(self.raw.get(name), self.at(name))
+
+    def text(self, name: str) -> str:
+        """Return the string at *name*, empty where it is unset."""
+        value = self.raw.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise Malformed(self.at(name), "is no string")
+        return value
+
+    def required(self, name: str) -> str:
+        """Return the string at *name*, which must not be empty."""
+        return self.text(name) or self._missing(name)
+
+    def _missing(self, name: str) -> str:
+        raise Malformed(self.at(name), "is required")
+
+    def flag(self, name: str) -> bool:
+        """Return the boolean at *name*, false where it is unset."""
+        value = self.raw.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise Malformed(self.at(name), "is neither true nor false")
+        return bool(value)
+
+    def integer(self, name: str) -> int:
+        """Return the int64 at *name*, 0 where it is unset."""
+        value = self.raw.get(name)
+        return 0 if value is None else int64(value, self.at(name))
+
+    def quantity(self, name: str) -> Quantity:
+        """Return the quantity at *name*, which must be set."""
+        return quantity_at(self.raw.get(name), self.at(name))
+
+    def optional_quantity(self, name: str) -> Quantity | None:
+        """Return the quantity at *name*, None where it is unset."""
+        return self.quantity(name) if self.has(name) else None
+
+    def items(self, name: str) -> Iterator[tuple[object, str]]:
+        """Yield the entries of the list at *name* with their paths."""
+        value = self.raw.get(name)
+        if value is not None and not isinstance(value, list):
+            raise Malformed(self.at(name), "is no list")
+        for index, item in enumerate(value or ()):
+            yield item, f"{self.at(name)}[{index}]"
+
+    def objects(self, name: str) -> Iterator["Fields"]:
+        """Yield the objects of the list at *name*."""
+        for item, path in self.items(name):
+            yield Fields.of(item, path)
+
+    def entries(self, name: str) -> Iterator[tuple[str, object, str]]:
+        """Yield key, value and path of the map at *name*, sorted by key."""
+        child = self.child(name)
+        for key in sorted(child.raw):
+            yield key, child.raw[key], f"{self.at(name)}[{key}]"
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the strings of the list at *name*."""
+        found = []
+        for item, path in self.items(name):
+            if not isinstance(item, str):
+                raise Malformed(path, "is no string")
+            found.append(item)
+        return tuple(found)
+
+    def unknown(self, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
+        """Name the fields that are set and not *known*: what we do not understand must not pass for absent."""
+        return tuple(sorted(inside + name for name in self.raw if name not in known and self.has(name)))
+
+
+def int64(value: object, path: str) -> int:
+    """Check that *value* is what Go would decode as an int64."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Malformed(path, "is no integer")
+    if not -MAX_INT64 - 1 <= value <= MAX_INT64:
+        raise Malformed(path, "does not fit into 64 bits")
+    return value
+
+
+def quantity_at(value: object, path: str) -> Quantity:
+    """Read a quantity."""
+    if value is None:
+        raise Malformed(path, "is required")
+    try:
+        return quantity_of(value)
+    except (TypeError, ValueError) as error:
+        raise Malformed(path, str(error)) from error

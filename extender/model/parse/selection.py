@@ -1,0 +1,29 @@
+"""Node selectors and taints."""
+
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.parse.fields import Fields
+from extender.model.taint import Taint
+
+
+def selector_of(fields: Fields) -> NodeSelector:
+    """Read a node selector; whether its requirements make sense is ``problem_of``'s to say."""
+    return NodeSelector(
+        tuple(
+            NodeSelectorTerm(
+                expressions=_requirements(term, "matchExpressions"), fields=_requirements(term, "matchFields")
+            )
+            for term in fields.objects("nodeSelectorTerms")
+        )
+    )
+
+
+def _requirements(term: Fields, name: str) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(key=entry.text("key"), operator=entry.text("operator"), values=entry.texts("values"))
+        for entry in term.objects(name)
+    )
+
+
+def taint_of(fields: Fields) -> Taint:
+    """Read a device taint."""
+    return Taint(key=fields.text("key"), value=fields.text("value"), effect=fields.text("effect"))

@@ -1,0 +1,107 @@
+"""ResourceSlices. Versions differ in where a device's fields stand and in how a capacity is written."""
+
+from sys import intern
+
+from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, Traits
+from extender.model.names import DeviceName, DriverName, NodeName, PoolName
+from extender.model.parse.amounts import capacity_of, consumption_of, counter_set_of
+from extender.model.parse.attribute import attribute_of
+from extender.model.parse.fields import Fields, Malformed
+from extender.model.parse.selection import selector_of, taint_of
+
+SLICE = frozenset(
+    (
+        "driver",
+        "pool",
+        "nodeName",
+        "nodeSelector",
+        "allNodes",
+        "devices",
+        "perDeviceNodeSelection",
+        "sharedCounters",
+        "partitionTypeAttribute",
+        "skipNodeOperations",
+    )
+)
+BODY = frozenset(
+    (
+        "attributes",
+        "capacity",
+        "consumesCounters",
+        "nodeName",
+        "nodeSelector",
+        "allNodes",
+        "taints",
+        "bindsToNode",
+        "bindingConditions",
+        "bindingFailureConditions",
+        "allowMultipleAllocations",
+        "nodeAllocatableResources",
+    )
+)
+
+
+def slice_of(fields: Fields, version: str) -> ResourceSlice:
+    """Read a slice; raise Malformed where it makes no sense."""
+    metadata, spec = fields.child("metadata"), fields.child("spec")
+    pool = spec.child("pool")
+    per_device = spec.flag("perDeviceNodeSelection")
+    return ResourceSlice(
+        name=metadata.required("name"),
+        uid=metadata.text("uid"),
+        driver=DriverName(intern(spec.required("driver"))),
+        pool=PoolName(intern(pool.required("name"))),
+        generation=pool.integer("generation"),
+        slice_count=pool.integer("resourceSliceCount"),
+        selection=None if per_device else selection_of(spec),
+        devices=tuple(device_of(device, version) for device in spec.objects("devices")),
+        shared_counters=tuple(counter_set_of(counters) for counters in spec.objects("sharedCounters")),
+        skip_node_operations=spec.texts("skipNodeOperations"),
+        unknown_fields=spec.unknown(SLICE),
+    )
+
+
+def selection_of(fields: Fields) -> NodeSelection:
+    """Read nodeName, nodeSelector and allNodes; the empty and the false ones of older versions count as unset."""
+    name, all_nodes = fields.text("nodeName"), fields.flag("allNodes")
+    selector = selector_of(fields.child("nodeSelector")) if fields.has("nodeSelector") else None
+    if bool(name) + all_nodes + (selector is not None) > 1:
+        raise Malformed(fields.path, "has more than one of nodeName, nodeSelector and allNodes")
+    return NodeSelection(node_name=NodeName(intern(name)) if name else None, selector=selector, all_nodes=all_nodes)
+
+
+def device_of(fields: Fields, version: str) -> Device:
+    """Read a device, whose body older versions keep under ``basic``."""
+    name = DeviceName(intern(fields.required("name")))
+    body, unknown = fields, fields.unknown(BODY | {"name"})
+    if version in ("v1beta1", "v1alpha3"):
+        body, unknown = fields.child("basic"), fields.unknown(frozenset(("name", "basic")))
+        unknown += body.unknown(BODY, "basic.")
+    bare = version == "v1alpha3"
+    capacity = []
+    for key, value, path in body.entries("capacity"):
+        amount, strange = capacity_of(value, path, bare=bare)
+        capacity.append((intern(key), amount))
+        unknown += tuple(f"capacity[{key}].{field}" for field in strange)
+    attributes = tuple((intern(key), attribute_of(value, path)) for key, value, path in body.entries("attributes"))
+    return Device(name, attributes, tuple(capacity), traits_of(body, unknown))
+
+
+def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
+    """Read all of a device but its name, attributes and capacity."""
+    if not unknown and body.raw.keys() <= {"name", "attributes", "capacity"}:
+        return PLAIN
+    selection = selection_of(body)
+    consumed = tuple(consumption_of(fields) for fields in body.objects("consumesCounters"))
+    strange = tuple(f"consumesCounters.{field}" for _, fields in consumed for field in fields)
+    return Traits(
+        consumes_counters=tuple(consumption for consumption, _ in consumed),
+        selection=None if selection == NodeSelection() else selection,
+        taints=tuple(taint_of(taint) for taint in body.objects("taints")),
+        binds_to_node=body.flag("bindsToNode"),
+        binding_conditions=body.texts("bindingConditions"),
+        binding_failure_conditions=body.texts("bindingFailureConditions"),
+        allow_multiple_allocations=body.flag("allowMultipleAllocations"),
+        node_allocatable_resources=tuple(key for key, _, _ in body.entries("nodeAllocatableResources")),
+        unknown_fields=unknown + strange,
+    )
