@@ -15,4 +15,4 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.key}: {self.path}: {self.message}"
+        return f"{self.kind} {str(self.key) or '(unnamed)'}: {self.path}: {self.message}"

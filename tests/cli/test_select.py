@@ -114,9 +114,9 @@ def test_a_file_is_read_instead_of_standard_input(select: Run, tmp_path: Path) -
     [
         pytest.param(json.dumps(list_of(H100, BROKEN, A100)), "ResourceSlice broken: ", id="malformed"),
         pytest.param(f"{json.dumps(H100)}\n{{?\n{json.dumps(A100)}", "line 2, column 2: not JSON: ", id="not-json"),
-        pytest.param(json.dumps(list_of(H100, POD, A100)), "what is no ResourceSlice is left out: 1", id="other-kind"),
+        pytest.param(json.dumps(list_of(H100, POD, A100)), "Pod default/p: kind: is no ResourceSlice", id="other-kind"),
         pytest.param(
-            f"{json.dumps(H100)}\n[]\n{json.dumps(A100)}", "what is no ResourceSlice is left out: 1", id="array"
+            f"{json.dumps(H100)}\n[]\n{json.dumps(A100)}", "object (unnamed): kind: is no ResourceSlice", id="array"
         ),
     ],
 )
