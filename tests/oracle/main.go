@@ -10,6 +10,7 @@ import (
 
 // commands holds one function a command, each in a file of its own.
 var commands = map[string]func(line []byte) (any, error){
+	"cel":          selector,
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,
 	"semver":       semanticVersion,
@@ -17,7 +18,7 @@ var commands = map[string]func(line []byte) (any, error){
 
 func main() {
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: dra-oracle quantity|quantity-ops|semver")
+		fmt.Fprintln(os.Stderr, "usage: dra-oracle cel|quantity|quantity-ops|semver")
 		os.Exit(2)
 	}
 	answer := commands[os.Args[1]]

@@ -1,0 +1,89 @@
+"""Selectors against Kubernetes' own environment: the same outcome, expression by expression."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pytest
+
+from extender.allocation.cel import Budget, CelValue, CompileError, DeviceValue, Verdict, compile_selector
+from extender.model.semver import Semver
+from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
+from tests.allocation.cel.expressions import device, expression, seeded
+
+WORDS = {Verdict.NO: "no", Verdict.ERROR: "error", Verdict.MATCH: "match"}
+DRAWN = int(os.environ.get("DRA_CASES", "1000"))
+
+
+class Oracle(Protocol):
+    def ask(self, command: str, cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]: ...
+
+
+def published(value: CelValue) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"bool": value}
+    if isinstance(value, int):
+        return {"int": value}
+    if isinstance(value, Semver):
+        return {"version": str(value)}
+    if isinstance(value, tuple):
+        return {"ints" if value and isinstance(value[0], int) else "strings": list(value)}
+    return {"string": value}
+
+
+def question(text: str, value: DeviceValue) -> dict[str, Any]:
+    attributes = {
+        f"{domain}/{name}": published(item)
+        for domain, inner in value.attributes.items()
+        for name, item in inner.items()
+    }
+    capacity = {
+        f"{domain}/{name}": {"value": str(item)}
+        for domain, inner in value.capacity.items()
+        for name, item in inner.items()
+    }
+    body = {
+        "attributes": attributes,
+        "capacity": capacity,
+        "allowMultipleAllocations": value.allow_multiple_allocations,
+    }
+    return {"expression": text, "driver": value.driver, "device": body}
+
+
+def ours(text: str, value: DeviceValue) -> str:
+    try:
+        program = compile_selector(text)
+    except CompileError:
+        return "refused"
+    return WORDS[program.evaluate(value, Budget()).verdict]
+
+
+def differences(oracle: Oracle, pairs: list[tuple[str, DeviceValue]]) -> list[tuple[str, str, str]]:
+    answers = oracle.ask("cel", [question(text, value) for text, value in pairs])
+    told = [
+        (text, answer["outcome"] + ": " + answer["error"], ours(text, value))
+        for (text, value), answer in zip(pairs, answers, strict=True)
+    ]
+    return [row for row in told if row[1].partition(":")[0] != row[2]]
+
+
+def has_no_empty_list(value: DeviceValue) -> bool:
+    """An empty list is no attribute value for Kubernetes, so that no selector can be asked about it there."""
+    return all(item != () for inner in value.attributes.values() for item in inner.values())
+
+
+def test_drawn_selectors_have_the_outcome_that_kubernetes_gives(oracle: Oracle) -> None:
+    random = seeded("oracle")
+    devices = [value for _ in range(200) if has_no_empty_list(value := device(random))]
+    pairs = [(expression(random), random.choice(devices)) for _ in range(DRAWN)]
+    assert differences(oracle, pairs) == []
+
+
+@pytest.mark.parametrize("table", [TRUE, FAILING, REFUSED], ids=["true", "failing", "refused"])
+def test_every_written_selector_has_the_outcome_that_kubernetes_gives(
+    oracle: Oracle, table: dict[str, tuple[str, ...]]
+) -> None:
+    plain = DeviceValue(driver="dra.example.com")
+    pairs = [(text, plain) for group in table.values() for text in group]
+    assert pairs
+    assert differences(oracle, pairs) == []
