@@ -11,9 +11,10 @@ COMPILE := --quiet --universal --fork-strategy fewest --python-version 3.11 --ge
   --no-emit-find-links $(if $(UPGRADE),--upgrade)
 CODE := extender tests $(wildcard loadtests)
 FUZZ_SECONDS ?= 600
+CASES ?= 20000
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock fuzz image clean
+.PHONY: help run test lint types lock conformance fuzz image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
 	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
+
+conformance: .venv/ready ## Compare selectors with Kubernetes' own environment on CASES drawn pairs (20000)
+	DRA_CASES=$(CASES) $(BIN)/python -m pytest tests/allocation/cel/test_oracle.py
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -12,6 +12,9 @@ from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
 from tests.allocation.cel.expressions import device, expression, seeded
 
 WORDS = {Verdict.NO: "no", Verdict.ERROR: "error", Verdict.MATCH: "match"}
+# The one exception: upstream's interpreter crashes where an overflow inside map() reaches its list, as in
+# `[1, 2].map(x, x + 9223372036854775807).sort()`. Nothing absorbs that crash; here it is an overflow like any other.
+CRASH = "error: internal error: interface conversion: *types.Err"
 DRAWN = int(os.environ.get("DRA_CASES", "1000"))
 
 
@@ -64,17 +67,18 @@ def differences(oracle: Oracle, pairs: list[tuple[str, DeviceValue]]) -> list[tu
         (text, answer["outcome"] + ": " + answer["error"], ours(text, value))
         for (text, value), answer in zip(pairs, answers, strict=True)
     ]
-    return [row for row in told if row[1].partition(":")[0] != row[2]]
+    return [row for row in told if row[1].partition(":")[0] != row[2] and not row[1].startswith(CRASH)]
 
 
-def has_no_empty_list(value: DeviceValue) -> bool:
-    """An empty list is no attribute value for Kubernetes, so that no selector can be asked about it there."""
-    return all(item != () for inner in value.attributes.values() for item in inner.values())
+def can_be_published(value: DeviceValue) -> bool:
+    """Tell whether a slice can say it: an empty list is no value there, and a domain has at least one name."""
+    domains = [*value.attributes.values(), *value.capacity.values()]
+    return all(domains) and all(item != () for inner in value.attributes.values() for item in inner.values())
 
 
 def test_drawn_selectors_have_the_outcome_that_kubernetes_gives(oracle: Oracle) -> None:
     random = seeded("oracle")
-    devices = [value for _ in range(200) if has_no_empty_list(value := device(random))]
+    devices = [value for _ in range(200) if can_be_published(value := device(random))]
     pairs = [(expression(random), random.choice(devices)) for _ in range(DRAWN)]
     assert differences(oracle, pairs) == []
 
