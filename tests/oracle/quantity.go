@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -17,7 +18,7 @@ func quantity(line []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return described(value), nil
+	return describedQuantity(value), nil
 }
 
 func quantityOperation(line []byte) (any, error) {
@@ -29,11 +30,20 @@ func quantityOperation(line []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if question.Op == "neg" {
+		left.Neg()
+		return describedQuantity(left), nil
+	}
+	if question.Op == "mul" {
+		return product(left, question.B)
+	}
 	right, err := resource.ParseQuantity(question.B)
 	if err != nil {
 		return nil, err
 	}
 	switch question.Op {
+	case "cmp":
+		return map[string]any{"error": "", "compare": left.Cmp(right)}, nil
 	case "add":
 		left.Add(right)
 	case "sub":
@@ -41,11 +51,20 @@ func quantityOperation(line []byte) (any, error) {
 	default:
 		return nil, fmt.Errorf("unknown operation %q", question.Op)
 	}
-	return described(left), nil
+	return describedQuantity(left), nil
 }
 
-// described takes copies where a method may change how the quantity is held.
-func described(value resource.Quantity) map[string]any {
+func product(left resource.Quantity, factor string) (any, error) {
+	number, err := strconv.ParseInt(factor, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	left.Mul(number)
+	return describedQuantity(left), nil
+}
+
+// describedQuantity takes copies where a method may change how the quantity is held.
+func describedQuantity(value resource.Quantity) map[string]any {
 	whole, fits := value.AsInt64()
 	decimal := value.DeepCopy()
 	canonical := value.DeepCopy()

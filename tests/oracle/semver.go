@@ -2,34 +2,63 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"strings"
+	"sync"
 
 	"github.com/blang/semver/v4"
+	"github.com/google/cel-go/cel"
 )
+
+// versionPrograms reach the normalisation of the API server's library, which is not exported, through CEL.
+var versionPrograms = sync.OnceValues(func() (programs [2]cel.Program, err error) {
+	environment, err := compiled("true", false).Environment.Extend(
+		cel.Variable("text", cel.StringType), cel.Variable("other", cel.StringType), cel.Variable("normalize", cel.BoolType))
+	if err != nil {
+		return programs, err
+	}
+	for i, expression := range []string{
+		"semver(text, normalize)",
+		"semver(text, normalize).compareTo(semver(other, normalize))",
+	} {
+		ast, issues := environment.Compile(expression)
+		if issues.Err() != nil {
+			return programs, issues.Err()
+		}
+		if programs[i], err = environment.Program(ast); err != nil {
+			return programs, err
+		}
+	}
+	return programs, nil
+})
 
 func semanticVersion(line []byte) (any, error) {
 	var question struct {
 		Text      string
+		Other     *string
 		Normalize bool
 	}
 	if err := json.Unmarshal(line, &question); err != nil {
 		return nil, err
 	}
-	version, err := read(question.Text, question.Normalize)
+	programs, err := versionPrograms()
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"error": "", "string": version.String()}, nil
-}
-
-// read normalises as the CEL library of the API server does, which unlike ParseTolerant keeps white space.
-func read(text string, normalize bool) (semver.Version, error) {
-	if !normalize {
-		return semver.Parse(text)
+	variables := map[string]any{"text": question.Text, "normalize": question.Normalize}
+	parsed, _, err := programs[0].Eval(variables)
+	if err != nil {
+		return nil, err
 	}
-	if strings.TrimSpace(text) != text {
-		return semver.Version{}, errors.New("white space around a version")
+	version := parsed.Value().(semver.Version)
+	answer := map[string]any{
+		"error": "", "string": version.String(), "major": version.Major, "minor": version.Minor, "patch": version.Patch,
 	}
-	return semver.ParseTolerant(text)
+	if question.Other != nil {
+		variables["other"] = *question.Other
+		order, _, err := programs[1].Eval(variables)
+		if err != nil {
+			return nil, err
+		}
+		answer["compare"] = order.Value()
+	}
+	return answer, nil
 }
