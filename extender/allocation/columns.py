@@ -61,13 +61,15 @@ class Column(Generic[V]):
         values = self.dictionary.values
         return np.array([absent if value is None else measure(value) for value in values], np.int64)
 
-    def spliced(self, start: int, stop: int, codes: Sequence[int]) -> "Column[V]":
-        """Replace rows *start* to *stop*, which may change how many there are."""
-        if len(codes) == stop - start:
+    def spliced(self, start: int, stop: int, codes: Sequence[int] | Codes) -> "Column[V]":
+        """Replace rows *start* to *stop*, which may change their number; return the same column for the same codes."""
+        if len(codes) != stop - start:
+            fresh = np.concatenate((self.codes[:start], np.asarray(codes, np.int32), self.codes[stop:]))
+        elif np.array_equal(self.codes[start:stop], codes):
+            return self
+        else:
             fresh = self.codes.copy()
             fresh[start:stop] = codes
-        else:
-            fresh = np.concatenate((self.codes[:start], np.array(codes, np.int32), self.codes[stop:]))
         return frozen(fresh, self.dictionary).compacted()
 
     def compacted(self) -> "Column[V]":

@@ -1,46 +1,24 @@
 """A selector's outcome on every device of some slices."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 
-from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, compile_selector, to_cel
-from extender.model.device import Device, ResourceSlice
-from extender.model.names import DeviceKey, DriverName
-
-V = TypeVar("V")
+from extender.allocation.cel import Budget, Outcome, compile_selector
+from extender.allocation.inventory import inventory_of, key_of
+from extender.allocation.selectors import Selector
+from extender.model.device import ResourceSlice
+from extender.model.names import DeviceKey
 
 
 def outcomes(text: str, slices: Iterable[ResourceSlice]) -> Iterator[tuple[DeviceKey, Outcome]]:
-    """Compile *text* now, raising CompileError, and evaluate it while the result is read."""
-    return _evaluations(compile_selector(text), slices)
-
-
-def _evaluations(program: Program, slices: Iterable[ResourceSlice]) -> Iterator[tuple[DeviceKey, Outcome]]:
-    budget = Budget()
-    for published in slices:
-        for device in published.devices:
-            key = DeviceKey(published.driver, published.pool, device.name)
-            yield key, program.evaluate(_value(device, published.driver), budget)
-
-
-def _value(device: Device, driver: DriverName) -> DeviceValue:
-    multiple = device.traits.allow_multiple_allocations
-    try:
-        attributes = {name: to_cel(attribute) for name, attribute in device.attributes}
-    except ValueError as error:
-        return DeviceValue(driver=driver, allow_multiple_allocations=multiple, fault=str(error))
-    return DeviceValue(
-        driver=driver,
-        allow_multiple_allocations=multiple,
-        attributes=_by_domain(attributes, driver),
-        capacity=_by_domain({name: capacity.value for name, capacity in device.capacity}, driver),
+    """Compile *text*, raising CompileError, and say what it makes of each device, in the order of *slices*."""
+    selector = Selector(compile_selector(text))
+    given = list(slices)
+    inventory = inventory_of(given)
+    sweep = selector.sweep(inventory, Budget())
+    places = sorted(range(len(given)), key=lambda place: key_of(given[place]))
+    start_of = dict(zip(places, inventory.starts.tolist(), strict=False))
+    return (
+        (DeviceKey(published.driver, published.pool, device.name), sweep.outcome(start_of[place] + position))
+        for place, published in enumerate(given)
+        for position, device in enumerate(published.devices)
     )
-
-
-def _by_domain(values: Mapping[str, V], driver: DriverName) -> dict[str, dict[str, V]]:
-    domains: dict[str, dict[str, V]] = {}
-    for name, value in values.items():
-        domain, slash, identifier = name.partition("/")
-        inner = domains.setdefault(domain if slash else driver, {})
-        inner[identifier if slash else name] = value
-    return domains

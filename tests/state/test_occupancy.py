@@ -32,9 +32,9 @@ def test_a_device_in_two_claims_stays_taken_until_both_let_go() -> None:
     occupancy = Occupancy()
     occupancy.put(claim("a", whole("gpu-0")))
     occupancy.put(claim("b", whole("gpu-0")))
-    occupancy.drop(Uid("a"))
+    occupancy.drop(ObjectKey("default", "a"))
     assert occupancy.usage(key("gpu-0")) == Usage(dedicated=1)
-    occupancy.drop(Uid("b"))
+    occupancy.drop(ObjectKey("default", "b"))
     assert occupancy.usage(key("gpu-0")) == UNUSED
 
 
@@ -49,7 +49,7 @@ def test_shares_add_up_what_they_consume_and_give_it_back() -> None:
     occupancy.put(claim("a", share("gpu-0", "1", "10Gi")))
     occupancy.put(claim("b", share("gpu-0", "2", "5Gi")))
     assert occupancy.usage(key("gpu-0")) == Usage(shares=2, consumed=(("memory", parse_quantity("15Gi").nanos),))
-    occupancy.drop(Uid("a"))
+    occupancy.drop(ObjectKey("default", "a"))
     assert occupancy.usage(key("gpu-0")) == Usage(shares=1, consumed=(("memory", parse_quantity("5Gi").nanos),))
 
 

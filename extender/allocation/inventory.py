@@ -1,0 +1,221 @@
+"""The published devices as columns: one row for each device, in the order of driver, pool, slice and position.
+
+An inventory never changes: a changed slice makes another one, which shares every column that the change does not touch.
+"""
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.cel import Path
+from extender.allocation.columns import Column, Dictionary, blank, frozen
+from extender.allocation.sight import is_qualified
+from extender.model.device import Capacity, Device, ResourceSlice, Traits
+from extender.model.names import DeviceKey, DriverName, NodeName, PoolName, split_qualified
+
+# Beside these, each attribute and each capacity has a column: ("attributes", domain, name), ("capacity", domain, name).
+DRIVER: Final[Path] = ("driver",)
+SHAREABLE: Final[Path] = ("allowMultipleAllocations",)
+TRAITS: Final[Path] = ("traits",)
+NODE: Final[Path] = ("node",)
+FAULT: Final[Path] = ("fault",)
+
+Columns = Mapping[Path, Column[Hashable]]
+
+
+class SliceKey(NamedTuple):
+    """Where a slice stands among the others."""
+
+    driver: DriverName
+    pool: PoolName
+    name: str
+
+
+class Stated(NamedTuple):
+    """A capacity and the name it is published by: requests for it must spell that name alike."""
+
+    name: str
+    capacity: Capacity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inventory:
+    """Slices sorted by their keys, and the columns of their devices. starts: int64[slices + 1], where each begins."""
+
+    slices: tuple[ResourceSlice, ...]
+    keys: tuple[SliceKey, ...]
+    starts: NDArray[np.int64]
+    columns: Columns
+
+    @property
+    def rows(self) -> int:
+        return int(self.starts[-1])
+
+    def column(self, path: Path) -> Column[Hashable]:
+        """Return the column of *path*, a blank one where no device has a value."""
+        return self.columns.get(path) or blank(self.rows)
+
+    @property
+    def traits(self) -> Column[Traits]:
+        return cast("Column[Traits]", self.column(TRAITS))
+
+    @property
+    def node(self) -> Column[NodeName]:
+        """The node that each device is local to; without a value where its slice does not name one."""
+        return cast("Column[NodeName]", self.column(NODE))
+
+    def slice_at(self, row: int) -> int:
+        """Return the index of the slice that *row* is part of."""
+        return int(np.searchsorted(self.starts, row, "right")) - 1
+
+    def device(self, row: int) -> Device:
+        index = self.slice_at(row)
+        return self.slices[index].devices[row - int(self.starts[index])]
+
+    def driver_at(self, row: int) -> DriverName:
+        return self.keys[self.slice_at(row)].driver
+
+    def key(self, row: int) -> DeviceKey:
+        place = self.keys[self.slice_at(row)]
+        return DeviceKey(place.driver, place.pool, self.device(row).name)
+
+    def pool(self, driver: DriverName, name: PoolName) -> range:
+        """Return the indices of the slices of a pool."""
+        start = bisect_left(self.keys, (driver, name, ""))
+        stop = start
+        while stop < len(self.keys) and self.keys[stop][:2] == (driver, name):
+            stop += 1
+        return range(start, stop)
+
+    def rows_of(self, device: DeviceKey) -> tuple[int, ...]:
+        """Return the rows of *device*: none where it is not published, several where a pool repeats a name."""
+        return tuple(
+            int(self.starts[index]) + position
+            for index in self.pool(device.driver, device.pool)
+            for position, published in enumerate(self.slices[index].devices)
+            if published.name == device.device
+        )
+
+    def index(self, key: SliceKey) -> int:
+        """Return where the slice with *key* is, or where it would be."""
+        return bisect_left(self.keys, key)
+
+    def with_slice(self, published: ResourceSlice) -> "Inventory":
+        """Add *published*, or put it in the place of the slice with its key."""
+        key = key_of(published)
+        index = self.index(key)
+        known = index < len(self.keys) and self.keys[index] == key
+        return self._spliced(index, index + known, (published,))
+
+    def without_slice(self, key: SliceKey) -> "Inventory":
+        """Remove the slice with *key*, which must be there."""
+        index = self.index(key)
+        return self._spliced(index, index + 1, ())
+
+    def _spliced(self, first: int, last: int, fresh: tuple[ResourceSlice, ...]) -> "Inventory":
+        """Put *fresh* in the place of the slices *first* to *last*."""
+        start, stop = int(self.starts[first]), int(self.starts[last])
+        count = sum(len(published.devices) for published in fresh)
+        lengths = np.fromiter((len(published.devices) for published in fresh), np.int64, len(fresh))
+        tail = self.starts[last + 1 :] + (count - (stop - start))
+        starts = np.concatenate((self.starts[: first + 1], start + np.cumsum(lengths), tail))
+        starts.setflags(write=False)
+        return Inventory(
+            slices=(*self.slices[:first], *fresh, *self.slices[last:]),
+            keys=(*self.keys[:first], *map(key_of, fresh), *self.keys[last:]),
+            starts=starts,
+            columns=_spliced_columns(self, start, stop, fresh, count),
+        )
+
+
+def inventory_of(slices: Iterable[ResourceSlice]) -> Inventory:
+    """Build the columns of *slices* from scratch."""
+    ordered = tuple(sorted(slices, key=key_of))
+    starts = np.zeros(len(ordered) + 1, np.int64)
+    np.cumsum([len(published.devices) for published in ordered], out=starts[1:])
+    starts.setflags(write=False)
+    rows = int(starts[-1])
+    columns = {path: pile.column(rows) for path, pile in _piles(ordered).items()}
+    return Inventory(ordered, tuple(map(key_of, ordered)), starts, columns)
+
+
+def key_of(published: ResourceSlice) -> SliceKey:
+    return SliceKey(published.driver, published.pool, published.name)
+
+
+class _Pile:
+    """A column being filled: the rows that have a value, and its code."""
+
+    __slots__ = ("codes", "dictionary", "rows")
+
+    def __init__(self, dictionary: Dictionary[Hashable]) -> None:
+        self.rows: list[int] = []
+        self.codes: list[int] = []
+        self.dictionary = dictionary
+
+    def column(self, rows: int) -> Column[Hashable]:
+        codes = np.zeros(rows, np.int32)
+        codes[self.rows] = self.codes
+        return frozen(codes, self.dictionary)
+
+
+def _piles(slices: Iterable[ResourceSlice], known: Columns | None = None) -> dict[Path, _Pile]:
+    """Encode every device by the dictionaries of *known* columns, by new ones elsewhere; rows count from 0."""
+    piles: dict[Path, _Pile] = {}
+    row = 0
+    for published in slices:
+        for device in published.devices:
+            for path, value in _cells(published, device):
+                pile = piles.get(path)
+                if pile is None:
+                    column = known.get(path) if known else None
+                    pile = piles[path] = _Pile(column.dictionary if column else Dictionary())
+                pile.rows.append(row)
+                pile.codes.append(pile.dictionary.code(value))
+            row += 1
+    return piles
+
+
+def _cells(published: ResourceSlice, device: Device) -> Iterator[tuple[Path, Hashable]]:
+    driver = published.driver
+    yield DRIVER, driver
+    yield TRAITS, device.traits
+    if device.traits.allow_multiple_allocations:
+        yield SHAREABLE, True
+    if published.selection is not None and published.selection.node_name is not None:
+        yield NODE, published.selection.node_name
+    # Where a name is published with its domain and without, the one with it wins: it comes last.
+    for name, attribute in sorted(device.attributes, key=is_qualified):
+        yield _path("attributes", name, driver), attribute
+        if attribute.kind == "invalid":
+            yield FAULT, attribute.value
+    for name, capacity in sorted(device.capacity, key=is_qualified):
+        yield _path("capacity", name, driver), Stated(name, capacity)
+
+
+@lru_cache(maxsize=4096)
+def _path(group: str, name: str, driver: DriverName) -> Path:
+    return (group, *split_qualified(name, driver))
+
+
+def _spliced_columns(
+    inventory: Inventory, start: int, stop: int, fresh: Iterable[ResourceSlice], count: int
+) -> dict[Path, Column[Hashable]]:
+    piles = _piles(fresh, inventory.columns)
+    columns: dict[Path, Column[Hashable]] = {}
+    for path in inventory.columns.keys() | piles.keys():
+        codes = np.zeros(count, np.int32)
+        if pile := piles.get(path):
+            codes[pile.rows] = pile.codes
+            column = inventory.columns.get(path) or Column(np.zeros(inventory.rows, np.int32), pile.dictionary)
+        else:
+            column = inventory.columns[path]
+        spliced = column.spliced(start, stop, codes)
+        if spliced is column or pile or spliced.codes.any():
+            columns[path] = spliced
+    return columns

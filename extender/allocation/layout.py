@@ -1,0 +1,59 @@
+"""Which devices are local to which node, and the bit that each has in its node's masks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.inventory import Inventory
+from extender.model.names import NodeName
+
+BITS = 64
+Masks = NDArray[np.uint64]
+# Of a row whose device is local to no node that we know.
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The nodes by name, and their local devices; those of other slices are in no mask.
+
+    rows: int32[local devices], grouped by node, in the order of the inventory; starts: int64[nodes + 1] into it.
+    node_of_row, position_of_row: int32[rows]; words: how many 64-bit words the masks of a node have.
+    """
+
+    nodes: tuple[NodeName, ...]
+    rows: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    node_of_row: NDArray[np.int32]
+    position_of_row: NDArray[np.int32]
+    words: int
+
+    def local(self, node: int) -> NDArray[np.int32]:
+        """Return the rows of the devices that are local to *node*."""
+        return self.rows[self.starts[node] : self.starts[node + 1]]
+
+    def masks(self, chosen: NDArray[np.bool_]) -> Masks:
+        """Gather bool[rows] into the masks of the nodes: uint64[nodes, words]; bit 0 of word 0 is position 0."""
+        bits = np.zeros((len(self.nodes), self.words * BITS), np.bool_)
+        bits[self.node_of_row[self.rows], self.position_of_row[self.rows]] = chosen[self.rows]
+        return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def layout_of(inventory: Inventory, nodes: Iterable[NodeName]) -> Layout:
+    """Lay the devices of *inventory* out over *nodes*."""
+    names = tuple(sorted(nodes))
+    index = {name: position for position, name in enumerate(names)}
+    column = inventory.node
+    node_of_row = column.table(lambda name: index.get(name, NOWHERE), NOWHERE)[column.codes].astype(np.int32)
+    order = np.argsort(node_of_row, kind="stable").astype(np.int32)
+    rows = order[np.count_nonzero(node_of_row == NOWHERE) :]
+    counts = np.bincount(node_of_row[rows], minlength=len(names))
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    position_of_row = np.full(inventory.rows, NOWHERE, np.int32)
+    position_of_row[rows] = np.arange(len(rows)) - np.repeat(starts[:-1], counts)
+    words = max(1, -(-int(counts.max(initial=0)) // BITS))
+    for array in (rows, starts, node_of_row, position_of_row):
+        array.setflags(write=False)
+    return Layout(names, rows, starts, node_of_row, position_of_row, words)

@@ -1,0 +1,46 @@
+"""Rows that agree in some columns, found without looking at their values."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.columns import Codes, Column
+
+# Up to so many possible combinations a table of all of them is quicker than sorting the rows.
+TABLE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The distinct combinations of some columns. first: int64[combinations], a row of each; codes: int32[rows]."""
+
+    first: NDArray[np.int64]
+    codes: Codes
+
+
+def project(columns: Sequence[Column[Hashable]], rows: int) -> Projection:
+    """Group *rows* rows by their values in *columns*, all of them in one group where there are no columns."""
+    keys, span = np.zeros(rows, np.int64), 1
+    for column in columns:
+        size = len(column.dictionary.values)
+        if span * size > TABLE:
+            keys, span = _dense(keys, span)
+        keys = keys * size + column.codes
+        span *= size
+    codes, count = _dense(keys, span)
+    first = np.zeros(count, np.int64)
+    first[codes[::-1]] = np.arange(rows - 1, -1, -1)
+    return Projection(first, codes.astype(np.int32))
+
+
+def _dense(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.int64], int]:
+    """Give each key that occurs a number, in their order, and count them."""
+    if span > TABLE:
+        distinct, codes = np.unique(keys, return_inverse=True)
+        return codes, len(distinct)
+    occurs = np.zeros(span, np.bool_)
+    occurs[keys] = True
+    ranks = np.cumsum(occurs)
+    return ranks[keys] - 1, int(ranks[-1])

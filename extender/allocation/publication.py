@@ -1,0 +1,75 @@
+"""A snapshot in which other slices are published: only the rows of these are made anew."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from extender.allocation.columns import Column, Dictionary, frozen
+from extender.allocation.inventory import Inventory, SliceKey, inventory_of, key_of
+from extender.allocation.layout import layout_of
+from extender.allocation.snapshot import Snapshot, free_of, with_usage
+from extender.allocation.usage import UNUSED, Usage
+from extender.model.device import ResourceSlice
+from extender.model.names import DeviceKey
+
+UsageOf = Callable[[DeviceKey], Usage]
+# Beyond so many changed slices, building all columns from scratch is cheaper than splicing them one by one.
+SPLICES = 64
+
+
+def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: UsageOf) -> Snapshot:
+    """Publish exactly *slices*."""
+    before = dict(zip(snapshot.inventory.keys, snapshot.inventory.slices, strict=True))
+    after = {key_of(item): item for item in slices}
+    gone = before.keys() - after.keys()
+    changed = [item for key, item in after.items() if before.get(key) != item]
+    if len(gone) + len(changed) <= SPLICES:
+        for key in gone:
+            snapshot = without(snapshot, key)
+        for item in changed:
+            snapshot = with_slice(snapshot, item, usage_of)
+        return snapshot
+    inventory = inventory_of(after.values())
+    dictionary: Dictionary[Usage] = Dictionary()
+    codes = [code for item in inventory.slices for code in _usage_codes(item, usage_of, dictionary)]
+    return _laid_out(snapshot, inventory, frozen(np.array(codes, np.int32), dictionary))
+
+
+def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Snapshot:
+    """Add *item*, or put it in the place of the slice with its key."""
+    before, key = snapshot.inventory, key_of(item)
+    inventory = before.with_slice(item)
+    index = inventory.index(key)
+    start, stop = int(inventory.starts[index]), int(inventory.starts[index + 1])
+    if len(before.slices) == len(inventory.slices):
+        if _stand_alike(before.slices[index], item):
+            usage = {row: usage_of(inventory.key(row)) for row in range(start, stop)}
+            return with_usage(replace(snapshot, inventory=inventory), usage)
+        last = int(before.starts[index + 1])
+    else:
+        last = start
+    column = snapshot.usage.spliced(start, last, _usage_codes(item, usage_of, snapshot.usage.dictionary))
+    return _laid_out(snapshot, inventory, column)
+
+
+def without(snapshot: Snapshot, key: SliceKey) -> Snapshot:
+    """Remove the slice with *key*, which must be there."""
+    index = snapshot.inventory.index(key)
+    start, stop = snapshot.inventory.starts[index : index + 2].tolist()
+    return _laid_out(snapshot, snapshot.inventory.without_slice(key), snapshot.usage.spliced(start, stop, ()))
+
+
+def _stand_alike(left: ResourceSlice, right: ResourceSlice) -> bool:
+    """Tell whether each device of *right* has the row and the bit of one of *left*."""
+    return len(left.devices) == len(right.devices) and left.selection == right.selection
+
+
+def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[Usage]) -> list[int]:
+    usages = (usage_of(DeviceKey(item.driver, item.pool, device.name)) for device in item.devices)
+    return [dictionary.code(usage) if usage != UNUSED else 0 for usage in usages]
+
+
+def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) -> Snapshot:
+    layout = layout_of(inventory, snapshot.layout.nodes)
+    return replace(snapshot, inventory=inventory, layout=layout, usage=usage, free=free_of(layout, usage))

@@ -1,0 +1,91 @@
+"""Selectors over all devices at once: one evaluation for each distinct combination of what the expression reads."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import is_
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.cel import Budget, Outcome, Path, Program
+from extender.allocation.columns import Codes, Column
+from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
+from extender.allocation.projection import project
+from extender.allocation.sight import sight_of
+
+# Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
+MEMORY = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a selector says of each device: the distinct outcomes, and int32[rows] into them."""
+
+    outcomes: tuple[Outcome, ...]
+    codes: Codes
+
+    @property
+    def verdicts(self) -> NDArray[np.int8]:
+        """int8[rows] of ``Verdict``."""
+        return np.array([outcome.verdict for outcome in self.outcomes], np.int8)[self.codes]
+
+    def outcome(self, row: int) -> Outcome:
+        code: int = self.codes[row].item()
+        return self.outcomes[code]
+
+
+class Selector:
+    """A compiled selector, and what it said of the values it has seen so far."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: dict[tuple[Hashable, ...], Outcome] = {}
+        self._last: tuple[int, list[Column[Hashable] | None], Sweep] | None = None
+
+    def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
+        """Evaluate the selector on every device of *inventory*."""
+        paths = sorted(self._paths(inventory))
+        read = [inventory.columns.get(path) for path in paths]
+        if self._last and self._last[0] == inventory.rows and _are_same(self._last[1], read):
+            return self._last[2]
+        sweep = self._swept([inventory.column(path) for path in paths], inventory, budget)
+        # What a spent budget cut short says nothing about the devices.
+        self._last = (inventory.rows, read, sweep) if budget.left >= 0 else None
+        return sweep
+
+    def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Sweep:
+        projection = project(columns, inventory.rows)
+        rows = projection.first.tolist()
+        outcomes = [
+            self._outcome(values, row, inventory, budget)
+            for values, row in zip(_values(columns, projection.first), rows, strict=True)
+        ]
+        return Sweep(tuple(outcomes), projection.codes)
+
+    def _paths(self, inventory: Inventory) -> frozenset[Path]:
+        """Name the columns that can make a difference; an attribute without a value does so whatever is read."""
+        if self.program.reads is not None:
+            return self.program.reads | {FAULT}
+        published = {path for path in inventory.columns if len(path) > 1}
+        return frozenset(published | {DRIVER, SHAREABLE, FAULT})
+
+    def _outcome(self, values: tuple[Hashable, ...], row: int, inventory: Inventory, budget: Budget) -> Outcome:
+        known = self._known.get(values)
+        if known is None:
+            known = self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
+            if budget.left >= 0 and len(self._known) < MEMORY:
+                self._known[values] = known
+        return known
+
+
+def _are_same(left: Sequence[object], right: Sequence[object]) -> bool:
+    """Tell whether these are the very same columns: a change makes others, and codes mean nothing across columns."""
+    return len(left) == len(right) and all(map(is_, left, right))
+
+
+def _values(columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Iterator[tuple[Hashable, ...]]:
+    """Decode *rows* of *columns*."""
+    if not columns:
+        return iter([()] * len(rows))
+    decoded = ([column.dictionary.values[code] for code in column.codes[rows].tolist()] for column in columns)
+    return zip(*decoded, strict=True)

@@ -1,0 +1,39 @@
+"""What a list or a watch tells of the cluster, one step at a time."""
+
+from dataclasses import dataclass
+
+from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.device import ResourceSlice
+from extender.model.names import ObjectKey
+from extender.model.node import Node
+from extender.model.problem import Problem
+from extender.model.taint import DeviceTaintRule
+
+Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node
+Kind = type[ResourceSlice] | type[DeviceClass] | type[ResourceClaim] | type[DeviceTaintRule] | type[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object is there, new or not; a Problem where it is and cannot be read."""
+
+    what: Noun | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An object is no more."""
+
+    kind: Kind
+    key: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """These are all objects of a kind: what is not among them is no more."""
+
+    kind: Kind
+    items: tuple[Noun | Problem, ...]
+
+
+Change = Changed | Gone | Listed

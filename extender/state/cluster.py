@@ -1,0 +1,167 @@
+"""The cluster as the API server tells it. One writer applies changes; readers keep the snapshots that they have."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from extender.allocation.inventory import SliceKey, key_of
+from extender.allocation.layout import layout_of
+from extender.allocation.publication import published, with_slice, without
+from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
+from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
+from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.device import ResourceSlice
+from extender.model.names import ObjectKey
+from extender.model.node import Node
+from extender.model.problem import Problem
+from extender.model.taint import DeviceTaintRule
+from extender.state.occupancy import Occupancy, Touched
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Cluster:
+    """Belief about the cluster. ``snapshot`` is replaced by each change that makes a difference, never modified."""
+
+    def __init__(self) -> None:
+        self.snapshot: Snapshot = empty()
+        self._occupancy = Occupancy()
+        self._slices: dict[str, SliceKey] = {}
+        self._problems: dict[tuple[str, ObjectKey], Problem] = {}
+
+    def apply(self, change: Change) -> Snapshot:
+        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all."""
+        before = self.snapshot
+        self._take(change)
+        if self.snapshot is not before:
+            self.snapshot = replace(self.snapshot, generation=before.generation + 1)
+        return self.snapshot
+
+    def _take(self, change: Change) -> None:
+        match change:
+            case Listed(kind, items):
+                self._list(kind, items)
+            case Gone(kind, key):
+                self._clear(kind.__name__, key)
+                self._remove(kind, key)
+            case Changed(what):
+                if isinstance(what, Problem):
+                    self._complain(what)
+                else:
+                    self._clear(type(what).__name__, key_of_noun(what))
+                    self._put(what)
+
+    def _put(self, noun: Noun) -> None:
+        match noun:
+            case ResourceSlice():
+                self._put_slice(noun)
+            case ResourceClaim():
+                self._retake(self._occupancy.put(noun))
+            case Node():
+                self._set_nodes(_with(self.snapshot.nodes, noun.name, noun))
+            case DeviceClass():
+                self._set(classes=_with(self.snapshot.classes, noun.name, noun))
+            case DeviceTaintRule():
+                self._set(rules=_with(self.snapshot.rules, noun.name, noun))
+
+    def _remove(self, kind: Kind | None, key: ObjectKey) -> None:
+        if kind is ResourceSlice:
+            self._remove_slice(key.name)
+        elif kind is ResourceClaim:
+            self._retake(self._occupancy.drop(key))
+        elif kind is Node:
+            self._set_nodes(_without(self.snapshot.nodes, key.name))
+        elif kind is DeviceClass:
+            self._set(classes=_without(self.snapshot.classes, key.name))
+        elif kind is DeviceTaintRule:
+            self._set(rules=_without(self.snapshot.rules, key.name))
+
+    def _complain(self, problem: Problem) -> None:
+        """Remember *problem*. What could be read of the object before no longer holds, but for what a claim holds."""
+        if problem.kind != ResourceClaim.__name__:
+            self._remove(KINDS.get(problem.kind), problem.key)
+        self._problems[problem.kind, problem.key] = problem
+        self._show_problems()
+
+    def _clear(self, kind: str, key: ObjectKey) -> None:
+        if self._problems.pop((kind, key), None):
+            self._show_problems()
+
+    def _show_problems(self) -> None:
+        shown = tuple(self._problems[place] for place in sorted(self._problems))
+        if shown != self.snapshot.problems:
+            self.snapshot = replace(self.snapshot, problems=shown)
+
+    def _list(self, kind: Kind, items: tuple[Noun | Problem, ...]) -> None:
+        nouns = [item for item in items if not isinstance(item, Problem)]
+        problems = [item for item in items if isinstance(item, Problem)]
+        self._problems = {place: old for place, old in self._problems.items() if place[0] != kind.__name__}
+        self._problems |= {(kind.__name__, item.key): item for item in problems}
+        self._show_problems()
+        self._replace(kind, nouns, [item.key for item in problems])
+
+    def _replace(self, kind: Kind, nouns: list[Any], unreadable: list[ObjectKey]) -> None:
+        if kind is ResourceSlice:
+            self._slices = {item.name: key_of(item) for item in nouns}
+            self.snapshot = published(self.snapshot, nouns, self._occupancy.usage)
+        elif kind is ResourceClaim:
+            touched = self._occupancy.keep_only([*(claim.key for claim in nouns), *unreadable])
+            self._retake(touched.union(*map(self._occupancy.put, nouns)))
+        elif kind is Node:
+            self._set_nodes({node.name: node for node in nouns})
+        elif kind is DeviceClass:
+            self._set(classes={item.name: item for item in nouns})
+        elif kind is DeviceTaintRule:
+            self._set(rules={item.name: item for item in nouns})
+
+    def _put_slice(self, item: ResourceSlice) -> None:
+        key = key_of(item)
+        if self._slices.get(item.name, key) != key:
+            self._remove_slice(item.name)
+        inventory = self.snapshot.inventory
+        if item.name not in self._slices or inventory.slices[inventory.index(key)] != item:
+            self._slices[item.name] = key
+            self.snapshot = with_slice(self.snapshot, item, self._occupancy.usage)
+
+    def _remove_slice(self, name: str) -> None:
+        key = self._slices.pop(name, None)
+        if key is not None:
+            self.snapshot = without(self.snapshot, key)
+
+    def _retake(self, touched: Touched) -> None:
+        """Bring the use of the devices *touched* up to date."""
+        rows = {
+            row: self._occupancy.usage(device) for device in touched for row in self.snapshot.inventory.rows_of(device)
+        }
+        self.snapshot = with_usage(self.snapshot, rows)
+
+    def _set_nodes(self, nodes: Mapping[Any, Node]) -> None:
+        snapshot = self.snapshot
+        if nodes == snapshot.nodes:
+            return
+        if nodes.keys() != snapshot.nodes.keys():
+            layout = layout_of(snapshot.inventory, nodes)
+            snapshot = replace(snapshot, layout=layout, free=free_of(layout, snapshot.usage))
+        self.snapshot = replace(snapshot, nodes=nodes)
+
+    def _set(self, **parts: Mapping[Any, Any]) -> None:
+        if any(getattr(self.snapshot, name) != part for name, part in parts.items()):
+            self.snapshot = replace(self.snapshot, **parts)  # type: ignore[arg-type]  # names of mappings only
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.__name__: kind for kind in (ResourceSlice, ResourceClaim, Node, DeviceClass, DeviceTaintRule)
+}
+
+
+def key_of_noun(noun: Noun) -> ObjectKey:
+    return noun.key if isinstance(noun, ResourceClaim) else ObjectKey("", noun.name)
+
+
+def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
+    return mapping if mapping.get(key) == value else {**mapping, key: value}
+
+
+def _without(mapping: Mapping[K, V], key: object) -> Mapping[K, V]:
+    return {name: value for name, value in mapping.items() if name != key} if key in mapping else mapping

@@ -1,0 +1,27 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.allocation.columns import column_of
+from extender.allocation.projection import project
+
+values = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.none() | st.just(1)), max_size=30)
+
+
+@given(values)
+def test_rows_share_a_code_exactly_if_they_agree_in_every_column(rows: list[tuple[int, str, int | None]]) -> None:
+    columns = [column_of(row[index] for row in rows) for index in range(3)]
+    projection = project(columns, len(rows))
+    for left, one in enumerate(rows):
+        for right, other in enumerate(rows):
+            assert (projection.codes[left] == projection.codes[right]) == (one == other)
+    for code, row in enumerate(projection.first.tolist()):
+        assert projection.codes.tolist().index(code) == row
+
+
+def test_columns_with_more_combinations_than_a_table_holds_are_sorted_instead() -> None:
+    columns = [column_of(np.random.default_rng(seed).integers(0, 3000, 5000).tolist()) for seed in (1, 2, 3)]
+    decoded = list(zip(*(column.decoded() for column in columns), strict=True))
+    projection = project(columns, 5000)
+    assert len(projection.first) == len(set(decoded))
+    assert all(decoded[projection.first[code]] == row for code, row in zip(projection.codes, decoded, strict=True))
