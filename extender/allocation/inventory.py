@@ -4,7 +4,7 @@ An inventory never changes: a changed slice makes another one, which shares ever
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
-from extender.allocation.columns import Column, Dictionary, blank, frozen
+from extender.allocation.columns import Column, Dictionary, blank, column_of, frozen
 from extender.allocation.sight import is_qualified
+from extender.allocation.standing import Standing, standings
 from extender.model.device import Capacity, Device, ResourceSlice, Traits
 from extender.model.names import DeviceKey, DriverName, NodeName, PoolName, split_qualified
 
@@ -22,7 +23,6 @@ from extender.model.names import DeviceKey, DriverName, NodeName, PoolName, spli
 DRIVER: Final[Path] = ("driver",)
 SHAREABLE: Final[Path] = ("allowMultipleAllocations",)
 TRAITS: Final[Path] = ("traits",)
-NODE: Final[Path] = ("node",)
 FAULT: Final[Path] = ("fault",)
 
 Columns = Mapping[Path, Column[Hashable]]
@@ -45,11 +45,16 @@ class Stated(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inventory:
-    """Slices sorted by their keys, and the columns of their devices. starts: int64[slices + 1], where each begins."""
+    """Slices sorted by their keys, and the columns of their devices. starts: int64[slices + 1], where each begins.
+
+    home and standing have a value for each slice: the node that it is local to, if any, and what it means to its pool.
+    """
 
     slices: tuple[ResourceSlice, ...]
     keys: tuple[SliceKey, ...]
     starts: NDArray[np.int64]
+    home: Column[NodeName]
+    standing: Column[Standing]
     columns: Columns
 
     @property
@@ -63,11 +68,6 @@ class Inventory:
     @property
     def traits(self) -> Column[Traits]:
         return cast("Column[Traits]", self.column(TRAITS))
-
-    @property
-    def node(self) -> Column[NodeName]:
-        """The node that each device is local to; without a value where its slice does not name one."""
-        return cast("Column[NodeName]", self.column(NODE))
 
     def slice_at(self, row: int) -> int:
         """Return the index of the slice that *row* is part of."""
@@ -86,11 +86,7 @@ class Inventory:
 
     def pool(self, driver: DriverName, name: PoolName) -> range:
         """Return the indices of the slices of a pool."""
-        start = bisect_left(self.keys, (driver, name, ""))
-        stop = start
-        while stop < len(self.keys) and self.keys[stop][:2] == (driver, name):
-            stop += 1
-        return range(start, stop)
+        return _pool(self.keys, driver, name)
 
     def rows_of(self, device: DeviceKey) -> tuple[int, ...]:
         """Return the rows of *device*: none where it is not published, several where a pool repeats a name."""
@@ -125,10 +121,18 @@ class Inventory:
         tail = self.starts[last + 1 :] + (count - (stop - start))
         starts = np.concatenate((self.starts[: first + 1], start + np.cumsum(lengths), tail))
         starts.setflags(write=False)
+        slices = (*self.slices[:first], *fresh, *self.slices[last:])
+        keys = (*self.keys[:first], *map(key_of, fresh), *self.keys[last:])
+        driver, name, _ = key_of(fresh[0]) if fresh else self.keys[first]
+        before, after = self.pool(driver, name), _pool(keys, driver, name)
+        standing = [self.standing.dictionary.code(item) for item in standings(slices[after.start : after.stop])]
+        homes = [_home_code(item, self.home.dictionary) for item in fresh]
         return Inventory(
-            slices=(*self.slices[:first], *fresh, *self.slices[last:]),
-            keys=(*self.keys[:first], *map(key_of, fresh), *self.keys[last:]),
+            slices=slices,
+            keys=keys,
             starts=starts,
+            home=self.home.spliced(first, last, homes),
+            standing=self.standing.spliced(before.start, before.stop, standing),
             columns=_spliced_columns(self, start, stop, fresh, count),
         )
 
@@ -141,7 +145,26 @@ def inventory_of(slices: Iterable[ResourceSlice]) -> Inventory:
     starts.setflags(write=False)
     rows = int(starts[-1])
     columns = {path: pile.column(rows) for path, pile in _piles(ordered).items()}
-    return Inventory(ordered, tuple(map(key_of, ordered)), starts, columns)
+    home, standing = column_of(map(home_of, ordered)), column_of(standings(ordered))
+    return Inventory(ordered, tuple(map(key_of, ordered)), starts, home, standing, columns)
+
+
+def home_of(published: ResourceSlice) -> NodeName | None:
+    """Return the node that the devices of *published* are local to."""
+    return published.selection.node_name if published.selection else None
+
+
+def _home_code(published: ResourceSlice, dictionary: Dictionary[NodeName]) -> int:
+    home = home_of(published)
+    return 0 if home is None else dictionary.code(home)
+
+
+def _pool(keys: Sequence[SliceKey], driver: DriverName, name: PoolName) -> range:
+    start = bisect_left(keys, (driver, name, ""))
+    stop = start
+    while stop < len(keys) and keys[stop][:2] == (driver, name):
+        stop += 1
+    return range(start, stop)
 
 
 def key_of(published: ResourceSlice) -> SliceKey:
@@ -187,8 +210,6 @@ def _cells(published: ResourceSlice, device: Device) -> Iterator[tuple[Path, Has
     yield TRAITS, device.traits
     if device.traits.allow_multiple_allocations:
         yield SHAREABLE, True
-    if published.selection is not None and published.selection.node_name is not None:
-        yield NODE, published.selection.node_name
     # Where a name is published with its domain and without, the one with it wins: it comes last.
     for name, attribute in sorted(device.attributes, key=is_qualified):
         yield _path("attributes", name, driver), attribute

@@ -45,8 +45,9 @@ def layout_of(inventory: Inventory, nodes: Iterable[NodeName]) -> Layout:
     """Lay the devices of *inventory* out over *nodes*."""
     names = tuple(sorted(nodes))
     index = {name: position for position, name in enumerate(names)}
-    column = inventory.node
-    node_of_row = column.table(lambda name: index.get(name, NOWHERE), NOWHERE)[column.codes].astype(np.int32)
+    homes = inventory.home
+    node_of_slice = homes.table(lambda name: index.get(name, NOWHERE), NOWHERE)[homes.codes]
+    node_of_row = np.repeat(node_of_slice, np.diff(inventory.starts)).astype(np.int32)
     order = np.argsort(node_of_row, kind="stable").astype(np.int32)
     rows = order[np.count_nonzero(node_of_row == NOWHERE) :]
     counts = np.bincount(node_of_row[rows], minlength=len(names))

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.inventory import DRIVER, FAULT, NODE, SHAREABLE, TRAITS, Stated
+from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, TRAITS, Stated
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
@@ -25,6 +25,8 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "slices": inventory.slices,
         "starts": inventory.starts.tolist(),
+        "home": inventory.home.decoded(),
+        "standing": inventory.standing.decoded(),
         "columns": {path: column.decoded() for path, column in inventory.columns.items()},
         "usage": snapshot.usage.decoded(),
         "free": {name: snapshot.free[index].tolist() for index, name in enumerate(layout.nodes)},
@@ -119,8 +121,6 @@ def expected_cells(published: ResourceSlice, device: Device) -> dict[Any, Any]:
     found: dict[Any, Any] = {DRIVER: published.driver, TRAITS: device.traits}
     if device.traits.allow_multiple_allocations:
         found[SHAREABLE] = True
-    if published.selection and published.selection.node_name:
-        found[NODE] = published.selection.node_name
     for group, entries in (("attributes", device.attributes), ("capacity", device.capacity)):
         for name, value in entries:
             domain, slash, bare = name.rpartition("/")
