@@ -5,9 +5,9 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from extender.cli import select
+from extender.cli import allocate, select
 
-SUBCOMMANDS = {"select": select}
+SUBCOMMANDS = {"select": select, "allocate": allocate}
 # What a shell reports for a command that the signal of this name ended: 128 + the signal's number.
 SIGINT_STATUS = 130
 SIGPIPE_STATUS = 141

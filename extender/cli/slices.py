@@ -6,7 +6,7 @@ from pathlib import Path
 
 from extender.cli.documents import NotJson, documents
 from extender.model.device import ResourceSlice
-from extender.model.parse import parse_list
+from extender.model.parse import Noun, key_of, parse_list
 from extender.model.problem import Problem
 
 
@@ -22,10 +22,13 @@ class Reading:
         for item in self._objects():
             if isinstance(item, ResourceSlice):
                 yield item
-            else:
+            elif isinstance(item, NotJson) or (isinstance(item, Problem) and item.path != "kind"):
                 self.complaints.append(str(item))
+            else:
+                kind, key = (item.kind, item.key) if isinstance(item, Problem) else (type(item).__name__, key_of(item))
+                self.complaints.append(str(Problem(kind, key, "kind", "is no ResourceSlice of resource.k8s.io")))
 
-    def _objects(self) -> Iterator[ResourceSlice | Problem | NotJson]:
+    def _objects(self) -> Iterator[Noun | Problem | NotJson]:
         for document in documents(self._bytes()):
             if isinstance(document, NotJson):
                 yield document

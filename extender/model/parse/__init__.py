@@ -1,41 +1,91 @@
-"""Kubernetes JSON to nouns: ResourceSlices of v1, v1beta2, v1beta1 and v1alpha3. Nothing here raises on any JSON value.
+"""Kubernetes JSON to nouns, of every version that was ever served. Nothing here raises on any JSON value.
 
 An object that cannot be read becomes a Problem that names the field; it takes nothing else down.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final, TypeVar
 
+from extender.model.claim import ClaimTemplate, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
+from extender.model.node import Node, Pod
+from extender.model.parse.claim import claim_of, class_of, template_of
 from extender.model.parse.fields import Fields, Malformed
+from extender.model.parse.node import node_of, pod_of
+from extender.model.parse.rule import rule_of
 from extender.model.parse.slice import slice_of
 from extender.model.problem import Problem
+from extender.model.taint import DeviceTaintRule
 
-VERSIONS = ("v1", "v1beta2", "v1beta1", "v1alpha3")
-GROUP = "resource.k8s.io"
+Noun = ResourceSlice | DeviceClass | ResourceClaim | ClaimTemplate | DeviceTaintRule | Node | Pod
+N = TypeVar("N")
+
+GROUP: Final = "resource.k8s.io"
+CORE: Final = ""
+VERSIONS: Final = {GROUP: ("v1", "v1beta2", "v1beta1", "v1alpha3"), CORE: ("v1",)}
+# How to read each kind, given its fields and the version that they are in.
+READERS: Final[Mapping[tuple[str, str], Callable[[Fields, str], Noun]]] = {
+    (GROUP, "ResourceSlice"): slice_of,
+    (GROUP, "ResourceClaim"): claim_of,
+    (GROUP, "ResourceClaimTemplate"): template_of,
+    (GROUP, "DeviceClass"): lambda fields, _version: class_of(fields),
+    (GROUP, "DeviceTaintRule"): lambda fields, _version: rule_of(fields),
+    (CORE, "Node"): lambda fields, _version: node_of(fields),
+    (CORE, "Pod"): lambda fields, _version: pod_of(fields),
+}
 
 
 def parse_slice(raw: object, version: str = "v1") -> ResourceSlice | Problem:
     """Read one ResourceSlice as *version* of the API writes it."""
-    try:
-        return slice_of(Fields.of(raw, ""), version)
-    except Malformed as error:
-        return Problem("ResourceSlice", _key(raw), error.path, error.message)
+    return _read(partial(slice_of, version=version), raw, "ResourceSlice")
 
 
-def parse_object(raw: object, kind: str = "", api_version: str = "") -> ResourceSlice | Problem:
+def parse_class(raw: object) -> DeviceClass | Problem:
+    """Read one DeviceClass: all versions write it alike."""
+    return _read(class_of, raw, "DeviceClass")
+
+
+def parse_claim(raw: object, version: str = "v1") -> ResourceClaim | Problem:
+    """Read one ResourceClaim as *version* of the API writes it."""
+    return _read(partial(claim_of, version=version), raw, "ResourceClaim")
+
+
+def parse_template(raw: object, version: str = "v1") -> ClaimTemplate | Problem:
+    """Read one ResourceClaimTemplate as *version* of the API writes it."""
+    return _read(partial(template_of, version=version), raw, "ResourceClaimTemplate")
+
+
+def parse_rule(raw: object) -> DeviceTaintRule | Problem:
+    """Read one DeviceTaintRule of any version."""
+    return _read(rule_of, raw, "DeviceTaintRule")
+
+
+def parse_node(raw: object) -> Node | Problem:
+    """Read one Node."""
+    return _read(node_of, raw, "Node")
+
+
+def parse_pod(raw: object) -> Pod | Problem:
+    """Read one Pod."""
+    return _read(pod_of, raw, "Pod")
+
+
+def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | Problem:
     """Read one object by its own kind and version, or by those of the list that it stands in."""
     fields = raw if isinstance(raw, dict) else {}
     kind = str(fields.get("kind") or kind or "object")
     group, _, version = str(fields.get("apiVersion") or api_version).rpartition("/")
-    if kind != "ResourceSlice" or group != GROUP:
-        return Problem(kind, _key(raw), "kind", "is no ResourceSlice of resource.k8s.io")
-    if version not in VERSIONS:
-        return Problem(kind, _key(raw), "apiVersion", f"is none of {', '.join(VERSIONS)}")
-    return parse_slice(raw, version)
+    reader = READERS.get((group, kind))
+    if reader is None:
+        return Problem(kind, _key(raw), "kind", f"no {kind} of {group or 'the core group'} is read here")
+    if version not in VERSIONS[group]:
+        return Problem(kind, _key(raw), "apiVersion", f"is none of {', '.join(VERSIONS[group])}")
+    return _read(lambda read: reader(read, version), raw, kind)
 
 
-def parse_list(raw: object) -> Iterator[ResourceSlice | Problem]:
+def parse_list(raw: object) -> Iterator[Noun | Problem]:
     """Read a kubectl List, a typed list whose items may lack kind and version, or a single object."""
     if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str) or not raw["kind"].endswith("List"):
         yield parse_object(raw)
@@ -46,6 +96,18 @@ def parse_list(raw: object) -> Iterator[ResourceSlice | Problem]:
         return
     for item in items or ():
         yield parse_object(item, raw["kind"].removesuffix("List"), str(raw.get("apiVersion") or ""))
+
+
+def key_of(noun: Noun) -> ObjectKey:
+    """Return namespace and name of what was read."""
+    return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod) else ObjectKey("", noun.name)
+
+
+def _read(reader: Callable[[Fields], N], raw: object, kind: str) -> N | Problem:
+    try:
+        return reader(Fields.of(raw, ""))
+    except Malformed as error:
+        return Problem(kind, _key(raw), error.path, error.message)
 
 
 def _key(raw: object) -> ObjectKey:

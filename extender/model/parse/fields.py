@@ -110,6 +110,19 @@ class Fields:
             found.append(item)
         return tuple(found)
 
+    def strings(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Return the map of strings at *name*, sorted by key."""
+        found = []
+        for key, value, path in self.entries(name):
+            if value is not None and not isinstance(value, str):
+                raise Malformed(path, "is no string")
+            found.append((key, value or ""))
+        return tuple(found)
+
+    def quantities(self, name: str) -> tuple[tuple[str, Quantity], ...]:
+        """Return the map of quantities at *name*, sorted by key."""
+        return tuple((key, quantity_at(value, path)) for key, value, path in self.entries(name))
+
     def unknown(self, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
         """Name the fields that are set and not *known*: what we do not understand must not pass for absent."""
         return tuple(sorted(inside + name for name in self.raw if name not in known and self.has(name)))

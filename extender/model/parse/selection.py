@@ -2,7 +2,7 @@
 
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.parse.fields import Fields
-from extender.model.taint import Taint
+from extender.model.taint import Taint, Toleration
 
 
 def selector_of(fields: Fields) -> NodeSelector:
@@ -27,3 +27,14 @@ def _requirements(term: Fields, name: str) -> tuple[Requirement, ...]:
 def taint_of(fields: Fields) -> Taint:
     """Read a device taint."""
     return Taint(key=fields.text("key"), value=fields.text("value"), effect=fields.text("effect"))
+
+
+def toleration_of(fields: Fields) -> Toleration:
+    """Read a toleration of device taints."""
+    return Toleration(
+        key=fields.text("key"),
+        operator=fields.text("operator"),
+        value=fields.text("value"),
+        effect=fields.text("effect"),
+        seconds=fields.integer("tolerationSeconds") if fields.has("tolerationSeconds") else None,
+    )

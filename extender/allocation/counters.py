@@ -1,0 +1,78 @@
+"""What partitions draw from their pool: counters, and the groups that may be active together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from extender.allocation.pools import CounterKey, Pool
+from extender.model.device import Device
+
+# The groups that all devices of a counter set have in common; an empty one where none of them has any.
+Groups = frozenset[str]
+# What devices have in common that should never have been active together: nothing, and yet not no groups.
+CLASH: Groups = frozenset(("",))
+
+
+@dataclass(slots=True)
+class Ledger:
+    """One pool during a search: what is left of each counter, and who is active. Every step can be undone."""
+
+    left: dict[CounterKey, int]
+    groups: dict[str, Groups] = field(default_factory=dict)
+
+    def admits(self, device: Device, *, grouped: bool) -> bool:
+        """Tell whether *device* may become active. A pool that is overdrawn anywhere gives nothing more."""
+        if min(self.left.values(), default=0) < 0:
+            return False
+        if any(self.left[key] < amount for key, amount in draws_of(device).items()):
+            return False
+        return not grouped or all(
+            _are_compatible(self.groups.get(item.counter_set), frozenset(item.compatibility_groups))
+            for item in device.traits.consumes_counters
+        )
+
+    def take(self, device: Device) -> dict[str, Groups]:
+        """Make *device* active; return what ``give_back`` needs."""
+        before = dict(self.groups)
+        for key, amount in draws_of(device).items():
+            self.left[key] = self.left.get(key, 0) - amount
+        for item in device.traits.consumes_counters:
+            groups = frozenset(item.compatibility_groups)
+            self.groups[item.counter_set] = _joined(self.groups.get(item.counter_set), groups)
+        return before
+
+    def give_back(self, device: Device, before: dict[str, Groups]) -> None:
+        """Undo ``take``."""
+        for key, amount in draws_of(device).items():
+            self.left[key] += amount
+        self.groups = before
+
+
+def ledger_of(pool: Pool, active: Iterable[Device]) -> Ledger:
+    """Open the ledger of *pool*, from which *active* devices draw already."""
+    ledger = Ledger(dict(pool.counters))
+    for device in active:
+        ledger.take(device)
+    return ledger
+
+
+def draws_of(device: Device) -> dict[CounterKey, int]:
+    """Add up what *device* draws."""
+    drawn: dict[CounterKey, int] = {}
+    for item in device.traits.consumes_counters:
+        for counter in item.counters:
+            key = (item.counter_set, counter.name)
+            drawn[key] = drawn.get(key, 0) + counter.value.nanos
+    return drawn
+
+
+def _joined(active: Groups | None, groups: Groups) -> Groups:
+    if active is None:
+        return groups
+    return (active & groups or CLASH) if active and groups else active
+
+
+def _are_compatible(active: Groups | None, groups: Groups) -> bool:
+    """Tell whether a device with *groups* may join: no groups go with no groups only."""
+    if active is None:
+        return True
+    return bool(active & groups) if active and groups else not active and not groups

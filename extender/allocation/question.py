@@ -1,0 +1,216 @@
+"""What a pod asks for: its unallocated claims and the classes they name, compiled and checked once for all nodes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
+from extender.allocation.features import Features
+from extender.allocation.selectors import Selector
+from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim
+from extender.model.claim import Selector as SelectorText
+from extender.model.names import ClassName
+from extender.model.quantity import Quantity
+from extender.model.taint import Toleration
+
+EXACT, EVERY = "ExactCount", "All"
+# How many devices one claim can be given.
+RESULTS: Final = 32
+
+
+class Refusal(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
+    """The question itself is wrong: no node can answer it. The message names claim, request and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A selector and whose it is. One that does not compile has an error in its place, met where a device is tested."""
+
+    owner: str
+    text: str
+    selector: Selector | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """An attribute that a request computes; an expression that does not compile has an error in its place."""
+
+    name: str
+    program: Program | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One exact request, or one alternative of a list; *name* is as in results: with the request's in front."""
+
+    name: str
+    class_name: ClassName
+    tests: tuple[Test, ...]
+    takes_all: bool
+    count: int
+    is_admin: bool
+    tolerations: tuple[Toleration, ...]
+    capacity: tuple[tuple[str, Quantity], ...]
+    derivations: tuple[Derivation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A request of a claim: alternatives in order of preference, or the one ask of an exact request."""
+
+    name: str
+    asks: tuple[Ask, ...]
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A constraint. It covers asks by the names in *requests*, all of them where it names none."""
+
+    attribute: str
+    is_match: bool
+    requests: frozenset[str]
+
+    def covers(self, slot: Slot, ask: Ask) -> bool:
+        return not self.requests or slot.name in self.requests or ask.name in self.requests
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimQuestion:
+    """One claim's part of the question. The noun is for results: its configuration decides nothing."""
+
+    claim: ResourceClaim
+    slots: tuple[Slot, ...]
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All of a pod's unallocated claims; *classes* are those that they name."""
+
+    claims: tuple[ClaimQuestion, ...]
+    classes: Mapping[ClassName, DeviceClass]
+    features: Features
+
+
+def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass], features: Features) -> Question:
+    """Compile *claims*; raise Refusal where they make no sense, whatever the node."""
+    compiled = tuple(_claim(claim, classes, features) for claim in claims)
+    named = {ask.class_name for claim in compiled for slot in claim.slots for ask in slot.asks}
+    return Question(compiled, {name: classes[name] for name in sorted(named)}, features)
+
+
+def _claim(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], features: Features) -> ClaimQuestion:
+    where = f"claim {claim.key.name}"
+    if claim.is_classic:
+        raise Refusal(f"{where}: it names a controller, which DRA has not had since Kubernetes 1.32")
+    _refuse_unknown(where, claim.spec.unknown_fields)
+    slots = tuple(_slot(where, slot, classes, features) for slot in claim.spec.requests)
+    rules = tuple(_rule(where, index, rule) for index, rule in enumerate(claim.spec.constraints))
+    return ClaimQuestion(claim, slots, rules)
+
+
+def _slot(where: str, slot: RequestSlot, classes: Mapping[ClassName, DeviceClass], features: Features) -> Slot:
+    here = f"{where}, request {slot.name}"
+    _refuse_unknown(here, slot.unknown_fields)
+    if slot.first_available:
+        if not features.prioritized_list:
+            raise Refusal(f"{here}: firstAvailable is set, but the feature DRAPrioritizedList is off")
+        asks = tuple(
+            _ask(where, f"{slot.name}/{request.name}", request, classes, features) for request in slot.first_available
+        )
+        return Slot(slot.name, asks, is_list=True)
+    if slot.exactly is None:
+        raise Refusal(f"{here}: exactly: neither this nor firstAvailable is set")
+    return Slot(slot.name, (_ask(where, slot.name, slot.exactly, classes, features),), is_list=False)
+
+
+def _ask(
+    where: str, name: str, request: DeviceRequest, classes: Mapping[ClassName, DeviceClass], features: Features
+) -> Ask:
+    here = f"{where}, request {name}"
+    _refuse_unknown(here, request.unknown_fields)
+    _refuse_gated(here, request, features)
+    if request.mode not in (EXACT, EVERY):
+        raise Refusal(f"{here}: allocationMode: {request.mode!r} is neither {EXACT} nor {EVERY}")
+    if not request.class_name:
+        raise Refusal(f"{here}: deviceClassName: is required")
+    device_class = classes.get(request.class_name)
+    if device_class is None:
+        raise Refusal(f"{here}: deviceClassName: there is no class {request.class_name}")
+    _refuse_unknown(f"class {device_class.name}", device_class.unknown_fields)
+    tests = (
+        *_tests(f"class {device_class.name}", device_class.selectors),
+        *_tests(here, request.selectors),
+    )
+    return Ask(
+        name=name,
+        class_name=device_class.name,
+        tests=tests,
+        takes_all=request.mode == EVERY,
+        count=request.count,
+        is_admin=bool(request.admin_access),
+        tolerations=request.tolerations,
+        capacity=request.capacity or (),
+        derivations=tuple(_derivation(item.name, item.expression) for item in request.derived_attributes),
+    )
+
+
+def _refuse_unknown(here: str, names: tuple[str, ...]) -> None:
+    if names:
+        raise Refusal(f"{here}: {names[0]}: this field is not known here, and must not be passed over")
+
+
+def _refuse_gated(here: str, request: DeviceRequest, features: Features) -> None:
+    gated = (
+        ("adminAccess", request.admin_access is not None, features.admin_access, "DRAAdminAccess"),
+        ("capacity", request.capacity is not None, features.consumable_capacity, "DRAConsumableCapacity"),
+        ("derivedAttributes", request.derived_attributes, features.derived_attributes, "DRADerivedAttributes"),
+    )
+    for field, is_set, is_on, gate in gated:
+        if is_set and not is_on:
+            raise Refusal(f"{here}: {field}: is set, but the feature {gate} is off")
+
+
+def _tests(owner: str, selectors: Sequence[SelectorText]) -> Iterator[Test]:
+    for index, selector in enumerate(selectors):
+        place = f"{owner}, selector {index}"
+        if selector.expression is None:
+            raise Refusal(f"{place}: cel: is required; other kinds of selectors are not known here")
+        yield _test(place, selector.expression)
+
+
+@lru_cache(maxsize=4096)
+def _test(owner: str, text: str) -> Test:
+    try:
+        return Test(owner, text, _selector(text))
+    except CompileError as error:
+        return Test(owner, text, None, f"does not compile: {error}")
+
+
+@lru_cache(maxsize=1024)
+def _selector(text: str) -> Selector:
+    """Share what a selector remembers among all who ask it."""
+    return Selector(compile_selector(text))
+
+
+@lru_cache(maxsize=1024)
+def _derivation(name: str, text: str) -> Derivation:
+    try:
+        return Derivation(name, compile_attribute(text))
+    except CompileError as error:
+        return Derivation(name, None, f"does not compile: {error}")
+
+
+def _rule(where: str, index: int, constraint: Constraint) -> Rule:
+    here = f"{where}, constraint {index}"
+    _refuse_unknown(here, constraint.unknown_fields)
+    names = frozenset(constraint.requests)
+    if constraint.match_attribute is not None:
+        return Rule(attribute=constraint.match_attribute, is_match=True, requests=names)
+    if constraint.distinct_attribute is not None:
+        return Rule(attribute=constraint.distinct_attribute, is_match=False, requests=names)
+    raise Refusal(f"{here}: neither matchAttribute nor distinctAttribute is set")

@@ -1,0 +1,114 @@
+"""A solution as Kubernetes writes it: the allocation of each claim."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from extender.allocation.board import Candidate
+from extender.allocation.pools import Unreadable
+from extender.allocation.question import Ask, ClaimQuestion, Question
+from extender.allocation.situation import At
+from extender.allocation.solve import Solution
+from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig
+from extender.model.device import NodeSelection
+from extender.model.names import NodeName
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+
+FROM_CLASS: Final = "FromClass"
+FROM_CLAIM: Final = "FromClaim"
+
+
+def allocations(solution: Solution, share_id: Callable[[], str]) -> tuple[Allocation, ...]:
+    """Write *solution* down, one allocation for each claim; *share_id* gives a new identifier for each share."""
+    question, board = solution.situation.question, solution.situation.board
+    written = []
+    for claim, part in enumerate(question.claims):
+        picks = [pick for pick in solution.picks if pick.at.claim == claim]
+        chosen = _chosen(solution, claim, part)
+        candidates = [board.candidates[pick.place] for pick in picks]
+        devices = tuple(_device(solution, pick.at, pick.place, share_id) for pick in picks)
+        selector = node_selector(candidates, board.node.name)
+        written.append(Allocation(devices=devices, config=_config(question, part, chosen), node_selector=selector))
+    return tuple(written)
+
+
+def _chosen(solution: Solution, claim: int, part: ClaimQuestion) -> tuple[Ask, ...]:
+    """Return the ask that each slot of a claim was answered by; one that takes no device leaves no pick."""
+    index_of = {pick.at.slot: pick.at.ask for pick in solution.picks if pick.at.claim == claim}
+    return tuple(slot.asks[index_of.get(index, 0)] for index, slot in enumerate(part.slots))
+
+
+def _device(solution: Solution, at: At, place: int, share_id: Callable[[], str]) -> AllocatedDevice:
+    situation = solution.situation
+    ask, candidate = situation.asks[at], situation.board.candidates[place]
+    traits, features = candidate.device.traits, situation.question.features
+    is_share = situation.is_shareable(place) and not ask.is_admin
+    return AllocatedDevice(
+        request=ask.name,
+        device=candidate.key,
+        admin_access=ask.is_admin,
+        tolerations=ask.tolerations,
+        binding_conditions=traits.binding_conditions if features.binding else (),
+        binding_failure_conditions=traits.binding_failure_conditions if features.binding else (),
+        share_id=share_id() if is_share else None,
+        consumed_capacity=situation.eligible[at].draws[place].amounts if is_share else (),
+        skip_node_operations=candidate.published.skip_node_operations,
+    )
+
+
+def _config(question: Question, part: ClaimQuestion, chosen: Sequence[Ask]) -> tuple[DeviceConfig, ...]:
+    entries = [*_class_config(question, chosen), *_claim_config(part, chosen)]
+    return tuple(_widened(entry, part, chosen) for entry in entries)
+
+
+def _class_config(question: Question, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:
+    """Yield the configuration of each class once, for all requests of that class."""
+    requests: dict[str, list[str]] = {}
+    for ask in chosen:
+        requests.setdefault(ask.class_name, []).append(ask.name)
+    for name in dict.fromkeys(ask.class_name for ask in chosen):
+        for entry in question.classes[name].config:
+            yield DeviceConfig(requests=tuple(requests[name]), opaque=entry.opaque, source=FROM_CLASS)
+
+
+def _claim_config(part: ClaimQuestion, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:
+    """Yield the claim's own configuration, as far as it is for a request or for an alternative that was chosen."""
+    names = {slot.name for slot in part.slots} | {ask.name for ask in chosen}
+    for entry in part.claim.spec.config:
+        if not entry.requests or names.intersection(entry.requests):
+            yield DeviceConfig(requests=entry.requests, opaque=entry.opaque, source=FROM_CLAIM)
+
+
+def _widened(entry: DeviceConfig, part: ClaimQuestion, chosen: Sequence[Ask]) -> DeviceConfig:
+    """Clear the requests of an entry that is for all of them."""
+    named = set(entry.requests)
+    covers_all = all(slot.name in named or ask.name in named for slot, ask in zip(part.slots, chosen, strict=True))
+    return DeviceConfig(opaque=entry.opaque, source=entry.source) if covers_all else entry
+
+
+def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelector | None:
+    """Say where a claim with these devices can be used: None for everywhere."""
+    expressions: dict[object, Requirement] = {}
+    fields: dict[object, Requirement] = {}
+    for candidate in candidates:
+        selection = _selection(candidate)
+        if selection.node_name is not None or candidate.device.traits.binds_to_node:
+            only = Requirement(key="metadata.name", operator="In", values=(node,))
+            return NodeSelector((NodeSelectorTerm(fields=(only,)),))
+        terms = selection.selector.terms if selection.selector else ()
+        if len(terms) > 1:
+            raise Unreadable(f"nodeSelector: {len(terms)} terms cannot be part of an allocation, only one can")
+        for term in terms:
+            _add(term.expressions, expressions)
+            _add(term.fields, fields)
+    if not expressions and not fields:
+        return None
+    return NodeSelector((NodeSelectorTerm(expressions=tuple(expressions.values()), fields=tuple(fields.values())),))
+
+
+def _selection(candidate: Candidate) -> NodeSelection:
+    return candidate.published.selection or candidate.device.traits.selection or NodeSelection()
+
+
+def _add(requirements: Iterable[Requirement], to: dict[object, Requirement]) -> None:
+    for item in requirements:
+        to.setdefault((item.key, item.operator, frozenset(item.values)), item)

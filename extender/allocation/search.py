@@ -1,0 +1,177 @@
+"""The exact search on one node: depth first over claims, requests and devices."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from extender.allocation.attempt import Attempt, Pick, Undo
+from extender.allocation.eligibility import Eligible
+from extender.allocation.foresight import Foresight
+from extender.allocation.preference import Preference
+from extender.allocation.question import RESULTS, Ask
+from extender.allocation.situation import At, Situation
+
+
+class Ending(Enum):
+    """How a branch ended. CROWDED: with more results than a claim may have, whichever devices are taken."""
+
+    FOUND = 0
+    NONE = 1
+    CROWDED = 2
+
+
+class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
+    """The steps that a search may take are spent: nobody knows whether there is a solution."""
+
+
+class Search:
+    """One search; *steps* is how many candidates, or sets of them, it may try.
+
+    With *foresight* it leaves out what cannot succeed; a *preference* orders the sets.
+    """
+
+    def __init__(
+        self,
+        situation: Situation,
+        steps: int,
+        foresight: Foresight | None = None,
+        preference: Preference | None = None,
+    ) -> None:
+        self.situation = situation
+        self.attempt = Attempt(situation)
+        self.steps = steps
+        self.foresight = foresight
+        self.preference = preference
+
+    def run(self) -> tuple[Pick, ...] | None:
+        """Return the first solution, None where there is none. Raise Met or Exhausted."""
+        if self._claim(0) is Ending.FOUND:
+            return tuple(self.attempt.picks)
+        return None
+
+    def _claim(self, claim: int) -> Ending:
+        if claim == len(self.situation.question.claims):
+            return Ending.FOUND
+        return self._slot(claim, 0)
+
+    def _slot(self, claim: int, slot: int) -> Ending:
+        slots = self.situation.slots(claim)
+        if slot == len(slots):
+            ending = self._claim(claim + 1)
+            return Ending.NONE if ending is Ending.CROWDED else ending
+        state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
+        if self.foresight and state in self.foresight.dead:
+            return Ending.NONE
+        ending = self._alternatives(claim, slot)
+        if self.foresight and ending is Ending.NONE:
+            self.foresight.dead.add(state)
+        return ending
+
+    def _alternatives(self, claim: int, slot: int) -> Ending:
+        """Try the asks of a slot in turn; CROWDED only if all of them are, for then no earlier device matters."""
+        wanted = self.situation.slots(claim)[slot]
+        crowded = True
+        for index, ask in enumerate(wanted.asks):
+            ending = self._ask(At(claim, slot, index), ask)
+            if ending is Ending.FOUND:
+                return ending
+            crowded = crowded and ending is Ending.CROWDED
+        return Ending.CROWDED if crowded else Ending.NONE
+
+    def _ask(self, at: At, ask: Ask) -> Ending:
+        found = self.situation.eligible[at]
+        if ask.takes_all:
+            return self._take_every(at, ask, found, 0) if found.every else Ending.NONE
+        if self.preference:
+            return self._take_set(at, ask, self.preference)
+        return self._take(at, ask, ask.count, 0)
+
+    def _take_set(self, at: At, ask: Ask, preference: Preference) -> Ending:
+        """Take a whole set of devices, the preferred one first."""
+        if ask.count > RESULTS - self.attempt.results[at.claim]:
+            return Ending.CROWDED
+        free = self.situation.eligible[at].free & ~self.attempt.in_use(at, ask)
+        for places in preference.sets(self.situation, at, free, ask.count):
+            self._step()
+            undos = self._give_all(at, ask, places)
+            ending = self._slot(at.claim, at.slot + 1) if len(undos) == len(places) else Ending.NONE
+            if ending is Ending.FOUND:
+                return ending
+            for undo in reversed(undos):
+                self.attempt.take_back(undo)
+            if ending is Ending.CROWDED:
+                return ending
+        return Ending.NONE
+
+    def _give_all(self, at: At, ask: Ask, places: Sequence[int]) -> list[Undo]:
+        """Give *places* until one cannot be given."""
+        undos = []
+        for place in places:
+            undo = self.attempt.give(at, ask, place)
+            if undo is None:
+                break
+            undos.append(undo)
+        return undos
+
+    def _take(self, at: At, ask: Ask, needed: int, start: int) -> Ending:
+        """Take *needed* more devices from the places at *start* and after."""
+        if needed <= 0:
+            return self._slot(at.claim, at.slot + 1)
+        if needed > RESULTS - self.attempt.results[at.claim]:
+            return Ending.CROWDED
+        if self.foresight and self.foresight.is_hopeless(self.attempt, at, needed, start):
+            return Ending.NONE
+        failed: set[object] = set()
+        for place in self._candidates(at, ask, start):
+            if self.foresight and self.foresight.kind(self.attempt, place) in failed:
+                continue
+            ending = self._with(at, ask, place, needed)
+            if ending is not Ending.NONE:
+                return ending
+            if self.foresight:
+                failed.add(self.foresight.kind(self.attempt, place))
+        return Ending.NONE
+
+    def _with(self, at: At, ask: Ask, place: int, needed: int) -> Ending:
+        self._step()
+        undo = self.attempt.give(at, ask, place)
+        if undo is None:
+            return Ending.NONE
+        ending = self._take(at, ask, needed - 1, place + 1)
+        if ending is not Ending.FOUND:
+            self.attempt.take_back(undo)
+        return ending
+
+    def _candidates(self, at: At, ask: Ask, start: int) -> Iterator[int]:
+        """Yield the places that can be tried, in their order; raise Met at one that is not to be passed over."""
+        found = self.situation.eligible[at]
+        left = found.reachable & ~self.attempt.in_use(at, ask) & -(1 << start)
+        while left:
+            lowest = left & -left
+            left ^= lowest
+            place = lowest.bit_length() - 1
+            if place in found.errors:
+                raise found.errors[place]
+            yield place
+
+    def _take_every(self, at: At, ask: Ask, found: Eligible, index: int) -> Ending:
+        """Take all devices from *index* on: any one that cannot be had ends it."""
+        if index == len(found.every):
+            return self._slot(at.claim, at.slot + 1)
+        if len(found.every) - index > RESULTS - self.attempt.results[at.claim]:
+            return Ending.CROWDED
+        place = found.every[index]
+        if not (found.free & ~self.attempt.in_use(at, ask)) >> place & 1:
+            return Ending.NONE
+        self._step()
+        undo = self.attempt.give(at, ask, place)
+        if undo is None:
+            return Ending.NONE
+        ending = self._take_every(at, ask, found, index + 1)
+        if ending is not Ending.FOUND:
+            self.attempt.take_back(undo)
+        return ending
+
+    def _step(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise Exhausted

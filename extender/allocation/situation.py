@@ -1,0 +1,135 @@
+"""Everything about a question and a node that a search looks up and never changes."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from extender.allocation.board import Board
+from extender.allocation.cel import Verdict
+from extender.allocation.counters import Ledger, ledger_of
+from extender.allocation.eligibility import Eligible, Judge, Met, eligible
+from extender.allocation.question import RESULTS, Ask, Question, Slot
+from extender.allocation.usage import Usage
+from extender.allocation.values import Values
+from extender.model.names import DeviceKey
+
+UsageOf = Callable[[DeviceKey], Usage]
+
+
+class At(NamedTuple):
+    """One ask of the question: indices of its claim, its slot and itself."""
+
+    claim: int
+    slot: int
+    ask: int
+
+
+class TooMany(Met):
+    """A claim cannot be answered within the number of results that it may have."""
+
+
+@dataclass(slots=True)
+class Situation:
+    """A question before a board. *asks* and *eligible* are by place in the question, *values* by claim and rule."""
+
+    question: Question
+    board: Board
+    usages: tuple[Usage, ...]
+    asks: dict[At, Ask]
+    eligible: dict[At, Eligible]
+    values: tuple[tuple[Values, ...], ...]
+    covered: dict[At, tuple[int, ...]]
+    usage_of: UsageOf
+    judge: Judge
+    shareable: int
+    shared: int
+
+    def is_shareable(self, place: int) -> bool:
+        """Tell whether several may have the candidate at once."""
+        return bool(self.shareable >> place & 1)
+
+    def is_shared(self, place: int) -> bool:
+        """Tell whether somebody has a share of the candidate already."""
+        return bool(self.shared >> place & 1)
+
+    def passes(self, ask: Ask, place: int) -> bool:
+        """Tell whether a candidate passes all tests of *ask*."""
+        return all(self.judge(test, place).verdict is Verdict.MATCH for test in ask.tests)
+
+    def slots(self, claim: int) -> tuple[Slot, ...]:
+        return self.question.claims[claim].slots
+
+    def ledger(self, pool: int) -> Ledger:
+        """Open the ledger of a pool: devices on any node count, as long as anybody holds them."""
+        seen = self.board.pools[pool]
+        held = (
+            device
+            for item in (*seen.here, *seen.elsewhere)
+            for device in item.devices
+            if device.traits.consumes_counters and self.usage_of(DeviceKey(item.driver, item.pool, device.name)).is_held
+        )
+        return ledger_of(seen, held)
+
+
+def situation_of(question: Question, board: Board, usage_of: UsageOf, judge: Judge) -> Situation:
+    """Examine *board* for every ask of *question*. Raise Met where upstream refuses before it searches."""
+    usages = tuple(usage_of(candidate.key) for candidate in board.candidates)
+    asks = dict(_asks(question))
+    found: dict[At, Eligible] = {}
+    for at, ask in asks.items():
+        found[at] = eligible(ask, board, usages, judge, question.features)
+        _check_results(question, at, found)
+    values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
+    sharing = question.features.consumable_capacity
+    return Situation(
+        question=question,
+        board=board,
+        usages=usages,
+        asks=asks,
+        eligible=found,
+        values=values,
+        covered={at: _rules(question, at, ask) for at, ask in asks.items()},
+        usage_of=usage_of,
+        judge=judge,
+        shareable=_mask(
+            sharing and candidate.device.traits.allow_multiple_allocations for candidate in board.candidates
+        ),
+        shared=_mask(usage.shares > 0 or bool(usage.consumed) for usage in usages),
+    )
+
+
+def _check_results(question: Question, at: At, found: dict[At, Eligible]) -> None:
+    """Raise TooMany where the slots examined so far need more results than a claim may have, whatever is chosen."""
+    part = question.claims[at.claim]
+    slot = part.slots[at.slot]
+    if at.ask < len(slot.asks) - 1:
+        return
+    least = sum(
+        min(_count(ask, found[At(at.claim, index, place)]) for place, ask in enumerate(wanted.asks))
+        for index, wanted in enumerate(part.slots[: at.slot + 1])
+    )
+    if least > RESULTS:
+        raise TooMany(
+            f"claim {part.claim.key.name}, request {slot.name}: {least} devices are more than the {RESULTS} of a claim",
+            is_local=any(ask.takes_all for wanted in part.slots for ask in wanted.asks),
+        )
+
+
+def _count(ask: Ask, found: Eligible) -> int:
+    return len(found.every) if ask.takes_all else ask.count
+
+
+def _asks(question: Question) -> Iterator[tuple[At, Ask]]:
+    for claim, part in enumerate(question.claims):
+        for slot, wanted in enumerate(part.slots):
+            for index, ask in enumerate(wanted.asks):
+                yield At(claim, slot, index), ask
+
+
+def _rules(question: Question, at: At, ask: Ask) -> tuple[int, ...]:
+    part = question.claims[at.claim]
+    return tuple(index for index, rule in enumerate(part.rules) if rule.covers(part.slots[at.slot], ask))
+
+
+def _mask(flags: Iterator[bool]) -> int:
+    return sum(1 << place for place, flag in enumerate(flags) if flag)

@@ -1,0 +1,107 @@
+"""From a question and a board to devices, or to the reason why there are none."""
+
+from dataclasses import dataclass
+
+from extender.allocation.attempt import Pick
+from extender.allocation.board import Board
+from extender.allocation.eligibility import Judge, Met, judge_of
+from extender.allocation.foresight import Foresight, can_foresee, is_short
+from extender.allocation.preference import Preference, Tightest
+from extender.allocation.question import Question
+from extender.allocation.search import Exhausted, Search
+from extender.allocation.situation import Situation, UsageOf, situation_of
+
+# Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
+BLIND_STEPS = 64
+STEPS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Which candidate each ask was given, in the order of the question."""
+
+    situation: Situation
+    picks: tuple[Pick, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The node cannot satisfy the question now."""
+
+    situation: Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something was met that must not be passed over; *message* names it."""
+
+    message: str
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """The search was given up: there may be a solution or not."""
+
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
+
+    kube-scheduler prefers nothing, and fails the pod for what it meets on any node.
+    """
+
+    preference: Preference | None = None
+    is_lenient: bool = False
+    steps: int = STEPS
+
+
+FIRST = Manner()
+BEST = Manner(preference=Tightest(), is_lenient=True)
+
+Answer = Solution | Nothing | Failure | Undecided
+
+
+def solve(
+    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, judge: Judge | None = None
+) -> Answer:
+    """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
+    try:
+        situation = situation_of(question, board, usage_of, judge or judge_of(board))
+        picks = _found(situation, manner.steps)
+    except Met as met:
+        return Failure(str(met), is_local=met.is_local and manner.is_lenient)
+    except Exhausted:
+        return Undecided(manner.steps)
+    if picks is not None:
+        return Solution(situation, _preferred(situation, manner) or picks)
+    invalid = next((pool for pool in board.pools if pool.problem), None)
+    if invalid:
+        return Failure(f"pool {'/'.join(invalid.key)} is invalid: {invalid.problem}", is_local=True)
+    return Nothing(situation)
+
+
+def _found(situation: Situation, steps: int) -> tuple[Pick, ...] | None:
+    """Search blindly for a while, which is enough for most, then with foresight where there can be any."""
+    if not can_foresee(situation):
+        return Search(situation, steps).run()
+    if any(is_short(situation, claim) for claim in range(len(situation.question.claims))):
+        return None
+    try:
+        return Search(situation, min(steps, BLIND_STEPS)).run()
+    except Exhausted:
+        if steps <= BLIND_STEPS:
+            raise
+        return Search(situation, steps - BLIND_STEPS, Foresight(situation)).run()
+
+
+def _preferred(situation: Situation, manner: Manner) -> tuple[Pick, ...] | None:
+    """Look for the solution that is preferred; None where that takes too long."""
+    if manner.preference is None:
+        return None
+    try:
+        return Search(situation, manner.steps, preference=manner.preference).run()
+    except (Exhausted, Met):
+        return None

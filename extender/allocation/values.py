@@ -1,0 +1,99 @@
+"""What constraints compare: each candidate's values of an attribute as a set of bits, one for each distinct value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from extender.allocation.board import Board, Candidate
+from extender.allocation.cel import Budget, EvaluationError
+from extender.allocation.eligibility import Met
+from extender.allocation.features import Features
+from extender.allocation.question import Ask, Derivation, Rule
+from extender.allocation.sight import sight_of
+from extender.model.device import Attribute
+from extender.model.semver import Semver
+
+# Set beside the value of a list where lists are not understood: it can only be the first of a distinct group.
+OPAQUE = 1
+
+
+@dataclass(slots=True)
+class Values:
+    """Bits of one rule over one board, worked out candidate by candidate as they are needed."""
+
+    rule: Rule
+    board: Board
+    features: Features
+    _bits: dict[object, int] = field(default_factory=dict)
+    _known: dict[tuple[str, int], int | None] = field(default_factory=dict)
+
+    def at(self, ask: Ask, place: int) -> int | None:
+        """Return the bits of a candidate, None where it lacks the attribute. Raise Met where a derivation fails."""
+        derivation = next((item for item in ask.derivations if item.name == self.rule.attribute), None)
+        key = (ask.name if derivation else "", place)
+        if key not in self._known:
+            candidate = self.board.candidates[place]
+            if derivation:
+                self._known[key] = self._bits_of(_derived(derivation, candidate), place)
+            else:
+                self._known[key] = self._bits_of(_published(self.rule.attribute, candidate), place)
+        return self._known[key]
+
+    def _bits_of(self, attribute: Attribute | None, place: int) -> int | None:
+        if attribute is None or attribute.kind == "invalid":
+            return None
+        if not isinstance(attribute.value, tuple):
+            return self._bit((attribute.kind, attribute.value))
+        if not self.features.list_type_attributes:
+            return self._bit(("a list", place)) | OPAQUE
+        bits = 0
+        for value in attribute.value:
+            bits |= self._bit((attribute.kind.removesuffix("s"), value))
+        return bits
+
+    def _bit(self, value: object) -> int:
+        # Bit 0 is OPAQUE.
+        return self._bits.setdefault(value, 2 << len(self._bits))
+
+
+def _published(name: str, candidate: Candidate) -> Attribute | None:
+    """Look an attribute up by its full name, or by the bare one where its domain is the driver."""
+    domain, _, bare = name.partition("/")
+    found = None
+    for key, attribute in candidate.device.attributes:
+        if key == name:
+            return attribute
+        if key == bare and domain == candidate.key.driver:
+            found = attribute
+    return found
+
+
+def _derived(derivation: Derivation, candidate: Candidate) -> Attribute:
+    here = f"derived attribute {derivation.name} on device {'/'.join(candidate.key)}"
+    if derivation.program is None:
+        raise Met(f"{here}: {derivation.error}")
+    try:
+        value = derivation.program.compute(sight_of(candidate.device, candidate.key.driver), Budget())
+        return _attribute(value)
+    except (EvaluationError, ValueError) as error:
+        raise Met(f"{here}: {error}") from error
+
+
+def _attribute(value: object) -> Attribute:
+    """Return the attribute that a computed value stands for; raise ValueError where it stands for none."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        items = [_attribute(item) for item in value]
+        kinds = {item.kind for item in items}
+        if len(kinds) != 1:
+            raise ValueError("the list is empty, or its items are of different types")
+        kind = kinds.pop()
+        scalars = tuple(item.value for item in items if not isinstance(item.value, tuple))
+        return Attribute(f"{kind}s", scalars)  # type: ignore[arg-type]  # kinds of scalars
+    if isinstance(value, bool):
+        return Attribute("bool", value)
+    if isinstance(value, int):
+        return Attribute("int", value)
+    if isinstance(value, Semver):
+        return Attribute("version", str(value))
+    if isinstance(value, str):
+        return Attribute("string", value)
+    raise ValueError(f"a value of type {type(value).__name__} is no attribute")

@@ -1,0 +1,133 @@
+"""``dra-extender allocate``: which devices the claims of a pod would get on each node, and why not."""
+
+import shutil
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from extender.allocation.solve import BEST, FIRST, Manner
+from extender.cli.answer import NodeAnswer, answers, as_json
+from extender.cli.case import case_of
+from extender.cli.replay import Unanswerable, case_of_claim, case_of_pod, recording
+from extender.cli.table import aligned, printable
+from extender.model.claim import Allocation
+from extender.model.names import ObjectKey
+from extender.model.parse.fields import Malformed
+
+SUMMARY = "say which devices claims would get on each node"
+DESCRIPTION = (
+    "Answer questions to the allocator: one JSON object per line is read (name, nodes or node, classes, slices, "
+    "claims; optional allocated, taintRules, usedDevices, usedShares, usedCapacity, features) and one is written for "
+    "each. With --from, a question out of a recorded cluster. Exit status: 0 where everything was answered, 1 where "
+    "a line or an object could not be read (the others are answered), 2 for wrong usage."
+)
+MANNERS = {"first": FIRST, "best": BEST}
+ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of this subcommand."""
+    parser.add_argument(
+        "--order",
+        choices=tuple(MANNERS),
+        default="best",
+        help="first: the devices and errors of kube-scheduler; best: preferred devices, errors reject single nodes",
+    )
+    parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
+    parser.add_argument(
+        "--from", dest="folder", type=Path, metavar="DIR", help="ask about a claim or a pod of a recorded cluster"
+    )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--claim", type=_key, metavar="NS/NAME", help="the claim to ask about, as if it held nothing")
+    asked.add_argument("--pod", type=_key, metavar="NS/NAME", help="the pod to ask about")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json"), help="table (default on a terminal) or json, with --from"
+    )
+
+
+def _key(text: str) -> ObjectKey:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise ArgumentTypeError(f"{text!r} is not of the form namespace/name")
+    return ObjectKey(namespace, name)
+
+
+def run(arguments: Namespace) -> int:
+    """Answer, and return the exit status."""
+    if arguments.folder or arguments.claim or arguments.pod:
+        return _replay(arguments)
+    return _answer_lines(arguments)
+
+
+def _replay(arguments: Namespace) -> int:
+    if not arguments.folder or not (arguments.claim or arguments.pod):
+        return _refuse("--from DIR goes with --claim or --pod")
+    try:
+        found = recording(arguments.folder)
+        case = case_of_claim(found, arguments.claim) if arguments.claim else case_of_pod(found, arguments.pod)
+    except Unanswerable as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror}")
+    for complaint in found.complaints:
+        sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
+    told = list(answers(case, MANNERS[arguments.order]))
+    if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
+        line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
+        sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    else:
+        sys.stdout.write(_table(told))
+    return UNREADABLE if found.complaints else ANSWERED
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"dra-extender: {message}\n")
+    return WRONG_USAGE
+
+
+def _table(told: Sequence[NodeAnswer]) -> str:
+    rows = [("NODE", "FITS", "DEVICES, OR WHY NOT"), *((item.node, *_verdict(item)) for item in told)]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    fitting = sum(item.fits is True for item in told)
+    return f"{aligned(rows, width)}\n{len(told)} nodes: {fitting} fit\n"
+
+
+def _verdict(item: NodeAnswer) -> tuple[str, str]:
+    if item.fits:
+        return "yes", "  ".join(_line(allocation) for allocation in item.allocations)
+    word = "error" if item.node_error or item.fatal_error else "no"
+    return word, item.fatal_error or item.node_error or str(item.reason)
+
+
+def _line(allocation: Allocation) -> str:
+    return ", ".join(f"{item.request}={'/'.join(item.device)}" for item in allocation.devices)
+
+
+def _answer_lines(arguments: Namespace) -> int:
+    lines = arguments.file.open("rb") if arguments.file else sys.stdin.buffer
+    status = ANSWERED
+    for line in lines:
+        if line.strip():
+            told = answer(line, MANNERS[arguments.order])
+            status = UNREADABLE if "error" in told else status
+            sys.stdout.buffer.write(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE))
+            sys.stdout.buffer.flush()
+    return status
+
+
+def answer(line: bytes, manner: Manner) -> dict[str, Any]:
+    """Answer one line; one that cannot be read gets an ``error`` that names the field."""
+    try:
+        raw = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        return {"name": "", "error": f"not JSON: {error}"}
+    try:
+        case = case_of(raw)
+    except Malformed as error:
+        name = raw.get("name") if isinstance(raw, dict) else ""
+        return {"name": name if isinstance(name, str) else "", "error": str(error)}
+    return {"name": case.name, "nodes": {told.node: as_json(told) for told in answers(case, manner)}}

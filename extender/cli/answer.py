@@ -1,0 +1,96 @@
+"""What the allocator says of each node of a case, and the same as JSON."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+from uuid import uuid4
+
+from extender.allocation.board import board_of
+from extender.allocation.pools import Unreadable
+from extender.allocation.question import Question, Refusal, ask
+from extender.allocation.reason import Reason, reason_of
+from extender.allocation.result import allocations
+from extender.allocation.solve import Failure, Manner, Solution, Undecided, solve
+from extender.cli.case import Case
+from extender.model.claim import Allocation, ResourceClaim
+from extender.model.encode import allocation as spelled
+from extender.model.node import Node
+from extender.model.node_selector import matches, problem_of
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """One node's answer. *fits* is None where the search was given up."""
+
+    node: str
+    fits: bool | None = False
+    allocations: tuple[Allocation, ...] = ()
+    node_error: str = ""
+    fatal_error: str = ""
+    reason: Reason | str = ""
+    micros: float = 0
+
+
+def answers(case: Case, manner: Manner) -> Iterator[NodeAnswer]:
+    """Answer for each node of *case*."""
+    held = [claim for claim in case.claims if claim.allocation]
+    try:
+        question = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
+    except Refusal as refusal:
+        for node in case.nodes:
+            yield NodeAnswer(node=node.name, fatal_error=str(refusal))
+        return
+    for node in case.nodes:
+        elsewhere = next((claim for claim in held if not _can_be_used(claim, node)), None)
+        if elsewhere:
+            yield NodeAnswer(node=node.name, reason=f"claim {elsewhere.key.name} is allocated for other nodes")
+            continue
+        started = perf_counter_ns()
+        answer = _answer(case, question, node, manner)
+        elapsed = (perf_counter_ns() - started) / 1000
+        yield answer(round(elapsed, 1))
+
+
+def _answer(case: Case, question: Question, node: Node, manner: Manner) -> Callable[[float], NodeAnswer]:
+    """Answer for one node; what takes long to tell is told after the clock was read."""
+    try:
+        board = board_of(node, case.slices, case.tainting, case.features)
+        found = solve(question, board, case.usage_of, manner)
+        written = allocations(found, lambda: str(uuid4())) if isinstance(found, Solution) else ()
+    except Unreadable as error:
+        message = str(error)
+        return lambda micros: NodeAnswer(node=node.name, fatal_error=message, micros=micros)
+    match found:
+        case Solution():
+            return lambda micros: NodeAnswer(node=node.name, fits=True, allocations=written, micros=micros)
+        case Failure(message, is_local):
+            local, fatal = (message, "") if is_local else ("", message)
+            return lambda micros: NodeAnswer(node=node.name, node_error=local, fatal_error=fatal, micros=micros)
+        case Undecided(steps):
+            given_up = f"not decided within {steps} steps"
+            return lambda micros: NodeAnswer(node=node.name, fits=None, node_error=given_up, micros=micros)
+        case nothing:
+            return lambda micros: NodeAnswer(node=node.name, reason=reason_of(nothing.situation), micros=micros)
+
+
+def _can_be_used(claim: ResourceClaim, node: Node) -> bool:
+    """Tell whether an allocated claim can be used on *node*."""
+    selector = claim.allocation.node_selector if claim.allocation else None
+    if selector is None:
+        return True
+    return problem_of(selector) is None and matches(selector, node.name, dict(node.labels))
+
+
+def as_json(answer: NodeAnswer) -> Json:
+    """Spell an answer; empty strings stand for no error and no reason."""
+    return {
+        "fits": answer.fits,
+        "allocations": [spelled(item) for item in answer.allocations],
+        "nodeError": answer.node_error,
+        "fatalError": answer.fatal_error,
+        "reason": str(answer.reason),
+        "micros": answer.micros,
+    }

@@ -1,0 +1,114 @@
+"""A question for the allocator as one JSON object: a cluster, the claims of a pod, and what is in use."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from extender.allocation.features import ALL, Features, features_of
+from extender.allocation.tainting import Tainting
+from extender.allocation.usage import UNUSED, WHOLE, Hold, Usage, add, holds_of
+from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.device import ResourceSlice
+from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
+from extender.model.node import Node
+from extender.model.parse import parse_claim, parse_class, parse_node, parse_rule, parse_slice
+from extender.model.parse.fields import Fields, Malformed
+from extender.model.problem import Problem
+
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Everything that an answer depends on."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    classes: Mapping[ClassName, DeviceClass]
+    slices: tuple[ResourceSlice, ...]
+    claims: tuple[ResourceClaim, ...]
+    tainting: Tainting
+    usage: Mapping[DeviceKey, Usage]
+    features: Features
+
+    def usage_of(self, device: DeviceKey) -> Usage:
+        return self.usage.get(device, UNUSED)
+
+
+def case_of(raw: object) -> Case:
+    """Read a case; raise Malformed, which names the field, where it makes no sense."""
+    fields = Fields.of(raw, "")
+    nodes = [*_nouns(fields, "nodes", parse_node)]
+    if fields.has("node"):
+        nodes.append(_noun(fields.raw["node"], "node", parse_node))
+    if not nodes:
+        raise Malformed("nodes", "is required, or node")
+    classes = {item.name: item for item in _nouns(fields, "classes", parse_class)}
+    rules = tuple(_nouns(fields, "taintRules", parse_rule))
+    return Case(
+        name=fields.text("name"),
+        nodes=tuple(nodes),
+        classes=classes,
+        slices=tuple(_nouns(fields, "slices", parse_slice)),
+        claims=tuple(_nouns(fields, "claims", parse_claim)),
+        tainting=Tainting(rules, classes),
+        usage=usage_by_device(_holds(fields)),
+        features=_features(fields),
+    )
+
+
+def usage_by_device(holds: Iterable[Hold]) -> dict[DeviceKey, Usage]:
+    """Add up what is held of each device."""
+    found: dict[DeviceKey, Usage] = {}
+    for hold in holds:
+        found[hold.device] = add(found.get(hold.device, UNUSED), hold.usage)
+    return found
+
+
+def _nouns(fields: Fields, name: str, parse: Callable[[Any], N | Problem]) -> Iterator[N]:
+    for item, path in fields.items(name):
+        yield _noun(item, path, parse)
+
+
+def _noun(raw: object, path: str, parse: Callable[[Any], N | Problem]) -> N:
+    noun = parse(raw)
+    if isinstance(noun, Problem):
+        raise Malformed(f"{path}.{noun.path}", noun.message)
+    return noun
+
+
+def _features(fields: Fields) -> Features:
+    if not fields.has("features"):
+        return ALL
+    # Gates that only mean something together are written with a plus between them.
+    gates = [gate for entry in fields.texts("features") for gate in entry.split("+")]
+    try:
+        return features_of(gates)
+    except ValueError as error:
+        raise Malformed("features", str(error)) from error
+
+
+def _holds(fields: Fields) -> Iterator[Hold]:
+    for claim in _nouns(fields, "allocated", parse_claim):
+        yield from holds_of(claim.allocation) if claim.allocation else ()
+    for entry in fields.objects("usedDevices"):
+        yield Hold(_device(entry), WHOLE)
+    for entry in fields.objects("usedShares"):
+        yield Hold(_shared_device(entry), Usage(shares=1))
+    for entry in fields.objects("usedCapacity"):
+        consumed = tuple((name, amount.nanos) for name, amount in entry.quantities("consumed"))
+        yield Hold(_device(entry), Usage(consumed=consumed))
+
+
+def _device(entry: Fields) -> DeviceKey:
+    return DeviceKey(
+        DriverName(entry.required("driver")), PoolName(entry.required("pool")), DeviceName(entry.required("device"))
+    )
+
+
+def _shared_device(entry: Fields) -> DeviceKey:
+    """Read driver/pool/device/share; a pool's name may have slashes of its own."""
+    driver, *pool, device, share = entry.required("id").split("/") if entry.text("id").count("/") >= 3 else [""] * 4
+    if not share:
+        raise Malformed(entry.at("id"), "is not of the form driver/pool/device/share")
+    return DeviceKey(DriverName(driver), PoolName("/".join(pool)), DeviceName(device))

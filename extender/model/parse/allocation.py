@@ -1,0 +1,66 @@
+"""The status of a claim: what it was given, who may use it, and what drivers say of it."""
+
+from collections.abc import Iterator
+
+from extender.model.claim import AllocatedDevice, Allocation, Consumer, DeviceCondition, DeviceConfig
+from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName, Uid
+from extender.model.parse.fields import Fields
+from extender.model.parse.selection import selector_of, toleration_of
+
+
+def allocation_of(fields: Fields) -> Allocation:
+    """Read an allocation."""
+    devices = fields.child("devices")
+    return Allocation(
+        devices=tuple(_result(entry) for entry in devices.objects("results")),
+        config=tuple(config_of(entry) for entry in devices.objects("config")),
+        node_selector=selector_of(fields.child("nodeSelector")) if fields.has("nodeSelector") else None,
+        timestamp=fields.text("allocationTimestamp") or None,
+    )
+
+
+def _result(fields: Fields) -> AllocatedDevice:
+    return AllocatedDevice(
+        request=fields.text("request"),
+        device=_device(fields),
+        admin_access=fields.flag("adminAccess"),
+        tolerations=tuple(toleration_of(entry) for entry in fields.objects("tolerations")),
+        binding_conditions=fields.texts("bindingConditions"),
+        binding_failure_conditions=fields.texts("bindingFailureConditions"),
+        share_id=fields.text("shareID") or None,
+        consumed_capacity=fields.quantities("consumedCapacity"),
+        skip_node_operations=fields.texts("skipNodeOperations"),
+    )
+
+
+def _device(fields: Fields) -> DeviceKey:
+    return DeviceKey(
+        DriverName(fields.required("driver")), PoolName(fields.required("pool")), DeviceName(fields.required("device"))
+    )
+
+
+def config_of(fields: Fields) -> DeviceConfig:
+    """Read configuration for a driver."""
+    opaque = fields.child("opaque").raw if fields.has("opaque") else None
+    return DeviceConfig(requests=fields.texts("requests"), opaque=opaque, source=fields.text("source"))
+
+
+def consumer_of(fields: Fields) -> Consumer:
+    """Read an entry of reservedFor."""
+    return Consumer(
+        resource=fields.text("resource"),
+        name=fields.text("name"),
+        uid=Uid(fields.text("uid")),
+        api_group=fields.text("apiGroup"),
+    )
+
+
+def conditions_of(fields: Fields) -> Iterator[DeviceCondition]:
+    """Yield the conditions that a driver reports on one device."""
+    for entry in fields.objects("conditions"):
+        yield DeviceCondition(
+            device=_device(fields),
+            share_id=fields.text("shareID") or None,
+            type=entry.text("type"),
+            status=entry.text("status"),
+        )

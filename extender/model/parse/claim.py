@@ -1,0 +1,136 @@
+"""ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
+
+from extender.model.claim import (
+    ClaimSpec,
+    ClaimTemplate,
+    Constraint,
+    DerivedAttribute,
+    DeviceClass,
+    DeviceRequest,
+    RequestSlot,
+    ResourceClaim,
+    Selector,
+)
+from extender.model.names import ClassName, Uid
+from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumer_of
+from extender.model.parse.fields import Fields
+from extender.model.parse.metadata import key_of, owner_of
+from extender.model.parse.selection import toleration_of
+
+FLAT_VERSIONS = ("v1beta1", "v1alpha3")
+SPEC = frozenset(("devices", "controller"))
+DEVICES = frozenset(("requests", "constraints", "config"))
+SLOT = frozenset(("name", "exactly", "firstAvailable"))
+EXACT = frozenset(
+    (
+        "deviceClassName",
+        "selectors",
+        "allocationMode",
+        "count",
+        "adminAccess",
+        "tolerations",
+        "capacity",
+        "derivedAttributes",
+    )
+)
+# adminAccess is no field of an alternative.
+ALTERNATIVE = EXACT - {"adminAccess"} | {"name"}
+CONSTRAINT = frozenset(("requests", "matchAttribute", "distinctAttribute"))
+CLASS = frozenset(("selectors", "config", "extendedResourceName", "suitableNodes"))
+
+
+def claim_of(fields: Fields, version: str) -> ResourceClaim:
+    """Read a claim; raise Malformed where it makes no sense."""
+    metadata, spec, status = fields.child("metadata"), fields.child("spec"), fields.child("status")
+    return ResourceClaim(
+        key=key_of(metadata),
+        uid=Uid(metadata.text("uid")),
+        spec=spec_of(spec, version),
+        resource_version=metadata.text("resourceVersion"),
+        allocation=allocation_of(status.child("allocation")) if status.has("allocation") else None,
+        reserved_for=tuple(consumer_of(entry) for entry in status.objects("reservedFor")),
+        device_conditions=tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
+        owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
+        finalizers=metadata.texts("finalizers"),
+        annotations=metadata.strings("annotations"),
+        is_deleting=metadata.has("deletionTimestamp"),
+        is_classic=spec.has("controller"),
+    )
+
+
+def template_of(fields: Fields, version: str) -> ClaimTemplate:
+    """Read a template; raise Malformed where it makes no sense."""
+    return ClaimTemplate(
+        key=key_of(fields.child("metadata")), spec=spec_of(fields.child("spec").child("spec"), version)
+    )
+
+
+def class_of(fields: Fields) -> DeviceClass:
+    """Read a class; raise Malformed where it makes no sense."""
+    metadata, spec = fields.child("metadata"), fields.child("spec")
+    return DeviceClass(
+        name=ClassName(metadata.required("name")),
+        selectors=tuple(selector_of(entry) for entry in spec.objects("selectors")),
+        config=tuple(config_of(entry) for entry in spec.objects("config")),
+        extended_resource=spec.text("extendedResourceName") or None,
+        created=metadata.text("creationTimestamp"),
+        unknown_fields=spec.unknown(CLASS),
+    )
+
+
+def spec_of(fields: Fields, version: str) -> ClaimSpec:
+    """Read the spec of a claim or of a template."""
+    devices = fields.child("devices")
+    return ClaimSpec(
+        requests=tuple(slot_of(entry, version) for entry in devices.objects("requests")),
+        constraints=tuple(_constraint(entry) for entry in devices.objects("constraints")),
+        config=tuple(config_of(entry) for entry in devices.objects("config")),
+        unknown_fields=fields.unknown(SPEC) + devices.unknown(DEVICES, "devices."),
+    )
+
+
+def slot_of(fields: Fields, version: str) -> RequestSlot:
+    """Read a request. In older versions the fields of an exact one stand beside its name."""
+    name = fields.text("name")
+    alternatives = tuple(_request(entry, ALTERNATIVE, entry.text("name")) for entry in fields.objects("firstAvailable"))
+    exactly, known = None, SLOT
+    if version in FLAT_VERSIONS:
+        known = EXACT | {"name", "firstAvailable"}
+        if any(fields.has(field) for field in EXACT):
+            exactly = _request(fields, known, name)
+    elif fields.has("exactly"):
+        exactly = _request(fields.child("exactly"), EXACT, name)
+    return RequestSlot(name=name, exactly=exactly, first_available=alternatives, unknown_fields=fields.unknown(known))
+
+
+def _request(fields: Fields, known: frozenset[str], name: str) -> DeviceRequest:
+    capacity = fields.child("capacity")
+    return DeviceRequest(
+        name=name,
+        class_name=ClassName(fields.text("deviceClassName")),
+        selectors=tuple(selector_of(entry) for entry in fields.objects("selectors")),
+        mode=fields.text("allocationMode"),
+        count=fields.integer("count"),
+        admin_access=fields.flag("adminAccess") if fields.has("adminAccess") else None,
+        tolerations=tuple(toleration_of(entry) for entry in fields.objects("tolerations")),
+        capacity=capacity.quantities("requests") if fields.has("capacity") else None,
+        derived_attributes=tuple(
+            DerivedAttribute(entry.text("name"), entry.text("expression"))
+            for entry in fields.objects("derivedAttributes")
+        ),
+        unknown_fields=fields.unknown(known) + capacity.unknown(frozenset(("requests",)), "capacity."),
+    )
+
+
+def selector_of(fields: Fields) -> Selector:
+    """Read a selector; one of a kind that we do not know has no expression."""
+    return Selector(fields.child("cel").text("expression") if fields.has("cel") else None)
+
+
+def _constraint(fields: Fields) -> Constraint:
+    return Constraint(
+        requests=fields.texts("requests"),
+        match_attribute=fields.text("matchAttribute") if fields.has("matchAttribute") else None,
+        distinct_attribute=fields.text("distinctAttribute") if fields.has("distinctAttribute") else None,
+        unknown_fields=fields.unknown(CONSTRAINT),
+    )

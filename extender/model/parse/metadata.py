@@ -1,0 +1,22 @@
+"""Names and owners of objects."""
+
+from extender.model.claim import OwnerReference
+from extender.model.names import ObjectKey, Uid
+from extender.model.parse.fields import Fields
+
+
+def key_of(metadata: Fields) -> ObjectKey:
+    """Read namespace and name."""
+    return ObjectKey(metadata.text("namespace"), metadata.required("name"))
+
+
+def owner_of(fields: Fields) -> OwnerReference:
+    """Read an owner reference."""
+    group, _, _ = fields.text("apiVersion").rpartition("/")
+    return OwnerReference(
+        kind=fields.text("kind"),
+        name=fields.text("name"),
+        uid=Uid(fields.text("uid")),
+        api_group=group,
+        is_controller=fields.flag("controller"),
+    )

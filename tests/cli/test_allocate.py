@@ -1,0 +1,222 @@
+"""The door of the allocator, as people and programs use it."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.cli import main
+from tests.tree import ROOT
+
+EXAMPLES = ROOT / "examples"
+CLASS = {"metadata": {"name": "gpu"}, "spec": {}}
+NODE = {"metadata": {"name": "n1"}}
+
+
+def device_slice(*names: str, node: str = "n1") -> dict[str, Any]:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": name} for name in names]
+    return {
+        "metadata": {"name": f"{node}-gpu"},
+        "spec": {"driver": "gpu.example.com", "nodeName": node, "pool": pool, "devices": devices},
+    }
+
+
+def claim(name: str = "c1", count: int = 1, **exactly: object) -> dict[str, Any]:
+    request = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count} | exactly
+    return {
+        "metadata": {"namespace": "ns", "name": name, "uid": name},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": request}]}},
+    }
+
+
+def case(**changes: object) -> dict[str, Any]:
+    base = {"name": "case", "node": NODE, "classes": [CLASS], "slices": [device_slice("d0", "d1")], "claims": [claim()]}
+    return base | changes
+
+
+def told(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes], *lines: object, order: str = "best"
+) -> tuple[int, list[dict[str, Any]]]:
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    status = main(["allocate", "--order", order])
+    return status, [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+
+
+def test_one_line_out_for_one_line_in(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    nodes = [{"metadata": {"name": name}} for name in ("n1", "n2")]
+    status, (answer,) = told(monkeypatch, capsysbinary, case(nodes=nodes, node=None))
+    assert status == 0
+    assert answer["name"] == "case"
+    assert list(answer["nodes"]) == ["n1", "n2"]
+    first, second = answer["nodes"]["n1"], answer["nodes"]["n2"]
+    assert first["fits"] is True
+    assert first["allocations"][0]["devices"]["results"] == [
+        {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "d0"}
+    ]
+    assert first["micros"] > 0
+    assert second["fits"] is False
+    assert second["reason"] == "no devices are published for the node"
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        pytest.param("{", "not JSON", id="no-json"),
+        pytest.param("[]", "object: is no JSON object", id="no-object"),
+        pytest.param({"name": "x"}, "nodes: is required, or node", id="no-node"),
+        pytest.param(case(slices={}), "slices: is no list", id="no-list"),
+        pytest.param(case(slices=[{}]), "slices[0].metadata.name: is required", id="no-name"),
+        pytest.param(case(features=["DRAMagic"]), "features: 'DRAMagic' is none of", id="no-gate"),
+        pytest.param(case(usedShares=[{"id": "a/b"}]), "usedShares[0].id: is not of the form", id="no-share"),
+        pytest.param(case(usedDevices=[{"driver": "d"}]), "usedDevices[0].pool: is required", id="no-pool"),
+    ],
+)
+def test_a_bad_line_is_answered_with_its_field_and_the_next_is_still_read(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes], line: object, error: str
+) -> None:
+    status, (bad, good) = told(monkeypatch, capsysbinary, line, case())
+    assert status == 1
+    assert bad["error"].startswith(error)
+    assert good["nodes"]["n1"]["fits"] is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "device"),
+    [
+        pytest.param({"usedDevices": [{"driver": "gpu.example.com", "pool": "n1", "device": "d0"}]}, "d1", id="device"),
+        pytest.param(
+            {
+                "allocated": [
+                    claim("other")
+                    | {
+                        "status": {
+                            "allocation": {
+                                "devices": {
+                                    "results": [
+                                        {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "d0"}
+                                    ]
+                                }
+                            }
+                        }
+                    }
+                ]
+            },
+            "d1",
+            id="claim",
+        ),
+        pytest.param(
+            {
+                "taintRules": [
+                    {
+                        "metadata": {"name": "sick"},
+                        "spec": {"deviceSelector": {"device": "d0"}, "taint": {"key": "sick", "effect": "NoExecute"}},
+                    }
+                ]
+            },
+            "d1",
+            id="taint",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes], changes: dict[str, Any], device: str
+) -> None:
+    _, (answer,) = told(monkeypatch, capsysbinary, case(**changes), order="first")
+    assert answer["nodes"]["n1"]["allocations"][0]["devices"]["results"][0]["device"] == device
+
+
+def test_an_error_on_a_device_fails_the_pod_in_upstreams_order_and_the_node_in_ours(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    selectors = [{"cel": {"expression": "device.attributes['x'].y == 1"}}]
+    question = case(claims=[claim(selectors=selectors)])
+    _, (first,) = told(monkeypatch, capsysbinary, question, order="first")
+    _, (best,) = told(monkeypatch, capsysbinary, question)
+    assert "gpu.example.com/n1/d0" in first["nodes"]["n1"]["fatalError"]
+    assert "device.attributes['x'].y == 1" in best["nodes"]["n1"]["nodeError"]
+    assert best["nodes"]["n1"]["fatalError"] == ""
+
+
+def test_an_expression_that_does_not_compile_fails_the_pod_in_both_orders(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    question = case(claims=[claim(selectors=[{"cel": {"expression": "nonsense"}}])])
+    for order in ("first", "best"):
+        _, (answer,) = told(monkeypatch, capsysbinary, question, order=order)
+        assert "nonsense" in answer["nodes"]["n1"]["fatalError"]
+
+
+def replayed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["allocate", *arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_a_pod_of_a_recorded_cluster_is_shown_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = replayed(capsys, "--from", str(EXAMPLES), "--pod", "ml/trainer", "-o", "table")
+    assert status == 0
+    assert [line.split()[:2] for line in out.splitlines()[1:4]] == [
+        ["node-1", "yes"],
+        ["node-2", "no"],
+        ["node-3", "no"],
+    ]
+    assert "needs 3 free devices with one value of resource.kubernetes.io/pcieRoot, best has 2" in out
+
+
+def test_a_claim_of_a_recorded_cluster_is_asked_for_as_if_it_held_nothing(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert main(["allocate", "--from", str(EXAMPLES), "--claim", "ml/notebook", "--order", "first"]) == 0
+    answer = json.loads(capsysbinary.readouterr().out)
+    assert answer["name"] == "ml/notebook"
+    assert answer["nodes"]["node-1"]["allocations"][0]["devices"]["results"][0]["device"] == "gpu-0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pod", "ml/trainer"), "--from DIR goes with --claim or --pod"),
+        (("--from", str(EXAMPLES)), "--from DIR goes with --claim or --pod"),
+        (("--from", str(EXAMPLES), "--pod", "ml/nobody"), "there is no pod ml/nobody"),
+        (("--from", str(EXAMPLES), "--claim", "ml/nothing"), "there is no claim ml/nothing"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    status, _, err = replayed(capsys, *arguments)
+    assert status == 2
+    assert message in err
+
+
+def test_what_cannot_be_read_in_a_recording_is_named_and_the_rest_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = json.loads((EXAMPLES / "claims.json").read_text())
+    listed["items"].append({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {}})
+    (tmp_path / "claims.json").write_text(json.dumps(listed))
+    for name in ("nodes.json", "slices.json"):
+        (tmp_path / name).write_text((EXAMPLES / name).read_text())
+    status, out, err = replayed(capsys, "--from", str(tmp_path), "--pod", "ml/trainer", "-o", "table")
+    assert status == 1
+    assert "claims.json: DeviceClass (unnamed): metadata.name: is required" in err
+    assert "node-1  yes" in out
+
+
+def test_a_claim_that_is_allocated_ties_its_pod_to_where_it_can_be_used(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
+    held = claim("held") | {"status": {"allocation": {"nodeSelector": {"nodeSelectorTerms": terms}}}}
+    nodes = [{"metadata": {"name": name}} for name in ("n1", "n2")]
+    slices = [device_slice("d0"), device_slice("d0", node="n2")]
+    _, (answer,) = told(monkeypatch, capsysbinary, case(nodes=nodes, node=None, slices=slices, claims=[held, claim()]))
+    assert [answer["nodes"][name]["fits"] for name in ("n1", "n2")] == [False, True]
+    assert answer["nodes"]["n1"]["reason"] == "claim held is allocated for other nodes"
