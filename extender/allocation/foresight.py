@@ -9,6 +9,7 @@ from operator import or_
 from typing import NamedTuple
 
 from extender.allocation.attempt import Attempt
+from extender.allocation.eligibility import Eligible, Met
 from extender.allocation.situation import At, Situation
 
 
@@ -24,10 +25,23 @@ def can_foresee(situation: Situation) -> bool:
     """Tell whether nothing can be met on the way: a search that leaves branches out must not leave out an error."""
     return all(
         not found.errors
-        and not situation.asks[at].derivations
         and not (situation.asks[at].takes_all and situation.covered[at])
+        and _can_derive(situation, at, found)
         for at, found in situation.eligible.items()
     )
+
+
+def _can_derive(situation: Situation, at: At, found: Eligible) -> bool:
+    """Tell whether everything that *at* derives of its candidates can be computed."""
+    if not situation.asks[at].derivations:
+        return True
+    try:
+        for rule in situation.covered[at]:
+            for place in places_of(found.free):
+                situation.values[at.claim][rule].at(situation.asks[at], place)
+    except Met:
+        return False
+    return True
 
 
 def is_short(situation: Situation, claim: int) -> bool:
@@ -50,10 +64,9 @@ class Foresight:
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
         self.dead: set[object] = set()
-        self._holders = tuple(
-            tuple(_holders(situation, claim, rule) for rule in range(len(part)))
-            for claim, part in enumerate(situation.values)
-        )
+        self._holders = {
+            (at, rule): _holders(situation, at, rule) for at, rules in situation.covered.items() for rule in rules
+        }
         self._kinds = self._numbered()
         self._has_admin = any(ask.is_admin for ask in situation.asks.values())
 
@@ -62,15 +75,12 @@ class Foresight:
         shares = attempt.shares.get(place)
         if shares is None and not self._has_admin:
             return self._kinds[place]
-        return self._kinds[place], attempt.used >> place & 1, shares and tuple(shares.items())
+        return self._kinds[place], attempt.used >> place & 1, None if shares is None else tuple(shares.items())
 
     def state(self, attempt: Attempt, claim: int, slot: int) -> object:
         """Name the attempt as far as the slots from here on can tell."""
-        used = attempt.used & self._wanted_from(claim, slot)
         counts: dict[int, int] = {}
-        while used:
-            place = (used & -used).bit_length() - 1
-            used &= used - 1
+        for place in places_of(attempt.used & self._wanted_from(claim, slot)):
             counts[self._kinds[place]] = counts.get(self._kinds[place], 0) + 1
         return (
             (claim, slot, attempt.results[claim]),
@@ -88,28 +98,28 @@ class Foresight:
             return True
         return self._compete(demands) or any(
             self._cannot_agree(attempt, claim, rule, demands)
-            for claim in range(at.claim, len(self._holders))
-            for rule in range(len(self._holders[claim]))
+            for claim in range(at.claim, len(self.situation.values))
+            for rule in range(len(self.situation.values[claim]))
         )
 
     def _demand(self, attempt: Attempt, at: At, count: int, window: int = -1) -> Demand:
         ask = self.situation.asks[at]
         mask = self.situation.eligible[at].free & ~attempt.in_use(at, ask) & window
         for rule in self.situation.covered[at]:
-            mask &= self._allowed(attempt, at.claim, rule)
+            mask &= self._allowed(attempt, at, rule)
         return Demand(at, mask, count)
 
-    def _allowed(self, attempt: Attempt, claim: int, rule: int) -> int:
+    def _allowed(self, attempt: Attempt, at: At, rule: int) -> int:
         """Return the candidates that a rule leaves, each taken alone."""
-        state, holders = attempt.states[claim][rule], self._holders[claim][rule]
-        if self.situation.values[claim][rule].rule.is_match:
+        state, holders = attempt.states[at.claim][rule], self._holders[at, rule]
+        if self.situation.values[at.claim][rule].rule.is_match:
             return reduce(or_, (mask for bit, mask in holders.items() if state & bit), 0)
         taken = reduce(or_, (mask for bit, mask in holders.items() if state & bit), 0)
         return reduce(or_, holders.values(), 0) & ~taken
 
     def _later(self, attempt: Attempt, at: At) -> Iterator[Demand]:
         """Yield what the slots after this one need; of a list only that one of its alternatives can be had."""
-        for claim in range(at.claim, len(self._holders)):
+        for claim in range(at.claim, len(self.situation.values)):
             for slot, wanted in enumerate(self.situation.slots(claim)):
                 if claim == at.claim and slot <= at.slot:
                     continue
@@ -144,16 +154,18 @@ class Foresight:
         bound = [item for item in demands if item.at.claim == claim and rule in self.situation.covered[item.at]]
         if not bound:
             return False
-        holders = self._holders[claim][rule]
+        values = reduce(or_, (bit for item in bound for bit in self._holders[item.at, rule]), 0)
         if not self.situation.values[claim][rule].rule.is_match:
-            reach = reduce(or_, (demand.mask for demand in bound), 0)
-            return sum(1 for mask in holders.values() if mask & reach) < sum(demand.size for demand in bound)
-        state = attempt.states[claim][rule]
+            reached = sum(1 for bit in bits_of(values) if any(self._with(item, rule, bit).mask for item in bound))
+            return reached < sum(demand.size for demand in bound)
         return not any(
-            self._is_enough([demand._replace(mask=demand.mask & mask) for demand in bound])
-            for bit, mask in holders.items()
-            if state & bit
+            self._is_enough([self._with(item, rule, bit) for item in bound])
+            for bit in bits_of(values & attempt.states[claim][rule])
         )
+
+    def _with(self, demand: Demand, rule: int, bit: int) -> Demand:
+        """Narrow a demand to the candidates with one value."""
+        return demand._replace(mask=demand.mask & self._holders[demand.at, rule].get(bit, 0))
 
     def _is_enough(self, demands: Sequence[Demand]) -> bool:
         return all(demand.mask.bit_count() >= demand.size for demand in demands) and not self._compete(demands)
@@ -175,9 +187,7 @@ class Foresight:
         situation, candidate = self.situation, self.situation.board.candidates[place]
         free = tuple(found.free >> place & 1 for found in situation.eligible.values())
         held = tuple(
-            tuple(bit for bit, mask in holders.items() if mask >> place & 1)
-            for part in self._holders
-            for holders in part
+            tuple(bit for bit, mask in holders.items() if mask >> place & 1) for holders in self._holders.values()
         )
         partition = candidate.device.traits.consumes_counters
         shared = situation.is_shareable(place) and (
@@ -188,15 +198,24 @@ class Foresight:
         return free, held, partition and (candidate.pool, partition), shared
 
 
-def _holders(situation: Situation, claim: int, rule: int) -> dict[int, int]:
-    """Return, for each value of a rule's attribute, the mask of the candidates that have it."""
-    values = situation.values[claim][rule]
-    ask = next((ask for at, ask in situation.asks.items() if at.claim == claim and rule in situation.covered[at]), None)
+def _holders(situation: Situation, at: At, rule: int) -> dict[int, int]:
+    """Return, for each value of a rule's attribute, the mask of the candidates of an ask that have it."""
+    values, ask = situation.values[at.claim][rule], situation.asks[at]
     holders: dict[int, int] = {}
-    for place in range(len(situation.board.candidates)) if ask else ():
-        bits = values.at(ask, place) or 0 if ask else 0
-        while bits:
-            lowest = bits & -bits
-            holders[lowest] = holders.get(lowest, 0) | 1 << place
-            bits ^= lowest
+    for place in places_of(situation.eligible[at].free):
+        for bit in bits_of(values.at(ask, place) or 0):
+            holders[bit] = holders.get(bit, 0) | 1 << place
     return holders
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Yield the bits of *mask*, each as a mask of its own."""
+    while mask:
+        yield mask & -mask
+        mask &= mask - 1
+
+
+def places_of(mask: int) -> Iterator[int]:
+    """Yield the positions of the bits of *mask*."""
+    for bit in bits_of(mask):
+        yield bit.bit_length() - 1

@@ -31,13 +31,17 @@ class Hold(NamedTuple):
     usage: Usage
 
 
-def holds_of(allocation: Allocation) -> tuple[Hold, ...]:
-    """List what *allocation* takes. Admin access takes nothing."""
-    return tuple(Hold(result.device, _usage_of(result)) for result in allocation.devices if not result.admin_access)
+def holds_of(allocation: Allocation, *, sharing: bool = True) -> tuple[Hold, ...]:
+    """List what *allocation* takes. Admin access takes nothing; without *sharing*, a share takes all of its device."""
+    return tuple(
+        Hold(result.device, _usage_of(result, sharing=sharing))
+        for result in allocation.devices
+        if not result.admin_access
+    )
 
 
-def _usage_of(result: AllocatedDevice) -> Usage:
-    if result.share_id is None:
+def _usage_of(result: AllocatedDevice, *, sharing: bool) -> Usage:
+    if result.share_id is None or not sharing:
         return WHOLE
     consumed = tuple(sorted((name, amount.nanos) for name, amount in result.consumed_capacity if amount.nanos))
     return Usage(shares=1, consumed=consumed)

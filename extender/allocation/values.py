@@ -48,7 +48,8 @@ class Values:
         bits = 0
         for value in attribute.value:
             bits |= self._bit((attribute.kind.removesuffix("s"), value))
-        return bits
+        # An empty list has nothing in common with anything.
+        return bits or None
 
     def _bit(self, value: object) -> int:
         # Bit 0 is OPAQUE.
@@ -82,9 +83,11 @@ def _attribute(value: object) -> Attribute:
     """Return the attribute that a computed value stands for; raise ValueError where it stands for none."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         items = [_attribute(item) for item in value]
+        if not items:
+            return Attribute("strings", ())
         kinds = {item.kind for item in items}
         if len(kinds) != 1:
-            raise ValueError("the list is empty, or its items are of different types")
+            raise ValueError("the items of the list are of different types")
         kind = kinds.pop()
         scalars = tuple(item.value for item in items if not isinstance(item.value, tuple))
         return Attribute(f"{kind}s", scalars)  # type: ignore[arg-type]  # kinds of scalars

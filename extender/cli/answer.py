@@ -37,21 +37,22 @@ class NodeAnswer:
 def answers(case: Case, manner: Manner) -> Iterator[NodeAnswer]:
     """Answer for each node of *case*."""
     held = [claim for claim in case.claims if claim.allocation]
+    question: Question | Refusal
     try:
         question = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
     except Refusal as refusal:
-        for node in case.nodes:
-            yield NodeAnswer(node=node.name, fatal_error=str(refusal))
-        return
+        question = refusal
     for node in case.nodes:
         elsewhere = next((claim for claim in held if not _can_be_used(claim, node)), None)
         if elsewhere:
             yield NodeAnswer(node=node.name, reason=f"claim {elsewhere.key.name} is allocated for other nodes")
-            continue
-        started = perf_counter_ns()
-        answer = _answer(case, question, node, manner)
-        elapsed = (perf_counter_ns() - started) / 1000
-        yield answer(round(elapsed, 1))
+        elif isinstance(question, Refusal):
+            yield NodeAnswer(node=node.name, fatal_error=str(question))
+        else:
+            started = perf_counter_ns()
+            answer = _answer(case, question, node, manner)
+            elapsed = (perf_counter_ns() - started) / 1000
+            yield answer(round(elapsed, 1))
 
 
 def _answer(case: Case, question: Question, node: Node, manner: Manner) -> Callable[[float], NodeAnswer]:
@@ -65,7 +66,9 @@ def _answer(case: Case, question: Question, node: Node, manner: Manner) -> Calla
         return lambda micros: NodeAnswer(node=node.name, fatal_error=message, micros=micros)
     match found:
         case Solution():
-            return lambda micros: NodeAnswer(node=node.name, fits=True, allocations=written, micros=micros)
+            fresh = iter(written)
+            everything = tuple(claim.allocation or next(fresh) for claim in case.claims)
+            return lambda micros: NodeAnswer(node=node.name, fits=True, allocations=everything, micros=micros)
         case Failure(message, is_local):
             local, fatal = (message, "") if is_local else ("", message)
             return lambda micros: NodeAnswer(node=node.name, node_error=local, fatal_error=fatal, micros=micros)

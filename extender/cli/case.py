@@ -44,6 +44,7 @@ def case_of(raw: object) -> Case:
     if not nodes:
         raise Malformed("nodes", "is required, or node")
     classes = {item.name: item for item in _nouns(fields, "classes", parse_class)}
+    features = _features(fields)
     rules = tuple(_nouns(fields, "taintRules", parse_rule))
     return Case(
         name=fields.text("name"),
@@ -52,8 +53,8 @@ def case_of(raw: object) -> Case:
         slices=tuple(_nouns(fields, "slices", parse_slice)),
         claims=tuple(_nouns(fields, "claims", parse_claim)),
         tainting=Tainting(rules, classes),
-        usage=usage_by_device(_holds(fields)),
-        features=_features(fields),
+        usage=usage_by_device(_holds(fields, features)),
+        features=features,
     )
 
 
@@ -88,9 +89,10 @@ def _features(fields: Fields) -> Features:
         raise Malformed("features", str(error)) from error
 
 
-def _holds(fields: Fields) -> Iterator[Hold]:
-    for claim in _nouns(fields, "allocated", parse_claim):
-        yield from holds_of(claim.allocation) if claim.allocation else ()
+def _holds(fields: Fields, features: Features) -> Iterator[Hold]:
+    for name in ("allocated", "claims"):
+        for claim in _nouns(fields, name, parse_claim):
+            yield from holds_of(claim.allocation, sharing=features.consumable_capacity) if claim.allocation else ()
     for entry in fields.objects("usedDevices"):
         yield Hold(_device(entry), WHOLE)
     for entry in fields.objects("usedShares"):
