@@ -8,6 +8,7 @@ import numpy as np
 from extender.allocation.columns import Column, Dictionary, frozen
 from extender.allocation.inventory import Inventory, SliceKey, inventory_of, key_of
 from extender.allocation.layout import layout_of
+from extender.allocation.reach import Reach, reach_of
 from extender.allocation.snapshot import Snapshot, free_of, with_usage
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import ResourceSlice
@@ -45,7 +46,7 @@ def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Sn
     if len(before.slices) == len(inventory.slices):
         if _stand_alike(before.slices[index], item):
             usage = {row: usage_of(inventory.key(row)) for row in range(start, stop)}
-            return with_usage(replace(snapshot, inventory=inventory), usage)
+            return with_usage(replace(snapshot, inventory=inventory, reach=_reach(snapshot, inventory)), usage)
         last = int(before.starts[index + 1])
     else:
         last = start
@@ -72,4 +73,12 @@ def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[
 
 def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) -> Snapshot:
     layout = layout_of(inventory, snapshot.layout.nodes)
-    return replace(snapshot, inventory=inventory, layout=layout, usage=usage, free=free_of(layout, usage))
+    reach = reach_of(inventory, layout, snapshot.nodes)
+    return replace(snapshot, inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage))
+
+
+def _reach(snapshot: Snapshot, inventory: Inventory) -> Reach:
+    """Work out anew who sees what, where a slice without a new layout can make a difference: in a shared pool."""
+    if inventory.standing is snapshot.inventory.standing and len(snapshot.reach.pools) == 1:
+        return snapshot.reach
+    return reach_of(inventory, snapshot.layout, snapshot.nodes)

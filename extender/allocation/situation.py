@@ -74,7 +74,7 @@ class Situation:
 def situation_of(question: Question, board: Board, usage_of: UsageOf, judge: Judge) -> Situation:
     """Examine *board* for every ask of *question*. Raise Met where upstream refuses before it searches."""
     usages = tuple(usage_of(candidate.key) for candidate in board.candidates)
-    asks = dict(_asks(question))
+    asks = dict(asks_of(question))
     found: dict[At, Eligible] = {}
     for at, ask in asks.items():
         found[at] = eligible(ask, board, usages, judge, question.features)
@@ -119,7 +119,7 @@ def _count(ask: Ask, found: Eligible) -> int:
     return len(found.every) if ask.takes_all else ask.count
 
 
-def _asks(question: Question) -> Iterator[tuple[At, Ask]]:
+def asks_of(question: Question) -> Iterator[tuple[At, Ask]]:
     for claim, part in enumerate(question.claims):
         for slot, wanted in enumerate(part.slots):
             for index, ask in enumerate(wanted.asks):

@@ -8,6 +8,7 @@ import numpy as np
 from extender.allocation.columns import Column, blank
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.layout import BITS, Layout, Masks, layout_of
+from extender.allocation.reach import Reach, reach_of
 from extender.allocation.usage import UNUSED, Hold, Usage, add
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName, DeviceKey, NodeName
@@ -27,6 +28,7 @@ class Snapshot:
     generation: int = 0
     inventory: Inventory
     layout: Layout
+    reach: Reach
     usage: Column[Usage]
     free: Masks
     nodes: Mapping[NodeName, Node] = field(default_factory=dict)
@@ -43,7 +45,8 @@ def empty() -> Snapshot:
     inventory = inventory_of(())
     layout = layout_of(inventory, ())
     usage: Column[Usage] = blank(0)
-    return Snapshot(inventory=inventory, layout=layout, usage=usage, free=free_of(layout, usage))
+    reach = reach_of(inventory, layout, {})
+    return Snapshot(inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage))
 
 
 def free_of(layout: Layout, usage: Column[Usage]) -> Masks:

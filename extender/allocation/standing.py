@@ -12,6 +12,7 @@ from extender.model.names import DriverName, PoolKey
 class Standing:
     """One slice in its pool. *age* counts how many generations of the pool are newer.
 
+    *is_plain*: the pool is whole, its node's own, and has neither partitions nor anything out of the ordinary.
     *shared_pool* names the pool where its slices are not all local to one node; what a node has to itself needs none.
     """
 
@@ -24,6 +25,7 @@ class Standing:
     shared_counters: tuple[CounterSet, ...]
     skip_node_operations: tuple[str, ...]
     unknown_fields: tuple[str, ...]
+    is_plain: bool
 
 
 def standings(slices: Iterable[ResourceSlice]) -> list[Standing]:
@@ -39,6 +41,7 @@ def _pool_standings(pool: Sequence[ResourceSlice]) -> list[Standing]:
     shared = None if _is_private(pool) else pool[0].pool_key
     generations = sorted({item.generation for item in pool}, reverse=True)
     repeats = _repeats_names(pool)
+    plain = shared is None and not repeats and _is_plain(pool)
     return [
         Standing(
             driver=item.driver,
@@ -50,6 +53,7 @@ def _pool_standings(pool: Sequence[ResourceSlice]) -> list[Standing]:
             shared_counters=item.shared_counters,
             skip_node_operations=item.skip_node_operations,
             unknown_fields=item.unknown_fields,
+            is_plain=plain,
         )
         for index, item in enumerate(pool)
     ]
@@ -66,3 +70,14 @@ def _is_private(pool: Sequence[ResourceSlice]) -> bool:
 def _repeats_names(pool: Sequence[ResourceSlice]) -> bool:
     """Tell whether two devices have one name: only then do names decide what a pool is worth."""
     return len({device.name for item in pool for device in item.devices}) < sum(len(item.devices) for item in pool)
+
+
+def _is_plain(pool: Sequence[ResourceSlice]) -> bool:
+    """Tell whether every slice is there, of one generation, and only has devices that stand for themselves."""
+    return all(
+        item.slice_count == len(pool)
+        and item.generation == pool[0].generation
+        and not (item.shared_counters or item.skip_node_operations or item.unknown_fields)
+        and not any(device.traits.consumes_counters for device in item.devices)
+        for item in pool
+    )

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
 from extender.allocation.publication import published, with_slice, without
+from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
@@ -138,12 +139,13 @@ class Cluster:
 
     def _set_nodes(self, nodes: Mapping[Any, Node]) -> None:
         snapshot = self.snapshot
-        if nodes == snapshot.nodes:
+        if nodes is snapshot.nodes or nodes == snapshot.nodes:
             return
         if nodes.keys() != snapshot.nodes.keys():
             layout = layout_of(snapshot.inventory, nodes)
             snapshot = replace(snapshot, layout=layout, free=free_of(layout, snapshot.usage))
-        self.snapshot = replace(snapshot, nodes=nodes)
+        reach = reach_of(snapshot.inventory, snapshot.layout, nodes)
+        self.snapshot = replace(snapshot, nodes=nodes, reach=reach)
 
     def _set(self, **parts: Mapping[Any, Any]) -> None:
         if any(getattr(self.snapshot, name) != part for name, part in parts.items()):

@@ -14,6 +14,7 @@ import (
 
 // commands holds one function a command, each in a file of its own.
 var commands = map[string]func(line []byte) (any, error){
+	"allocate":     allocated,
 	"cel":          evaluated,
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,

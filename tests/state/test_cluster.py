@@ -31,6 +31,10 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         "usage": snapshot.usage.decoded(),
         "free": {name: snapshot.free[index].tolist() for index, name in enumerate(layout.nodes)},
         "local": {name: layout.local(index).tolist() for index, name in enumerate(layout.nodes)},
+        "sees": {
+            name: [(pool, snapshot.inventory.pool(*pool)) for pool in snapshot.reach.pools[snapshot.reach.view[index]]]
+            for index, name in enumerate(layout.nodes)
+        },
         "nodes": snapshot.nodes,
         "classes": snapshot.classes,
         "rules": snapshot.rules,

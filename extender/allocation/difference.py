@@ -1,0 +1,56 @@
+"""Which nodes may have another answer in one snapshot than in another."""
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.columns import Column
+from extender.allocation.inventory import Inventory
+from extender.allocation.snapshot import Snapshot
+
+V = TypeVar("V", bound=Hashable)
+
+
+def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
+    """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
+    same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
+    if not same or before.nodes is not after.nodes or before.reach is not after.reach:
+        return None
+    rows = _changed(before.usage, after.usage)
+    slices: NDArray[np.int64] | None = np.zeros(0, np.int64)
+    if before.inventory is not after.inventory:
+        # A rule may name a device whose name no column has.
+        if after.rules:
+            return None
+        rows = _together(rows, _changed_rows(before.inventory, after.inventory))
+        slices = _changed(before.inventory.standing, after.inventory.standing)
+    if rows is None or slices is None:
+        return None
+    layout = after.layout
+    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
+    if after.reach.view.any():
+        # What is shared is seen from elsewhere.
+        nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
+    return nodes[nodes >= 0].astype(np.int64)
+
+
+def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | None:
+    rows: NDArray[np.int64] | None = np.zeros(0, np.int64)
+    for path in before.columns.keys() | after.columns.keys():
+        rows = _together(rows, _changed(before.column(path), after.column(path)))
+    return rows
+
+
+def _changed(before: Column[V], after: Column[V]) -> NDArray[np.int64] | None:
+    """Return the rows in which two columns differ, None where their codes cannot be compared."""
+    if before is after:
+        return np.zeros(0, np.int64)
+    if len(before) != len(after) or (before.dictionary is not after.dictionary and before.codes.any()):
+        return None
+    return np.flatnonzero(before.codes != after.codes)
+
+
+def _together(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    return None if left is None or right is None else np.union1d(left, right)

@@ -1,0 +1,112 @@
+"""What every published device offers to each ask of a question, before anything is taken: columns of yes and no."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from extender.allocation.added import Taints
+from extender.allocation.capacity import Unusable, draw, fits
+from extender.allocation.cel import Budget, Verdict
+from extender.allocation.columns import Column
+from extender.allocation.grid import Flags
+from extender.allocation.inventory import Inventory
+from extender.allocation.projection import project
+from extender.allocation.question import Ask, Question
+from extender.allocation.situation import At, asks_of
+from extender.model.device import Device, Traits
+from extender.model.taint import blocking
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """For one ask, bool[rows] each. matching: what is asked for; usable: and can be had; errs: nobody can tell."""
+
+    matching: Flags
+    usable: Flags
+    errs: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """By ask. special: bool[rows], devices of which more must be known than whether they are free."""
+
+    of: Mapping[At, Offer]
+    special: Flags
+
+
+def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Offers:
+    """Ask every device for every ask."""
+    features = question.features
+    shareable = _by_traits(inventory, lambda traits: traits.allow_multiple_allocations)
+    special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
+    if features.consumable_capacity:
+        special |= shareable
+    return Offers({at: _offer(ask, question, inventory, added) for at, ask in asks_of(question)}, special)
+
+
+def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Offer:
+    features = question.features
+    passing, errs = _tested(ask, inventory)
+    if not features.binding:
+        bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
+        passing, errs = passing & bindable, errs & bindable
+    enough = np.ones(inventory.rows, np.bool_)
+    if features.consumable_capacity and not ask.is_admin:
+        enough, unusable = _with_capacity(ask, inventory, fractional=features.fractional_capacity_range)
+        errs = errs | (passing & unusable)
+    usable = passing & enough & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
+    if features.device_taints:
+        usable &= _untainted(ask, inventory, added, honours_rules=features.device_taint_rules)
+    return Offer(passing, usable, errs)
+
+
+def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:
+    """Apply the tests in their order: what fails one is not asked the next."""
+    passing, errs = np.ones(inventory.rows, np.bool_), np.zeros(inventory.rows, np.bool_)
+    for test in ask.tests:
+        if test.selector is None:
+            return np.zeros(inventory.rows, np.bool_), errs | passing
+        verdicts = test.selector.sweep(inventory, Budget()).verdicts
+        errs |= passing & (verdicts == Verdict.ERROR)
+        passing &= verdicts == Verdict.MATCH
+    return passing, errs
+
+
+def _by_traits(inventory: Inventory, tells: Callable[[Traits], bool]) -> Flags:
+    column = inventory.traits
+    return column.table(tells).astype(np.bool_)[column.codes]
+
+
+def _untainted(ask: Ask, inventory: Inventory, added: Column[Taints], *, honours_rules: bool) -> Flags:
+    columns: list[Column[Any]] = [inventory.traits, added] if honours_rules else [inventory.traits]
+    projection = project(columns, inventory.rows)
+    free = [
+        not blocking((*_taints(inventory, row), *((added.value(row) or ()) if honours_rules else ())), ask.tolerations)
+        for row in projection.first.tolist()
+    ]
+    return np.array(free, np.bool_)[projection.codes]
+
+
+def _taints(inventory: Inventory, row: int) -> Taints:
+    traits = inventory.traits.value(row)
+    return traits.taints if traits else ()
+
+
+def _with_capacity(ask: Ask, inventory: Inventory, *, fractional: bool) -> tuple[Flags, Flags]:
+    """Tell which devices have what is asked of their capacities, and of which that cannot be told."""
+    paths = sorted(path for path in inventory.columns if path[0] == "capacity")
+    projection = project([inventory.columns[path] for path in paths], inventory.rows)
+    told = [_has(ask, inventory.device(row), fractional=fractional) for row in projection.first.tolist()]
+    enough = np.array([has is True for has in told], np.bool_)
+    unusable = np.array([has is None for has in told], np.bool_)
+    return enough[projection.codes], unusable[projection.codes]
+
+
+def _has(ask: Ask, device: Device, *, fractional: bool) -> bool | None:
+    try:
+        drawn = draw(dict(ask.capacity), device.capacity, fractional=fractional)
+    except Unusable:
+        return None
+    return drawn is not None and fits(drawn, device.capacity, {}, {})

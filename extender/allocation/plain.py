@@ -1,0 +1,166 @@
+"""Nodes that need no search: where devices stand for themselves, counting decides exactly, for all nodes at once.
+
+By Hall's theorem: requests can be satisfied together if no subset of them wants more devices than there are for it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.cel import Path
+from extender.allocation.grid import Flags, Grid, Words, packed
+from extender.allocation.inventory import Inventory
+from extender.allocation.layout import BITS
+from extender.allocation.offer import Offers
+from extender.allocation.question import RESULTS, Question
+from extender.allocation.situation import At
+from extender.allocation.snapshot import Snapshot
+from extender.model.device import Attribute
+from extender.model.names import split_qualified
+
+# Beyond these, the number of subsets and of combinations makes a search the better way.
+MOST_SLOTS = 6
+MOST_COMBINATIONS = 64
+MOST_RULES = 2
+SCALARS = ("int", "bool", "string", "version")
+Yes = NDArray[np.bool_]
+
+
+class Want(NamedTuple):
+    """So many devices out of a mask for each node: uint64[n]."""
+
+    mask: Words
+    size: int
+
+
+class RuleAt(NamedTuple):
+    """A rule by its claim and its place among the claim's rules."""
+
+    claim: int
+    rule: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A question of which counting can decide, and the ways to answer it: one ask for each slot."""
+
+    question: Question
+    ways: tuple[tuple[At, ...], ...]
+    rules: tuple[RuleAt, ...]
+
+    def answer(self, inventory: Inventory, grid: Grid, offers: Offers, free: Flags) -> Yes:
+        """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n]."""
+        taken = grid.flags(free)
+        masks = {at: packed(grid.flags(offer.usable) & taken) for at, offer in offers.of.items()}
+        groups = [list(_groups(grid.of_rows(self._codes(inventory, rule)))) for rule in self.rules]
+        found = np.zeros(len(grid.nodes), np.bool_)
+        for way in self.ways:
+            for choice in product(*groups):
+                wants = [Want(self._within(at, masks[at], choice), self._size(at)) for at in way]
+                found |= can_share(wants, len(grid.nodes))
+        return found
+
+    def _size(self, at: At) -> int:
+        return self.question.claims[at.claim].slots[at.slot].asks[at.ask].count
+
+    def _within(self, at: At, mask: Words, choice: Sequence[Words]) -> Words:
+        """Narrow what there is for an ask to one value of each rule that covers it."""
+        part = self.question.claims[at.claim]
+        slot = part.slots[at.slot]
+        for rule, group in zip(self.rules, choice, strict=True):
+            if rule.claim == at.claim and part.rules[rule.rule].covers(slot, slot.asks[at.ask]):
+                mask = mask & group
+        return mask
+
+    def _codes(self, inventory: Inventory, rule: RuleAt) -> NDArray[np.int32]:
+        return inventory.column(path_of(self.question.claims[rule.claim].rules[rule.rule].attribute)).codes
+
+
+def plain_of(question: Question) -> Plain | None:
+    """Return how counting answers *question*, None where a search has to."""
+    asks = [ask for part in question.claims for slot in part.slots for ask in slot.asks]
+    rules = tuple(RuleAt(claim, rule) for claim, part in enumerate(question.claims) for rule in range(len(part.rules)))
+    slots = [slot for part in question.claims for slot in part.slots]
+    simple = all(not (ask.takes_all or ask.is_admin or ask.derivations) for ask in asks)
+    matching = all(rule.is_match for part in question.claims for rule in part.rules)
+    if not (simple and matching) or len(slots) > MOST_SLOTS or len(rules) > MOST_RULES:
+        return None
+    ways = tuple(_ways(question))
+    return Plain(question, ways, rules) if 0 < len(ways) <= MOST_COMBINATIONS else None
+
+
+def can_count(plain: Plain, inventory: Inventory) -> bool:
+    """Tell whether the attributes that the rules compare have one value each; lists may overlap in part."""
+    return all(
+        isinstance(value, Attribute) and value.kind in SCALARS
+        for rule in plain.rules
+        for value in inventory.column(
+            path_of(plain.question.claims[rule.claim].rules[rule.rule].attribute)
+        ).dictionary.values[1:]
+    )
+
+
+def path_of(attribute: str) -> Path:
+    """Return the path of the column that has a rule's attribute; its name has a domain, or nothing has it."""
+    domain, name = split_qualified(attribute, "")  # type: ignore[arg-type]  # no driver: a bare name belongs to nobody
+    return ("attributes", domain, name)
+
+
+def _ways(question: Question) -> Iterator[tuple[At, ...]]:
+    """Yield the choices of an ask for each slot, as far as claims may have so many results."""
+    places = [
+        [At(claim, slot, ask) for ask in range(len(wanted.asks))]
+        for claim, part in enumerate(question.claims)
+        for slot, wanted in enumerate(part.slots)
+    ]
+    for count, way in enumerate(product(*places)):
+        sizes = [0] * len(question.claims)
+        for at in way:
+            sizes[at.claim] += question.claims[at.claim].slots[at.slot].asks[at.ask].count
+        if max(sizes, default=0) <= RESULTS or count > MOST_COMBINATIONS:
+            yield way
+        if count > MOST_COMBINATIONS:
+            return
+
+
+def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
+    """Yield the devices of each node that share a value, one after the other: uint64[n]. codes: int32[n, width]."""
+    distinct = np.unique(codes)
+    values = distinct[distinct > 0]
+    if len(values) <= codes.shape[1]:
+        for value in values.tolist():
+            yield packed(codes == value)
+        return
+    for place in range(codes.shape[1]):
+        # Each device's own value; those that an earlier one has too come again, which does no harm.
+        yield packed((codes == codes[:, place : place + 1]) & (codes > 0))
+
+
+def can_share(wants: Sequence[Want], nodes: int) -> Yes:
+    """Tell for each node whether all *wants* can be satisfied together: bool[n]."""
+    yes = np.ones(nodes, np.bool_)
+    for size in range(1, len(wants) + 1):
+        for subset in combinations(wants, size):
+            union = np.bitwise_or.reduce([want.mask for want in subset])
+            yes &= np.bitwise_count(union) >= sum(want.size for want in subset)
+    return yes
+
+
+def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
+    """Tell which nodes of *grid* need no search: bool[n]."""
+    inventory, usage = snapshot.inventory, snapshot.usage
+    # A device with shares that is not shareable, or no longer.
+    odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[usage.codes]
+    narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
+    table = inventory.standing.table(lambda standing: int(standing.is_plain), absent=1)
+    ordinary = np.append(table[inventory.standing.codes], 1)[grid.slices].astype(np.bool_)
+    searched = np.zeros(inventory.rows, np.bool_)
+    for offer in offers.of.values():
+        searched |= (offer.usable & (offers.special | odd)) | (offer.errs & (usage.codes == 0))
+    alone = np.equal(snapshot.reach.view[grid.nodes], 0)
+    yes: Yes = narrow & alone & ordinary.all(axis=1) & ~grid.flags(searched).any(axis=1)
+    return yes

@@ -1,0 +1,154 @@
+"""Drawn fleets of plain devices, claims that hold some of them, and questions that counting can mostly decide."""
+
+from collections.abc import Iterator
+from random import Random
+
+from extender.allocation.features import Features
+from extender.allocation.question import Question, ask
+from extender.model.change import Change, Changed, Gone, Listed
+from extender.model.claim import (
+    AllocatedDevice,
+    Allocation,
+    ClaimSpec,
+    Constraint,
+    DeviceClass,
+    DeviceRequest,
+    RequestSlot,
+    ResourceClaim,
+    Selector,
+)
+from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice, Traits
+from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.node import Node
+from extender.model.quantity import parse_quantity
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Toleration
+
+DRIVERS = (DriverName("gpu.example.com"), DriverName("nic.example.com"))
+MODELS = ("A", "B")
+SELECTORS = (
+    "device.attributes[device.driver].model == 'A'",
+    "device.attributes[device.driver].?model.orValue('B') == 'B'",
+    "device.driver == 'nic.example.com'",
+    "device.capacity['gpu.example.com'].memory.isGreaterThan(quantity('2'))",
+)
+CLASSES = {
+    name: DeviceClass(name=name, selectors=selectors)
+    for name, selectors in (
+        (ClassName("any"), ()),
+        (ClassName("gpu"), (Selector("device.driver == 'gpu.example.com'"),)),
+        (ClassName("nic"), (Selector("device.driver == 'nic.example.com'"),)),
+    )
+}
+TAINT = Taint(key="sick", effect="NoSchedule")
+
+
+class Fleet:
+    """Draws everything from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)  # noqa: S311 - no secret depends on it
+        self.nodes = tuple(NodeName(f"n{index}") for index in range(self.random.randint(1, 8)))
+        # Few odd devices: with one of them its whole node has to be searched.
+        self.odd = self.random.random() < 0.4
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what builds the fleet up."""
+        yield Listed(Node, tuple(Node(name=name) for name in self.nodes))
+        yield Listed(ResourceSlice, tuple(self.slice(node, driver) for node in self.nodes for driver in DRIVERS))
+        yield Listed(ResourceClaim, tuple(self.holder(index) for index in range(2 * len(self.nodes))))
+
+    def change(self) -> Change:
+        """Draw something that happens to the fleet."""
+        node = self.random.choice(self.nodes)
+        what = self.random.random()
+        if what < 0.5:
+            return Changed(self.holder(self.random.randrange(2 * len(self.nodes))))
+        if what < 0.6:
+            return Gone(ResourceClaim, ObjectKey("ns", f"h{self.random.randrange(2 * len(self.nodes))}"))
+        if what < 0.85:
+            return Changed(self.slice(node, self.random.choice(DRIVERS)))
+        if what < 0.9:
+            return Gone(ResourceSlice, ObjectKey("", f"{node}-{self.random.choice(DRIVERS)}"))
+        if what < 0.95:
+            selector = TaintSelector(driver=self.random.choice((*DRIVERS, None)), device=self.device_name())
+            return Changed(DeviceTaintRule(name="rule", selector=selector, taint=TAINT))
+        return Changed(Node(name=node, labels=(("zone", self.random.choice("ab")),)))
+
+    def device_name(self) -> DeviceName:
+        return DeviceName(f"d{self.random.randrange(6)}")
+
+    def slice(self, node: NodeName, driver: DriverName) -> ResourceSlice:
+        count = self.random.randint(0, 6)
+        selection = NodeSelection(node_name=node)
+        if self.odd and self.random.random() < 0.15:
+            selection = NodeSelection(all_nodes=True)
+        return ResourceSlice(
+            name=f"{node}-{driver}",
+            driver=driver,
+            pool=PoolName(node),
+            generation=1,
+            slice_count=2 if self.odd and self.random.random() < 0.1 else 1,
+            selection=selection,
+            devices=tuple(self.device(index) for index in range(count)),
+        )
+
+    def device(self, index: int) -> Device:
+        random = self.random
+        attributes = [("model", Attribute("string", random.choice(MODELS)))]
+        if random.random() < 0.9:
+            attributes.append(("topology.example.com/numa", Attribute("int", random.randrange(2))))
+        if random.random() < 0.8:
+            attributes.append(("topology.example.com/root", Attribute("string", f"pci{random.randrange(3)}")))
+        capacity = (("memory", Capacity(parse_quantity(random.choice(("1", "4"))))),)
+        traits = Traits(
+            taints=(TAINT,) if random.random() < 0.1 else (),
+            allow_multiple_allocations=self.odd and random.random() < 0.1,
+        )
+        return Device(DeviceName(f"d{index}"), tuple(sorted(attributes)), capacity, traits)
+
+    def holder(self, index: int) -> ResourceClaim:
+        node, driver = self.random.choice(self.nodes), self.random.choice(DRIVERS)
+        keys = {DeviceKey(driver, PoolName(node), self.device_name()) for _ in range(self.random.randint(0, 3))}
+        share = "s" if self.odd and self.random.random() < 0.2 else None
+        devices = tuple(AllocatedDevice(request="r", device=key, share_id=share) for key in sorted(keys))
+        return ResourceClaim(
+            key=ObjectKey("ns", f"h{index}"), uid=Uid(""), spec=ClaimSpec(), allocation=Allocation(devices=devices)
+        )
+
+    def question(self) -> Question:
+        """Draw what a pod asks for."""
+        claims = [self.claim(index) for index in range(self.random.choice((1, 1, 2)))]
+        return ask(claims, CLASSES, Features())
+
+    def claim(self, index: int) -> ResourceClaim:
+        names = [f"r{number}" for number in range(self.random.choice((1, 1, 2, 3)))]
+        constraints = tuple(self.constraint(names) for _ in range(self.random.choice((0, 0, 1, 2))))
+        spec = ClaimSpec(requests=tuple(map(self.slot, names)), constraints=constraints)
+        return ResourceClaim(key=ObjectKey("ns", f"c{index}"), uid=Uid(""), spec=spec)
+
+    def slot(self, name: str) -> RequestSlot:
+        if self.random.random() < 0.3:
+            alternatives = tuple(self.request(f"s{index}") for index in range(self.random.randint(1, 3)))
+            return RequestSlot(name=name, first_available=alternatives)
+        return RequestSlot(name=name, exactly=self.request(name))
+
+    def request(self, name: str) -> DeviceRequest:
+        random = self.random
+        takes_all = random.random() < 0.05
+        return DeviceRequest(
+            name=name,
+            class_name=random.choice(tuple(CLASSES)),
+            selectors=(Selector(random.choice(SELECTORS)),) if random.random() < 0.3 else (),
+            mode="All" if takes_all else "ExactCount",
+            count=0 if takes_all else random.randint(1, 4),
+            tolerations=(Toleration(operator="Exists"),) if random.random() < 0.3 else (),
+            capacity=(("memory", parse_quantity("2")),) if random.random() < 0.1 else None,
+        )
+
+    def constraint(self, names: list[str]) -> Constraint:
+        random = self.random
+        attribute = random.choice(("topology.example.com/numa", "topology.example.com/root", "gpu.example.com/model"))
+        covered = tuple(random.sample(names, random.randint(0, len(names))))
+        if random.random() < 0.1:
+            return Constraint(requests=covered, distinct_attribute=attribute)
+        return Constraint(requests=covered, match_attribute=attribute)

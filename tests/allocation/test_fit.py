@@ -1,0 +1,113 @@
+"""The law of fit: it says yes for exactly those nodes on which devices can be chosen."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.allocation.choose import choose
+from extender.allocation.fit import VERDICTS, Fit, Fitter, Verdict
+from extender.allocation.grid import grid_of
+from extender.allocation.plain import can_count, plain_nodes
+from extender.allocation.question import Refusal, ask
+from extender.allocation.snapshot import Snapshot, with_usage
+from extender.allocation.solve import BEST, FIRST, Manner
+from extender.cli.case import case_of
+from extender.model.change import Kind, Listed
+from extender.model.claim import DeviceClass
+from extender.model.device import ResourceSlice
+from extender.model.node import Node
+from extender.model.taint import DeviceTaintRule
+from extender.state.cluster import Cluster
+from tests.allocation.clusters import question as drawn
+from tests.allocation.fleets import Fleet
+from tests.state.test_cluster import told
+
+
+def chosen(snapshot: Snapshot, fitter: Fitter) -> list[Verdict]:
+    nodes = range(len(snapshot.layout.nodes))
+    return [VERDICTS[type(choose(snapshot, node, fitter.question, fitter.manner))] for node in nodes]
+
+
+def built(seed: int) -> tuple[Fleet, Cluster]:
+    fleet, cluster = Fleet(seed), Cluster()
+    for change in fleet.changes():
+        cluster.apply(change)
+    return fleet, cluster
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=150)
+def test_a_node_fits_exactly_if_devices_can_be_chosen_on_it(seed: int) -> None:
+    fleet, cluster = built(seed)
+    fitter = Fitter(fleet.question())
+    assert fitter.fit(cluster.snapshot).verdicts.tolist() == chosen(cluster.snapshot, fitter)
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=60)
+def test_what_a_question_remembers_never_changes_its_answer(seed: int) -> None:
+    fleet, cluster = built(seed)
+    fitter = Fitter(fleet.question())
+    for _ in range(8):
+        fit = fitter.fit(cluster.apply(fleet.change()))
+        assert fit.verdicts.tolist() == Fitter(fitter.question).fit(cluster.snapshot).verdicts.tolist()
+        assert fit.verdicts.tolist() == chosen(cluster.snapshot, fitter)
+
+
+def test_most_of_the_drawn_nodes_are_counted_and_some_are_searched() -> None:
+    counted = nodes = 0
+    for seed in range(60):
+        fleet, cluster = built(seed)
+        fitter = Fitter(fleet.question())
+        fitter.fit(cluster.snapshot)
+        grid = grid_of(cluster.snapshot.layout, np.arange(len(fleet.nodes)))
+        nodes += len(fleet.nodes)
+        if fitter.plain and fitter.offers and can_count(fitter.plain, cluster.snapshot.inventory):
+            counted += int(plain_nodes(cluster.snapshot, grid, fitter.offers).sum())
+    assert 0.3 * nodes < counted < 0.95 * nodes
+
+
+def cluster_of(kinds: dict[Kind, tuple[object, ...]]) -> Cluster:
+    cluster = Cluster()
+    for kind, items in kinds.items():
+        cluster.apply(Listed(kind, items))  # type: ignore[arg-type]  # nouns of that kind
+    return cluster
+
+
+@pytest.mark.parametrize("manner", [FIRST, BEST], ids=["first", "best"])
+@pytest.mark.parametrize("block", range(4))
+def test_the_law_holds_for_every_feature(block: int, manner: Manner) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        case = case_of(drawn(f"fit {seed}"))
+        classes, rules = tuple(case.classes.values()), case.tainting.rules
+        kinds = {ResourceSlice: case.slices, Node: case.nodes, DeviceClass: classes, DeviceTaintRule: rules}
+        snapshot = cluster_of(kinds).snapshot
+        used = {row: held for key, held in case.usage.items() for row in snapshot.inventory.rows_of(key)}
+        snapshot = with_usage(snapshot, used)
+        try:
+            pending = [claim for claim in case.claims if not claim.allocation]
+            fitter = Fitter(ask(pending, case.classes, case.features), manner)
+        except Refusal:
+            continue
+        fit = fitter.fit(snapshot)
+        assert fit.verdicts.tolist() == chosen(snapshot, fitter), seed
+        assert all((fit.reason(node) is None) == fits for node, fits in enumerate(fit.mask.tolist()))
+
+
+def test_the_pieces_end_in_the_answer_and_leave_the_snapshot_as_it_was() -> None:
+    fleet, cluster = built(5)
+    before = told(cluster.snapshot)
+    fitter = Fitter(fleet.question())
+    *pieces, last = fitter.pieces(cluster.snapshot)
+    assert pieces
+    assert set(pieces) == {None}
+    assert isinstance(last, Fit)
+    assert last.verdicts.tolist() == Fitter(fitter.question).fit(cluster.snapshot).verdicts.tolist()
+    assert told(cluster.snapshot) == before
+
+
+def test_a_question_asked_again_of_the_same_snapshot_is_looked_up() -> None:
+    fleet, cluster = built(7)
+    fitter = Fitter(fleet.question())
+    assert fitter.fit(cluster.snapshot) is fitter.fit(cluster.snapshot)
