@@ -5,7 +5,6 @@ from hypothesis import settings
 
 from tests.oracle_program import Oracle, built
 
-
 # Machines are shared: how long an example takes says nothing about it.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

@@ -92,7 +92,9 @@ def _counted(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, feat
         except Met as met:
             errors[place] = met
             continue
-        if ask.is_admin or fits(drawn, candidate.device.capacity, dict(usage.consumed), {}):
+        # Who only looks takes nothing: the device must be large enough, not have enough left.
+        taken = {} if ask.is_admin else dict(usage.consumed)
+        if fits(drawn, candidate.device.capacity, taken, {}):
             free |= 1 << place
             draws[place] = drawn
     return Eligible(free, errors, (), draws)
@@ -107,7 +109,7 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
     free, draws = 0, {}
     for place, candidate in enumerate(board.candidates):
         drawn = _offered(ask, board, place, judge, features)
-        if drawn is None or not (ask.is_admin or fits(drawn, candidate.device.capacity, {}, {})):
+        if drawn is None or not fits(drawn, candidate.device.capacity, {}, {}):
             continue
         draws[place] = drawn
         if _is_usable(ask, board, candidate, features) and (ask.is_admin or not usages[place].dedicated):
@@ -127,7 +129,7 @@ def _offered(ask: Ask, board: Board, place: int, judge: Judge, features: Feature
         return None
     if candidate.published.selection is None and not reaches(candidate.device.traits.selection or NOWHERE, board.node):
         return None
-    if not features.consumable_capacity or ask.is_admin:
+    if not features.consumable_capacity:
         return NO_DRAW
     try:
         return draw(dict(ask.capacity), candidate.device.capacity, fractional=features.fractional_capacity_range)

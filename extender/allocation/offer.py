@@ -53,7 +53,7 @@ def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Tai
         bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
         passing, errs = passing & bindable, errs & bindable
     enough = np.ones(inventory.rows, np.bool_)
-    if features.consumable_capacity and not ask.is_admin:
+    if features.consumable_capacity:
         enough, unusable = _with_capacity(ask, inventory, fractional=features.fractional_capacity_range)
         errs = errs | (passing & unusable)
     usable = passing & enough & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))

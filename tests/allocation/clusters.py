@@ -134,7 +134,7 @@ def _rule(draw: Draw, number: int, slices: list[Json]) -> Json:
 def _usage(draw: Draw, slices: list[Json]) -> Json:
     """Let others hold some devices, in all the ways in which a question can say so."""
     usage: Json = {"usedDevices": [], "usedShares": [], "usedCapacity": [], "allocated": []}
-    crowd = draw.pick((0.1, 0.15, 0.2, 0.5))
+    crowd = draw.pick((0.1, 0.1, 0.2, 0.4))
     for driver, pool, drawn in devices_of(slices):
         if not draw.chance(crowd):
             continue

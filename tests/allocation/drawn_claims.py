@@ -78,8 +78,8 @@ def classes(draw: Draw) -> list[Json]:
 
 
 # How many requests each claim of a pod has.
-ROOMY = ((1,), (1,), (1,), (1,), (2,), (2,), (3,), (4,), (1, 1), (2, 1), (1, 1, 1))
-CROWDED = ((1,), (1,), (2,), (2,), (3,), (3,), (4,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 1, 1))
+ROOMY = ((1,), (1,), (1,), (1,), (1,), (2,), (2,), (3,), (4,), (1, 1), (2, 1), (1, 1, 1))
+CROWDED = ((1,), (1,), (2,), (2,), (2,), (3,), (4,), (1, 1), (1, 1), (2, 1), (1, 2), (1, 1, 1))
 
 
 def claims(draw: Draw, themes: frozenset[str]) -> list[Json]:
@@ -119,7 +119,8 @@ def _request(draw: Draw, name: str, themes: frozenset[str]) -> Json:
 
 
 def _body(draw: Draw, themes: frozenset[str]) -> Json:
-    body: Json = {"deviceClassName": draw.pick(("any", "any", "any", "gpu", "gpu", "nic", "model-a"))}
+    names = ("any", "any", "any", "gpu", "gpu", "model-a", "gpu" if "dense" in themes else "nic")
+    body: Json = {"deviceClassName": draw.pick(names)}
     body |= _amount(draw, themes)
     if selectors := _selectors(draw, themes):
         body["selectors"] = selectors
@@ -147,7 +148,7 @@ def _amount(draw: Draw, themes: frozenset[str]) -> Json:
 
 
 def _selectors(draw: Draw, themes: frozenset[str]) -> list[Json]:
-    texts = draw.sample(SELECTORS, draw.pick((0, 0, 0, 1, 1, 2)))
+    texts = draw.sample(SELECTORS, draw.pick((0, 0, 0, 0, 1, 1, 2)))
     if "rash" in themes and draw.chance(0.35):
         texts.append(draw.pick(RASH_SELECTORS))
     selectors: list[Json] = [{"cel": {"expression": text}} for text in draw.shuffled(texts)]

@@ -33,7 +33,10 @@ def _pool(draw: Draw, key: tuple[str, str], names: list[str], themes: frozenset[
     sets = _counter_sets(draw) if "counters" in themes else []
     reach = _reach(draw, name, names, themes)
     slices: list[Json] = []
-    remaining = [f"d{number}" for number in draw.shuffled(range(draw.pick((1, 2, 3, 4, 4, 5))))]
+    remaining = [
+        f"d{number}"
+        for number in draw.shuffled(range(draw.pick((3, 4, 5) if "dense" in themes else (1, 2, 3, 4, 4, 5))))
+    ]
     while remaining or not slices:
         # An empty slice now and then.
         count = draw.between(0 if draw.chance(0.1) else 1, 3)
@@ -111,7 +114,7 @@ def _counter_sets(draw: Draw) -> list[Json]:
         {
             "name": f"set-{index}",
             "counters": {
-                name: {"value": draw.pick(("1", "2", "3", "4", "2500m"))}
+                name: {"value": draw.pick(("1", "2", "3", "4", "4", "2500m"))}
                 for name in draw.some(("slots", "units"), 0.7) or ["slots"]
             },
         }
