@@ -6,8 +6,8 @@ from typing import NamedTuple
 from extender.allocation.capacity import fits
 from extender.allocation.counters import Groups, Ledger
 from extender.allocation.eligibility import Met
-from extender.allocation.question import Ask
-from extender.allocation.situation import At, Situation
+from extender.allocation.question import Ask, At
+from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
 
 NOTHING_TAKEN: Mapping[str, int] = {}
@@ -126,7 +126,8 @@ class Attempt:
         return states
 
     def _fits(self, at: At, ask: Ask, place: int) -> bool:
-        if ask.is_admin or not self.situation.question.features.consumable_capacity:
+        # What one alone can have was found to be large enough before.
+        if ask.is_admin or not self.situation.is_shareable(place):
             return True
         drawn = self.situation.eligible[at].draws[place]
         taken = dict(self.situation.usages[place].consumed) if self.situation.usages[place].consumed else NOTHING_TAKEN

@@ -25,11 +25,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A node, the pools that it sees, and the devices of those that are usable."""
+    """A node, the pools that it sees, and the devices of those that are usable. shareable: a bit for each candidate."""
 
     node: Node
     pools: tuple[Pool, ...]
     candidates: tuple[Candidate, ...]
+    shareable: int
 
 
 def board_of(node: Node, slices: Sequence[ResourceSlice], tainting: Tainting, features: Features) -> Board:
@@ -37,13 +38,16 @@ def board_of(node: Node, slices: Sequence[ResourceSlice], tainting: Tainting, fe
     pools = pools_of(node, slices, features)
     honours_rules = features.device_taints and features.device_taint_rules
     applied = tainting if honours_rules and tainting.rules else None
-    candidates = (
+    candidates = tuple(
         _candidate(item, device, index, applied)
         for index, pool in enumerate(pools)
         for item in pool.here
         for device in item.devices
     )
-    return Board(node, pools, tuple(candidates))
+    shareable = sum(
+        1 << place for place, item in enumerate(candidates) if item.device.traits.allow_multiple_allocations
+    )
+    return Board(node, pools, candidates, shareable)
 
 
 def _candidate(item: ResourceSlice, device: Device, pool: int, tainting: Tainting | None) -> Candidate:

@@ -5,7 +5,7 @@ from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question
 from extender.allocation.site import site_of
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Answer, Failure, Manner, solve
+from extender.allocation.solve import BEST, Answer, Failure, Known, Manner, solve
 
 
 def choose(snapshot: Snapshot, node: int, question: Question, manner: Manner = BEST) -> Answer:
@@ -14,4 +14,4 @@ def choose(snapshot: Snapshot, node: int, question: Question, manner: Manner = B
         site = site_of(snapshot, node, question.features)
     except Unreadable as error:
         return Failure(str(error), is_local=manner.is_lenient)
-    return solve(question, site.board, site.usage_of, manner, site.judge(Budget()))
+    return solve(question, site.board, site.usage_of, manner, Known(site.usages(), site.judge(Budget())))

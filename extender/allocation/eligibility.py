@@ -1,21 +1,31 @@
 """Which devices of a node each ask could be given, before anything is given: what no search can change."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
 
 from extender.allocation.board import Board, Candidate
 from extender.allocation.capacity import Draw, Unusable, draw, fits
-from extender.allocation.cel import Budget, DeviceValue, Outcome, Verdict
+from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, Verdict
 from extender.allocation.features import Features
 from extender.allocation.pools import reaches
 from extender.allocation.question import Ask, Test
+from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import Usage
-from extender.model.device import NodeSelection
+from extender.model.device import PLAIN, NodeSelection
 from extender.model.taint import blocking
 
-# Says what a test makes of the candidate at a place.
-Judge = Callable[[Test, int], Outcome]
+
+class ByPlace(Protocol):
+    """Something for each candidate."""
+
+    def __getitem__(self, place: int, /) -> Outcome: ...
+
+
+# Says what a selector makes of each candidate.
+Judge = Callable[[Selector], ByPlace]
 NODE_OPERATIONS = "DRAOptionalNodeOperations"
 NOWHERE = NodeSelection()
 
@@ -50,25 +60,39 @@ class Eligible:
         return self.free | sum(1 << place for place in self.errors)
 
 
-def judge_of(board: Board) -> Judge:
-    """Evaluate tests on the candidates of *board*, each at most once."""
-    sights: dict[int, DeviceValue] = {}
-    known: dict[tuple[str, int], Outcome] = {}
-    budget = Budget()
+class Sights:
+    """The candidates of a board as selectors see them, each made when it is first looked at."""
 
-    def judge(test: Test, place: int) -> Outcome:
-        if test.selector is None:
-            return Outcome(Verdict.ERROR, test.error)
-        outcome = known.get((test.text, place))
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._made: dict[int, DeviceValue] = {}
+
+    def __getitem__(self, place: int) -> DeviceValue:
+        sight = self._made.get(place)
+        if sight is None:
+            candidate = self._board.candidates[place]
+            sight = self._made[place] = sight_of(candidate.device, candidate.key.driver)
+        return sight
+
+
+class Outcomes:
+    """What a selector says of each candidate, evaluated when it is first asked."""
+
+    def __init__(self, program: Program, sights: Sights, budget: Budget) -> None:
+        self._program, self._sights, self._budget = program, sights, budget
+        self._known: dict[int, Outcome] = {}
+
+    def __getitem__(self, place: int) -> Outcome:
+        outcome = self._known.get(place)
         if outcome is None:
-            sight = sights.get(place)
-            if sight is None:
-                candidate = board.candidates[place]
-                sight = sights[place] = sight_of(candidate.device, candidate.key.driver)
-            outcome = known[test.text, place] = test.selector.program.evaluate(sight, budget)
+            outcome = self._known[place] = self._program.evaluate(self._sights[place], self._budget)
         return outcome
 
-    return judge
+
+def judge_of(board: Board) -> Judge:
+    """Evaluate tests on the candidates of *board*, each at most once."""
+    sights, budget = Sights(board), Budget()
+    return cache(lambda selector: Outcomes(selector.program, sights, budget))
 
 
 def eligible(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, features: Features) -> Eligible:
@@ -81,20 +105,20 @@ def _counted(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, feat
     free = 0
     errors: dict[int, Met] = {}
     draws: dict[int, Draw] = {}
-    for place, candidate in enumerate(board.candidates):
-        usage = usages[place]
+    examination = Examination(ask, board, judge, features)
+    for place, usage in enumerate(usages):
         if usage.dedicated and not ask.is_admin:
             continue
         try:
-            drawn = _offered(ask, board, place, judge, features)
-            if drawn is None or not _is_usable(ask, board, candidate, features):
-                continue
+            drawn = examination.offered(place)
         except Met as met:
             errors[place] = met
             continue
+        if drawn is None or not _is_usable(ask, board, board.candidates[place], features):
+            continue
         # Who only looks takes nothing: the device must be large enough, not have enough left.
-        taken = {} if ask.is_admin else dict(usage.consumed)
-        if fits(drawn, candidate.device.capacity, taken, {}):
+        taken = dict(usage.consumed) if usage.consumed and not ask.is_admin else NOTHING
+        if drawn is NO_DRAW or fits(drawn, board.candidates[place].device.capacity, taken, NOTHING):
             free |= 1 << place
             draws[place] = drawn
     return Eligible(free, errors, (), draws)
@@ -107,9 +131,10 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
             wrong = f"is invalid: {pool.problem}" if pool.problem else "is being updated"
             raise Met(f"request {ask.name} asks for all devices, but pool {'/'.join(pool.key)} {wrong}")
     free, draws = 0, {}
+    examination = Examination(ask, board, judge, features)
     for place, candidate in enumerate(board.candidates):
-        drawn = _offered(ask, board, place, judge, features)
-        if drawn is None or not fits(drawn, candidate.device.capacity, {}, {}):
+        drawn = examination.offered(place)
+        if drawn is None or not fits(drawn, candidate.device.capacity, NOTHING, NOTHING):
             continue
         draws[place] = drawn
         if _is_usable(ask, board, candidate, features) and (ask.is_admin or not usages[place].dedicated):
@@ -118,37 +143,50 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
 
 
 NO_DRAW = Draw(())
+NOTHING: Mapping[str, int] = {}
 
 
-def _offered(ask: Ask, board: Board, place: int, judge: Judge, features: Features) -> Draw | None:
-    """Say what a candidate would give; None where it is not what is asked for. Raise Met where that cannot be told."""
-    candidate = board.candidates[place]
-    if candidate.device.traits.binding_conditions and not features.binding:
-        return None
-    if not _passes(ask, place, judge, candidate):
-        return None
-    if candidate.published.selection is None and not reaches(candidate.device.traits.selection or NOWHERE, board.node):
-        return None
-    if not features.consumable_capacity:
-        return NO_DRAW
-    try:
-        return draw(dict(ask.capacity), candidate.device.capacity, fractional=features.fractional_capacity_range)
-    except Unusable as error:
-        raise Met(f"request {ask.name} on device {'/'.join(candidate.key)}: {error}") from error
+class Examination:
+    """One ask before the candidates of a board."""
 
+    def __init__(self, ask: Ask, board: Board, judge: Judge, features: Features) -> None:
+        self.ask, self.board, self.features = ask, board, features
+        self.tests = [(test, judge(test.selector) if test.selector else None) for test in ask.tests]
+        self.asked = dict(ask.capacity)
 
-def _passes(ask: Ask, place: int, judge: Judge, candidate: Candidate) -> bool:
-    for test in ask.tests:
-        outcome = judge(test, place)
+    def offered(self, place: int) -> Draw | None:
+        """Say what a candidate would give; None where it is not what is asked for. Raise Met where nobody can tell."""
+        candidate = self.board.candidates[place]
+        traits = candidate.device.traits
+        if traits.binding_conditions and not self.features.binding:
+            return None
+        for test, outcomes in self.tests:
+            outcome = outcomes[place] if outcomes else Outcome(Verdict.ERROR, test.error)
+            if outcome.verdict is not Verdict.MATCH:
+                self._check(test, outcome, candidate)
+                return None
+        if candidate.published.selection is None and not reaches(traits.selection or NOWHERE, self.board.node):
+            return None
+        if not self.features.consumable_capacity or not (candidate.device.capacity or self.asked):
+            return NO_DRAW
+        return self._drawn(candidate)
+
+    def _check(self, test: Test, outcome: Outcome, candidate: Candidate) -> None:
         if outcome.verdict is Verdict.ERROR:
-            place_text = f"{test.owner} on device {'/'.join(candidate.key)}: {outcome.error} in {test.text!r}"
-            raise Met(place_text, is_local=test.selector is not None)
-        if outcome.verdict is Verdict.NO:
-            return False
-    return True
+            met = f"{test.owner} on device {'/'.join(candidate.key)}: {outcome.error} in {test.text!r}"
+            raise Met(met, is_local=test.selector is not None)
+
+    def _drawn(self, candidate: Candidate) -> Draw | None:
+        fractional = self.features.fractional_capacity_range
+        try:
+            return draw(self.asked, candidate.device.capacity, fractional=fractional)
+        except Unusable as error:
+            raise Met(f"request {self.ask.name} on device {'/'.join(candidate.key)}: {error}") from error
 
 
 def _is_usable(ask: Ask, board: Board, candidate: Candidate, features: Features) -> bool:
+    if not candidate.taints and candidate.device.traits is PLAIN and not candidate.published.skip_node_operations:
+        return not candidate.published.unknown_fields
     return next(obstacles(ask, board, candidate, features), None) is None
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.eligibility import Eligible, Met
-from extender.allocation.situation import At, Situation
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
 
 
 class Demand(NamedTuple):

@@ -13,8 +13,7 @@ from extender.allocation.columns import Column
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.projection import project
-from extender.allocation.question import Ask, Question
-from extender.allocation.situation import At, asks_of
+from extender.allocation.question import Ask, At, Question
 from extender.model.device import Device, Traits
 from extender.model.taint import blocking
 
@@ -43,7 +42,7 @@ def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -
     special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
     if features.consumable_capacity:
         special |= shareable
-    return Offers({at: _offer(ask, question, inventory, added) for at, ask in asks_of(question)}, special)
+    return Offers({at: _offer(ask, question, inventory, added) for at, ask in question.asks.items()}, special)
 
 
 def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Offer:

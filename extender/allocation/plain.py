@@ -16,8 +16,7 @@ from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.offer import Offers
-from extender.allocation.question import RESULTS, Question
-from extender.allocation.situation import At
+from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Attribute
 from extender.model.names import split_qualified

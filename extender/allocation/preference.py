@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Protocol
 
-from extender.allocation.situation import At, Situation
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
 
 
 class Preference(Protocol):

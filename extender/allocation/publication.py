@@ -46,7 +46,9 @@ def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Sn
     if len(before.slices) == len(inventory.slices):
         if _stand_alike(before.slices[index], item):
             usage = {row: usage_of(inventory.key(row)) for row in range(start, stop)}
-            return with_usage(replace(snapshot, inventory=inventory, reach=_reach(snapshot, inventory)), usage)
+            return with_usage(
+                replace(snapshot, inventory=inventory, reach=_reach(snapshot, inventory), boards={}), usage
+            )
         last = int(before.starts[index + 1])
     else:
         last = start
@@ -74,7 +76,9 @@ def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[
 def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) -> Snapshot:
     layout = layout_of(inventory, snapshot.layout.nodes)
     reach = reach_of(inventory, layout, snapshot.nodes)
-    return replace(snapshot, inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage))
+    return replace(
+        snapshot, inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage), boards={}
+    )
 
 
 def _reach(snapshot: Snapshot, inventory: Inventory) -> Reach:

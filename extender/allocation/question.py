@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
 from extender.allocation.features import Features
@@ -87,20 +87,60 @@ class ClaimQuestion:
     rules: tuple[Rule, ...]
 
 
+class At(NamedTuple):
+    """One ask of the question: indices of its claim, its slot and itself."""
+
+    claim: int
+    slot: int
+    ask: int
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All of a pod's unallocated claims; *classes* are those that they name."""
+    """All of a pod's unallocated claims; *classes* are those that they name.
+
+    asks has every ask by its place, covered the indices of the rules that bind it. *may_crowd*: a claim may need more
+    results than it can have, whatever is chosen.
+    """
 
     claims: tuple[ClaimQuestion, ...]
     classes: Mapping[ClassName, DeviceClass]
     features: Features
+    asks: Mapping[At, Ask]
+    covered: Mapping[At, tuple[int, ...]]
+    may_crowd: bool
 
 
 def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass], features: Features) -> Question:
     """Compile *claims*; raise Refusal where they make no sense, whatever the node."""
     compiled = tuple(_claim(claim, classes, features) for claim in claims)
     named = {ask.class_name for claim in compiled for slot in claim.slots for ask in slot.asks}
-    return Question(compiled, {name: classes[name] for name in sorted(named)}, features)
+    asks = dict(_asks(compiled))
+    return Question(
+        claims=compiled,
+        classes={name: classes[name] for name in sorted(named)},
+        features=features,
+        asks=asks,
+        covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
+        may_crowd=any(map(_may_crowd, compiled)),
+    )
+
+
+def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:
+    for claim, part in enumerate(claims):
+        for slot, wanted in enumerate(part.slots):
+            for index, ask in enumerate(wanted.asks):
+                yield At(claim, slot, index), ask
+
+
+def _rules(part: ClaimQuestion, at: At, ask: Ask) -> tuple[int, ...]:
+    return tuple(index for index, rule in enumerate(part.rules) if rule.covers(part.slots[at.slot], ask))
+
+
+def _may_crowd(part: ClaimQuestion) -> bool:
+    if any(ask.takes_all for slot in part.slots for ask in slot.asks):
+        return True
+    return sum(min(ask.count for ask in slot.asks) for slot in part.slots) > RESULTS
 
 
 def _claim(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], features: Features) -> ClaimQuestion:

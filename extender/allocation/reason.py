@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.eligibility import Met, obstacles
-from extender.allocation.question import Ask
-from extender.allocation.situation import At, Situation
+from extender.allocation.question import Ask, At
+from extender.allocation.situation import Situation
 
 
 class Shortage(StrEnum):

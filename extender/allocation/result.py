@@ -5,8 +5,7 @@ from typing import Final
 
 from extender.allocation.board import Candidate
 from extender.allocation.pools import Unreadable
-from extender.allocation.question import Ask, ClaimQuestion, Question
-from extender.allocation.situation import At
+from extender.allocation.question import Ask, At, ClaimQuestion, Question
 from extender.allocation.solve import Solution
 from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig
 from extender.model.device import NodeSelection

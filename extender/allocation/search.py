@@ -7,8 +7,8 @@ from extender.allocation.attempt import Attempt, Pick, Undo
 from extender.allocation.eligibility import Eligible
 from extender.allocation.foresight import Foresight
 from extender.allocation.preference import Preference
-from extender.allocation.question import RESULTS, Ask
-from extender.allocation.situation import At, Situation
+from extender.allocation.question import RESULTS, Ask, At
+from extender.allocation.situation import Situation
 
 
 class Ending(Enum):

@@ -40,17 +40,20 @@ class Selector:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._known: dict[tuple[Hashable, ...], Outcome] = {}
-        self._last: tuple[int, list[Column[Hashable] | None], Sweep] | None = None
+        self._last: tuple[Inventory, list[Column[Hashable] | None], Sweep] | None = None
 
     def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
         """Evaluate the selector on every device of *inventory*."""
+        if self._last and self._last[0] is inventory:
+            return self._last[2]
         paths = sorted(self._paths(inventory))
         read = [inventory.columns.get(path) for path in paths]
-        if self._last and self._last[0] == inventory.rows and _are_same(self._last[1], read):
+        if self._last and self._last[0].rows == inventory.rows and _are_same(self._last[1], read):
+            self._last = (inventory, read, self._last[2])
             return self._last[2]
         sweep = self._swept([inventory.column(path) for path in paths], inventory, budget)
         # What a spent budget cut short says nothing about the devices.
-        self._last = (inventory.rows, read, sweep) if budget.left >= 0 else None
+        self._last = (inventory, read, sweep) if budget.left >= 0 else None
         return sweep
 
     def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Sweep:

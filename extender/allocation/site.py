@@ -1,47 +1,67 @@
 """One node of a snapshot, as the exact search takes it."""
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from extender.allocation.board import Board, board_of
-from extender.allocation.cel import Budget, Outcome, Verdict
+from extender.allocation.cel import Budget, Outcome
 from extender.allocation.eligibility import Judge
 from extender.allocation.features import Features
-from extender.allocation.question import Test
+from extender.allocation.selectors import Selector
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.names import DeviceKey
 
+# Boards that are kept; with more nodes than that in one question, all of them would be made anew.
+BOARDS: Final = 1 << 14
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A node's board, and the row of the inventory behind each of its candidates."""
+    """A node's board. places: int64[candidates], the row of the inventory behind each of them."""
 
     snapshot: Snapshot
     board: Board
-    rows: tuple[int, ...]
+    places: NDArray[np.int64]
 
     def usage_of(self, device: DeviceKey) -> Usage:
         """Return how much of *device* is taken, wherever it is."""
         rows = self.snapshot.inventory.rows_of(device)
         return self.snapshot.usage_at(rows[0]) if rows else UNUSED
 
+    def usages(self) -> tuple[Usage, ...]:
+        """Return how much of each candidate is taken."""
+        usage = self.snapshot.usage
+        return tuple(usage.dictionary.values[code] or UNUSED for code in usage.codes[self.places].tolist())
+
     def judge(self, budget: Budget) -> Judge:
         """Judge candidates by what selectors say of whole columns: most of it is known from other nodes."""
-        sweeps = {}
 
-        def judge(test: Test, place: int) -> Outcome:
-            if test.selector is None:
-                return Outcome(Verdict.ERROR, test.error)
-            if test.text not in sweeps:
-                sweeps[test.text] = test.selector.sweep(self.snapshot.inventory, budget)
-            return sweeps[test.text].outcome(self.rows[place])
+        @cache
+        def judge(selector: Selector) -> list[Outcome]:
+            sweep = selector.sweep(self.snapshot.inventory, budget)
+            return [sweep.outcomes[code] for code in sweep.codes[self.places].tolist()]
 
         return judge
 
 
 def site_of(snapshot: Snapshot, node: int, features: Features) -> Site:
-    """Lay out what a node of *snapshot* sees."""
+    """Lay out what a node of *snapshot* sees; done once for all snapshots that differ in what is taken only."""
+    board, rows = snapshot.boards.get((node, features)) or (None, None)
+    if board is None or rows is None:
+        board, rows = _laid_out(snapshot, node, features)
+        if len(snapshot.boards) >= BOARDS:
+            snapshot.boards.clear()
+        snapshot.boards[node, features] = board, rows
+    return Site(snapshot, board, rows)
+
+
+def _laid_out(snapshot: Snapshot, node: int, features: Features) -> tuple[Board, NDArray[np.int64]]:
     inventory, reach = snapshot.inventory, snapshot.reach
     indices: list[int] = snapshot.layout.local_slices(node).tolist()
     for key in reach.pools[reach.view[node]]:
@@ -50,7 +70,7 @@ def site_of(snapshot: Snapshot, node: int, features: Features) -> Site:
     tainting = Tainting(tuple(snapshot.rules[name] for name in sorted(snapshot.rules)), snapshot.classes)
     slices = tuple(inventory.slices[index] for index in dict.fromkeys(indices))
     board = board_of(snapshot.nodes[snapshot.layout.nodes[node]], slices, tainting, features)
-    rows = tuple(
+    rows = [
         starts[id(item)] + place for pool in board.pools for item in pool.here for place in range(len(item.devices))
-    )
-    return Site(snapshot, board, rows)
+    ]
+    return board, np.array(rows, np.int64)

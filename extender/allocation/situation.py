@@ -1,27 +1,18 @@
 """Everything about a question and a node that a search looks up and never changes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
 from extender.allocation.counters import Ledger, ledger_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible
-from extender.allocation.question import RESULTS, Ask, Question, Slot
+from extender.allocation.question import RESULTS, Ask, At, Question, Slot
 from extender.allocation.usage import Usage
 from extender.allocation.values import Values
 from extender.model.names import DeviceKey
 
 UsageOf = Callable[[DeviceKey], Usage]
-
-
-class At(NamedTuple):
-    """One ask of the question: indices of its claim, its slot and itself."""
-
-    claim: int
-    slot: int
-    ask: int
 
 
 class TooMany(Met):
@@ -35,10 +26,10 @@ class Situation:
     question: Question
     board: Board
     usages: tuple[Usage, ...]
-    asks: dict[At, Ask]
+    asks: Mapping[At, Ask]
     eligible: dict[At, Eligible]
     values: tuple[tuple[Values, ...], ...]
-    covered: dict[At, tuple[int, ...]]
+    covered: Mapping[At, tuple[int, ...]]
     usage_of: UsageOf
     judge: Judge
     shareable: int
@@ -54,7 +45,10 @@ class Situation:
 
     def passes(self, ask: Ask, place: int) -> bool:
         """Tell whether a candidate passes all tests of *ask*."""
-        return all(self.judge(test, place).verdict is Verdict.MATCH for test in ask.tests)
+        return all(
+            test.selector is not None and self.judge(test.selector)[place].verdict is Verdict.MATCH
+            for test in ask.tests
+        )
 
     def slots(self, claim: int) -> tuple[Slot, ...]:
         return self.question.claims[claim].slots
@@ -71,29 +65,27 @@ class Situation:
         return ledger_of(seen, held)
 
 
-def situation_of(question: Question, board: Board, usage_of: UsageOf, judge: Judge) -> Situation:
+def situation_of(
+    question: Question, board: Board, usages: tuple[Usage, ...], usage_of: UsageOf, judge: Judge
+) -> Situation:
     """Examine *board* for every ask of *question*. Raise Met where upstream refuses before it searches."""
-    usages = tuple(usage_of(candidate.key) for candidate in board.candidates)
-    asks = dict(asks_of(question))
     found: dict[At, Eligible] = {}
-    for at, ask in asks.items():
+    for at, ask in question.asks.items():
         found[at] = eligible(ask, board, usages, judge, question.features)
-        _check_results(question, at, found)
+        if question.may_crowd:
+            _check_results(question, at, found)
     values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
-    sharing = question.features.consumable_capacity
     return Situation(
         question=question,
         board=board,
         usages=usages,
-        asks=asks,
+        asks=question.asks,
         eligible=found,
         values=values,
-        covered={at: _rules(question, at, ask) for at, ask in asks.items()},
+        covered=question.covered,
         usage_of=usage_of,
         judge=judge,
-        shareable=_mask(
-            sharing and candidate.device.traits.allow_multiple_allocations for candidate in board.candidates
-        ),
+        shareable=board.shareable if question.features.consumable_capacity else 0,
         shared=_mask(usage.shares > 0 or bool(usage.consumed) for usage in usages),
     )
 
@@ -119,17 +111,5 @@ def _count(ask: Ask, found: Eligible) -> int:
     return len(found.every) if ask.takes_all else ask.count
 
 
-def asks_of(question: Question) -> Iterator[tuple[At, Ask]]:
-    for claim, part in enumerate(question.claims):
-        for slot, wanted in enumerate(part.slots):
-            for index, ask in enumerate(wanted.asks):
-                yield At(claim, slot, index), ask
-
-
-def _rules(question: Question, at: At, ask: Ask) -> tuple[int, ...]:
-    part = question.claims[at.claim]
-    return tuple(index for index, rule in enumerate(part.rules) if rule.covers(part.slots[at.slot], ask))
-
-
-def _mask(flags: Iterator[bool]) -> int:
+def _mask(flags: Iterable[bool]) -> int:
     return sum(1 << place for place, flag in enumerate(flags) if flag)

@@ -4,8 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from extender.allocation.board import Board
 from extender.allocation.columns import Column, blank
+from extender.allocation.features import Features
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.layout import BITS, Layout, Masks, layout_of
 from extender.allocation.reach import Reach, reach_of
@@ -23,6 +26,7 @@ class Snapshot:
 
     usage: one entry for each row of the inventory, without a value where nobody holds the device.
     free: uint64[nodes, words], the local devices of each node that nobody holds.
+    boards: what was laid out for searches, a cache; whoever changes more than what is taken begins a new one.
     """
 
     generation: int = 0
@@ -35,6 +39,7 @@ class Snapshot:
     classes: Mapping[ClassName, DeviceClass] = field(default_factory=dict)
     rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    boards: dict[tuple[int, Features], tuple[Board, NDArray[np.int64]]] = field(default_factory=dict)
 
     def usage_at(self, row: int) -> Usage:
         return self.usage.value(row) or UNUSED

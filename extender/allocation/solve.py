@@ -10,6 +10,7 @@ from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Question
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, situation_of
+from extender.allocation.usage import Usage
 
 # Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
 BLIND_STEPS = 64
@@ -49,6 +50,14 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What the caller knows of the candidates of a board already: how much of each is taken, and how to judge them."""
+
+    usages: tuple[Usage, ...]
+    judge: Judge
+
+
+@dataclass(frozen=True, slots=True)
 class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
@@ -67,11 +76,13 @@ Answer = Solution | Nothing | Failure | Undecided
 
 
 def solve(
-    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, judge: Judge | None = None
+    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
 ) -> Answer:
     """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
     try:
-        situation = situation_of(question, board, usage_of, judge or judge_of(board))
+        if known is None:
+            known = Known(tuple(usage_of(candidate.key) for candidate in board.candidates), judge_of(board))
+        situation = situation_of(question, board, known.usages, usage_of, known.judge)
         picks = _found(situation, manner.steps)
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient)

@@ -145,11 +145,11 @@ class Cluster:
             layout = layout_of(snapshot.inventory, nodes)
             snapshot = replace(snapshot, layout=layout, free=free_of(layout, snapshot.usage))
         reach = reach_of(snapshot.inventory, snapshot.layout, nodes)
-        self.snapshot = replace(snapshot, nodes=nodes, reach=reach)
+        self.snapshot = replace(snapshot, nodes=nodes, reach=reach, boards={})
 
     def _set(self, **parts: Mapping[Any, Any]) -> None:
         if any(getattr(self.snapshot, name) != part for name, part in parts.items()):
-            self.snapshot = replace(self.snapshot, **parts)  # type: ignore[arg-type]  # names of mappings only
+            self.snapshot = replace(self.snapshot, boards={}, **parts)  # type: ignore[arg-type]  # names of mappings only
 
 
 KINDS: Mapping[str, Kind] = {
