@@ -39,8 +39,8 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
 	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
 
-conformance: .venv/ready ## Compare selectors with Kubernetes' own environment on CASES drawn pairs (20000)
-	DRA_CASES=$(CASES) $(BIN)/python -m pytest tests/allocation/cel/test_oracle.py
+conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selectors, and CASES drawn clusters (20000)
+	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

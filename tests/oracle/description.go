@@ -36,7 +36,7 @@ func description(value ref.Val) described {
 	case types.Bytes:
 		return described{"bytes", base64.StdEncoding.EncodeToString(value)}
 	case types.Timestamp:
-		return described{"timestamp", value.Time.UTC().Format(time.RFC3339Nano)}
+		return described{"timestamp", value.Time.Format(time.RFC3339Nano)}
 	case types.Duration:
 		return described{"duration", value.Duration.Nanoseconds()}
 	case *types.Optional:
@@ -50,6 +50,9 @@ func description(value ref.Val) described {
 func libraryDescription(value ref.Val) described {
 	switch value := value.(type) {
 	case apiservercel.Quantity:
+		decimal := value.Quantity.DeepCopy()
+		return described{"quantity", nanos(&decimal) + "n"}
+	case *apiservercel.Quantity: // what arithmetic makes
 		decimal := value.Quantity.DeepCopy()
 		return described{"quantity", nanos(&decimal) + "n"}
 	case apiservercel.Semver:

@@ -1,6 +1,6 @@
 """Rules of the language and its library as expressions: true ones, failing ones, and ones that must not compile.
 
-Each line was compared with upstream's own environment when it was written.
+What upstream's own environment says of each is recorded in written/answers.jsonl.
 """
 
 TRUE: dict[str, tuple[str, ...]] = {

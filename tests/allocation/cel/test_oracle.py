@@ -9,12 +9,14 @@ import pytest
 from extender.allocation.cel import Budget, CelValue, CompileError, DeviceValue, Verdict, compile_selector
 from extender.model.semver import Semver
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
+from tests.allocation.cel.computed import computed, plain
 from tests.allocation.cel.expressions import device, expression, seeded
 
 WORDS = {Verdict.NO: "no", Verdict.ERROR: "error", Verdict.MATCH: "match"}
 # The one exception: upstream's interpreter crashes where an overflow inside map() reaches its list, as in
 # `[1, 2].map(x, x + 9223372036854775807).sort()`. Nothing absorbs that crash; here it is an overflow like any other.
-CRASH = "error: internal error: interface conversion: *types.Err"
+INTERNAL = "internal error: interface conversion: *types.Err"
+CRASH = f"error: {INTERNAL}"
 DRAWN = int(os.environ.get("DRA_CASES", "1000"))
 
 
@@ -74,6 +76,25 @@ def can_be_published(value: DeviceValue) -> bool:
     """Tell whether a slice can say it: an empty list is no value there, and a domain has at least one name."""
     domains = [*value.attributes.values(), *value.capacity.values()]
     return all(domains) and all(item != () for inner in value.attributes.values() for item in inner.values())
+
+
+KINDS = ("bool", "bool", "int", "string", "list", "quantity", "optional", "dyn")
+
+
+def test_drawn_expressions_have_the_value_that_kubernetes_computes(oracle: Oracle) -> None:
+    random = seeded("values")
+    devices = [value for _ in range(200) if can_be_published(value := device(random))]
+    pairs = [(expression(random, random.choice(KINDS)), random.choice(devices)) for _ in range(DRAWN)]
+    answers = oracle.ask("cel", [{**question(text, value), "mode": "value"} for text, value in pairs])
+    told = [
+        (text, theirs, mine)
+        for (text, value), answer in zip(pairs, answers, strict=True)
+        if not answer.get("error", "").startswith(INTERNAL)
+        and (theirs := (answer["outcome"], plain(answer["value"]) if answer["outcome"] == "value" else None))
+        != (mine := computed(text, value))
+    ]
+    assert told == []
+    assert 0.2 * DRAWN < sum(answer["outcome"] == "value" for answer in answers) < 0.9 * DRAWN
 
 
 def test_drawn_selectors_have_the_outcome_that_kubernetes_gives(oracle: Oracle) -> None:
