@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 600
 CASES ?= 20000
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock conformance fuzz image clean
+.PHONY: help run test lint types lock conformance bench fuzz image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 
 conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selectors, and CASES drawn clusters (20000)
 	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py
+
+bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/results
+	@for name in build columns cel fit oracle; do $(BIN)/python -m "loadtests.bench.$$name" || exit 1; done
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -146,7 +146,8 @@ class Attempt:
 
 def _joined(state: int, bits: int, *, is_match: bool) -> int | None:
     if is_match:
-        return state & bits & ~OPAQUE or None
+        # A list that is not understood matches nothing, not even itself, which a shared device may be asked to.
+        return None if bits & OPAQUE and state != ANYTHING else state & bits & ~OPAQUE or None
     if bits & state & ~OPAQUE or (bits & OPAQUE and state):
         return None
     return state | bits

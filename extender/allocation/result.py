@@ -31,9 +31,16 @@ def allocations(solution: Solution, share_id: Callable[[], str]) -> tuple[Alloca
 
 
 def _chosen(solution: Solution, claim: int, part: ClaimQuestion) -> tuple[Ask, ...]:
-    """Return the ask that each slot of a claim was answered by; one that takes no device leaves no pick."""
+    """Return the ask that each slot of a claim was answered by; without a pick, the first that takes no device."""
     index_of = {pick.at.slot: pick.at.ask for pick in solution.picks if pick.at.claim == claim}
-    return tuple(slot.asks[index_of.get(index, 0)] for index, slot in enumerate(part.slots))
+    return tuple(
+        slot.asks[index_of[index]] if index in index_of else next(ask for ask in slot.asks if _takes_none(ask))
+        for index, slot in enumerate(part.slots)
+    )
+
+
+def _takes_none(ask: Ask) -> bool:
+    return not ask.takes_all and ask.count <= 0
 
 
 def _device(solution: Solution, at: At, place: int, share_id: Callable[[], str]) -> AllocatedDevice:

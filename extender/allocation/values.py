@@ -12,7 +12,7 @@ from extender.allocation.sight import sight_of
 from extender.model.device import Attribute
 from extender.model.semver import Semver
 
-# Set beside the value of a list where lists are not understood: it can only be the first of a distinct group.
+# Set beside the value of a list where lists are not understood: it can only be the first that a rule covers.
 OPAQUE = 1
 
 

@@ -87,14 +87,18 @@ def _group_problems(view: View, pool: SeenPool, picks: Sequence[Pick]) -> Iterat
     new = _newly_active(view, picks)
     active = [item for item in pool.everything if item.key in view.use.dedicated | view.use.shared]
     for set_name in {name for name, _ in pool.counters}:
-        groups = [
-            frozenset(consumption.get("compatibilityGroups") or ())
-            for item in [*active, *new]
-            for consumption in item.device.get("consumesCounters") or ()
-            if consumption["counterSet"] == set_name
-        ]
-        joins = any(
-            consumption["counterSet"] == set_name for item in new for consumption in item.device["consumesCounters"]
-        )
-        if joins and any(groups) and not frozenset.intersection(*groups):
-            yield f"counter set {set_name}: groups {groups} have nothing in common"
+        before, added = _groups(active, set_name), _groups(new, set_name)
+        # With and without groups at once: the slices changed since, and no rule says what may join them now.
+        if added and not (any(before) and not all(before)):
+            groups = before + added
+            if any(groups) and not frozenset.intersection(*groups):
+                yield f"counter set {set_name}: groups {groups} have nothing in common"
+
+
+def _groups(devices: Sequence[Published], set_name: str) -> list[frozenset[str]]:
+    return [
+        frozenset(consumption.get("compatibilityGroups") or ())
+        for item in devices
+        for consumption in item.device.get("consumesCounters") or ()
+        if consumption["counterSet"] == set_name
+    ]

@@ -11,12 +11,12 @@ from tests.allocation.drawn_slices import pools
 # How often each theme is part of a question whatever it is about.
 THEMES = {
     "admin": 0.08,
-    "all": 0.12,
+    "all": 0.08,
     "alternatives": 0.25,
     "binding": 0.08,
-    "broken": 0.03,
+    "broken": 0.02,
     "capacity": 0.15,
-    "constraints": 0.25,
+    "constraints": 0.2,
     "counters": 0.15,
     "derived": 0.08,
     "flaws": 0.15,
@@ -25,11 +25,11 @@ THEMES = {
     "lists": 0.1,
     "operations": 0.06,
     "per device": 0.2,
-    "rash": 0.1,
+    "rash": 0.06,
     "shared": 0.2,
     "strange": 0.05,
-    "taints": 0.15,
-    "used": 0.35,
+    "taints": 0.12,
+    "used": 0.25,
 }
 # Themes that have something to do with each other: each question is about one row.
 SUBJECTS = (

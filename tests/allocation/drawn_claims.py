@@ -126,7 +126,7 @@ def _body(draw: Draw, themes: frozenset[str]) -> Json:
         body["selectors"] = selectors
     if "taints" in themes and draw.chance(0.5):
         body["tolerations"] = [dict(entry) for entry in draw.sample(TOLERATIONS, draw.between(1, 2))]
-    if "capacity" in themes and draw.chance(0.6):
+    if "capacity" in themes and draw.chance(0.55):
         body["capacity"] = {"requests": _capacity(draw, themes)}
     if "derived" in themes and draw.chance(0.6):
         body["derivedAttributes"] = _derived(draw)
@@ -149,7 +149,7 @@ def _amount(draw: Draw, themes: frozenset[str]) -> Json:
 
 def _selectors(draw: Draw, themes: frozenset[str]) -> list[Json]:
     texts = draw.sample(SELECTORS, draw.pick((0, 0, 0, 0, 1, 1, 2)))
-    if "rash" in themes and draw.chance(0.35):
+    if "rash" in themes and draw.chance(0.3):
         texts.append(draw.pick(RASH_SELECTORS))
     selectors: list[Json] = [{"cel": {"expression": text}} for text in draw.shuffled(texts)]
     if draw.chance(0.004):

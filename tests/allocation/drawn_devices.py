@@ -2,7 +2,7 @@
 
 from tests.allocation.drawing import GPU, ROOT, Draw, Json
 
-CAPACITIES = ("1", "2", "4", "4000m", "8", "8", "2500m", "16")
+CAPACITIES = ("1", "2", "4", "4", "4000m", "8", "8", "2500m", "16")
 POLICIES: tuple[Json | None, ...] = (
     None,
     None,

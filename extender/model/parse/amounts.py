@@ -1,8 +1,10 @@
 """Capacities with their policies, and counters. Each reader also names the fields that it does not know."""
 
+from functools import lru_cache
+
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, RequestPolicy, ValidRange
-from extender.model.parse.fields import Fields, quantity_at
-from extender.model.quantity import Quantity
+from extender.model.parse.fields import Fields, Malformed, quantity_at
+from extender.model.quantity import Quantity, parse_quantity
 
 CAPACITY = frozenset(("value", "requestPolicy"))
 POLICY = frozenset(("default", "validValues", "validRange"))
@@ -14,6 +16,11 @@ def capacity_of(value: object, path: str, *, bare: bool) -> tuple[Capacity, tupl
     """Read a capacity, which v1alpha3 writes as a *bare* quantity."""
     if bare:
         return Capacity(quantity_at(value, path)), ()
+    if type(value) is dict and len(value) == 1 and type(value.get("value")) is str:
+        try:
+            return _plain(value["value"]), ()
+        except ValueError as error:
+            raise Malformed(f"{path}.value", str(error)) from error
     fields = Fields.of(value, path)
     unknown = fields.unknown(CAPACITY)
     if not fields.has("requestPolicy"):
@@ -22,6 +29,12 @@ def capacity_of(value: object, path: str, *, bare: bool) -> tuple[Capacity, tupl
     limits = policy.child("validRange")
     unknown += policy.unknown(POLICY, "requestPolicy.") + limits.unknown(RANGE, "requestPolicy.validRange.")
     return Capacity(fields.quantity("value"), _policy(policy, limits)), unknown
+
+
+@lru_cache(maxsize=4096)
+def _plain(text: str) -> Capacity:
+    """Make one capacity serve every device that has the same."""
+    return Capacity(parse_quantity(text))
 
 
 def _policy(policy: Fields, limits: Fields) -> RequestPolicy:

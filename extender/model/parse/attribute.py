@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from extender.model.device import Attribute, AttributeKind, Scalar
-from extender.model.parse.fields import Fields, Malformed, int64
+from extender.model.parse.fields import MAX_INT64, Fields, Malformed, int64
 from extender.model.semver import parse_semver
 
 SCALARS: tuple[tuple[str, AttributeKind], ...] = (
@@ -22,6 +22,13 @@ LISTS: tuple[tuple[str, AttributeKind], ...] = (
 
 def attribute_of(raw: object, path: str) -> Attribute:
     """Read an attribute; a value of the wrong JSON type is malformed, as it would be for Go."""
+    if type(raw) is dict and len(raw) == 1:
+        # Nearly all are one scalar of the right type: a fleet has hundreds of thousands of them.
+        for name, value in raw.items():
+            if type(value) is str and name in ("string", "version"):
+                return shared("string", value) if name == "string" else _version(value)
+            if type(value) is int and name == "int" and -MAX_INT64 <= value <= MAX_INT64:
+                return shared("int", value)
     fields = Fields.of(raw, path)
     found = [_scalar(fields, name, kind) for name, kind in SCALARS if fields.has(name)]
     found += [_list(fields, name, kind) for name, kind in LISTS if fields.raw.get(name)]
@@ -59,6 +66,11 @@ def _value(value: object, kind: str, path: str) -> Scalar:
 def shared(kind: AttributeKind, value: Scalar) -> Attribute:
     """Make one attribute serve every device that has the same: a fleet repeats itself."""
     return Attribute(kind, value)
+
+
+@lru_cache(maxsize=4096)
+def _version(text: str) -> Attribute:
+    return _checked(Attribute("version", text))
 
 
 def _checked(attribute: Attribute) -> Attribute:

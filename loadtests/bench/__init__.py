@@ -1,0 +1,1 @@
+"""Benchmarks: each module prints medians and ratios, and keeps them in results."""
