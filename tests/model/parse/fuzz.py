@@ -1,20 +1,27 @@
-"""Any JSON value for the slice parser, for as long as one likes: python -m tests.model.parse.fuzz --seconds 60."""
+"""Damaged objects and any JSON value for every parser: ``python -m tests.model.parse.fuzz --seconds 60``."""
 
 import argparse
 import time
 
+from extender.model.parse import parse_object
+from tests.allocation.cel.expressions import seeded
+from tests.model.parse.damage import damaged
 from tests.model.parse.test_slice import test_no_json_value_raises
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
-    end = time.monotonic() + parser.parse_args().seconds
-    rounds = 0
+    parser.add_argument("--seed", type=int, default=time.time_ns())
+    arguments = parser.parse_args()
+    random = seeded(arguments.seed)
+    end, objects = time.monotonic() + arguments.seconds, 0
     while time.monotonic() < end:
+        for _ in range(1000):
+            str(parse_object(damaged(random)))
+            objects += 1
         test_no_json_value_raises()
-        rounds += 1
-    print(f"{rounds} rounds of 100 draws, no finding")  # noqa: T201 - a command line prints
+    print(f"{objects} damaged objects, no finding")  # noqa: T201 - a command line prints
 
 
 if __name__ == "__main__":
