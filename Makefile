@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 600
 CASES ?= 20000
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock conformance bench fuzz image clean
+.PHONY: help run test lint types lock conformance bench fuzz hostile image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,13 +43,16 @@ conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selector
 	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py
 
 bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/results
-	@for name in build columns cel fit oracle; do $(BIN)/python -m "loadtests.bench.$$name" || exit 1; done
+	@for name in build columns cel fit oracle hostile; do $(BIN)/python -m "loadtests.bench.$$name" || exit 1; done
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \
 	  module=$$(echo "$${file%.py}" | tr / .); echo "$$module"; \
 	  $(BIN)/python -m "$$module" --seconds $(FUZZ_SECONDS) || exit 1; \
 	done
+
+hostile: .venv/ready ## Search for questions that are hard to search, and keep the worst in the tests
+	$(BIN)/python -m tests.allocation.hostile --examples 5000
 
 image: ## Build the container image dra-extender
 	docker build --tag dra-extender .

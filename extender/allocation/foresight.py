@@ -69,6 +69,8 @@ class Foresight:
             (at, rule): _holders(situation, at, rule) for at, rules in situation.covered.items() for rule in rules
         }
         self._kinds = self._numbered()
+        # What looking ahead costs, in candidates tried: it counts for each ask, and for each value of each rule.
+        self.weight = (len(situation.asks) + sum(map(len, self._holders.values()))) // 8
         self._has_admin = any(ask.is_admin for ask in situation.asks.values())
 
     def kind(self, attempt: Attempt, place: int) -> object:

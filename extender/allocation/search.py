@@ -118,8 +118,10 @@ class Search:
             return self._slot(at.claim, at.slot + 1)
         if needed > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
-        if self.foresight and self.foresight.is_hopeless(self.attempt, at, needed, start):
-            return Ending.NONE
+        if self.foresight:
+            self._step(self.foresight.weight)
+            if self.foresight.is_hopeless(self.attempt, at, needed, start):
+                return Ending.NONE
         failed: set[object] = set()
         for place in self._candidates(at, ask, start):
             if self.foresight and self.foresight.kind(self.attempt, place) in failed:
@@ -171,7 +173,7 @@ class Search:
             self.attempt.take_back(undo)
         return ending
 
-    def _step(self) -> None:
-        self.steps -= 1
+    def _step(self, cost: int = 1) -> None:
+        self.steps -= cost
         if self.steps < 0:
             raise Exhausted
