@@ -72,7 +72,7 @@ def _shortage(situation: Situation, at: At) -> Reason | None:
     needed = max(1, len(found.every)) if ask.takes_all else ask.count
     free = found.free.bit_count()
     if free < needed or (ask.takes_all and not found.every):
-        kind, details = _causes(situation, ask)
+        kind, details = _causes(situation, at, ask)
         has = f"has {free}" + (f": {details}" if details else "")
         return Reason(kind, f"{_name(situation, at)} needs {needed} free {_devices(needed)}, {has}")
     given = sum(1 for place in range(free and found.free.bit_length()) if _can_give(situation, at, ask, place))
@@ -93,11 +93,11 @@ def _can_give(situation: Situation, at: At, ask: Ask, place: int) -> bool:
         return False
 
 
-def _causes(situation: Situation, ask: Ask) -> tuple[Shortage, str]:
+def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
     """Count why candidates are not free for *ask*; the kind is that of the most frequent cause."""
     causes: Counter[tuple[Shortage, str]] = Counter()
     for place, candidate in enumerate(situation.board.candidates):
-        if not situation.passes(ask, place):
+        if situation.eligible[at].free >> place & 1 or not situation.passes(ask, place):
             continue
         obstacle = next(obstacles(ask, situation.board, candidate, situation.question.features), None)
         if situation.usages[place].dedicated and not ask.is_admin:

@@ -1,0 +1,86 @@
+"""A rejected node says what is short, and by how much."""
+
+from typing import Any
+
+import pytest
+
+from tests.allocation.test_intended_rules import GPU, counted, device, exact, published, told
+
+Json = dict[str, Any]
+TAINT = {"key": "sick", "value": "very", "effect": "NoSchedule"}
+SELECTOR = {"cel": {"expression": f"has(device.attributes['{GPU}'].a) && device.attributes['{GPU}'].a == 1"}}
+
+
+def devices(*values: int) -> list[Json]:
+    return [device(f"d{index}", attributes={"a": {"int": value}}) for index, value in enumerate(values)]
+
+
+def used(*names: str) -> list[Json]:
+    return [{"driver": GPU, "pool": "n1", "device": name} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("slices", "request_", "fields", "reason"),
+    [
+        ([], exact("r"), {}, "no devices are published for the node"),
+        (
+            [published(GPU, *devices(1, 2))],
+            exact("r", 2, selectors=[SELECTOR]),
+            {},
+            "claim c, request r needs 2 free devices, has 1: no other matches",
+        ),
+        (
+            [published(GPU, *devices(1, 1, 1))],
+            exact("r", 3),
+            {"usedDevices": used("d0", "d1")},
+            "claim c, request r needs 3 free devices, has 1: 2 in use",
+        ),
+        (
+            [published(GPU, device("d", taints=[TAINT]))],
+            exact("r"),
+            {},
+            "claim c, request r needs 1 free device, has 0: 1 has taint sick=very:NoSchedule",
+        ),
+        (
+            [published(GPU, device("d", capacity={"memory": {"value": "1Gi"}}))],
+            exact("r", capacity={"requests": {"memory": "2Gi"}}),
+            {},
+            "claim c, request r needs 1 free device, has 0: 1 without the capacity",
+        ),
+        (
+            [published(GPU, *devices(1, 1, 2, 2, 2, 3))],
+            exact("r", 4),
+            {"constraints": [{"matchAttribute": f"{GPU}/a"}]},
+            f"claim c needs 4 free devices with one value of {GPU}/a, best has 3",
+        ),
+        (
+            [published(GPU, *devices(1, 1, 2, 2))],
+            exact("r", 3),
+            {"constraints": [{"distinctAttribute": f"{GPU}/a"}]},
+            f"claim c needs 3 free devices with different values of {GPU}/a, has 2",
+        ),
+        (
+            counted(GPU, "1", device("big", "2")),
+            exact("r"),
+            {},
+            "claim c, request r needs 1 device within what is left of their pool's counters, has 0",
+        ),
+        (
+            counted(GPU, "3", device("p0", "2"), device("p1", "2")),
+            exact("r", 2),
+            {},
+            "each request could be satisfied alone, but not all of them together",
+        ),
+    ],
+    ids=["none", "match", "use", "taint", "capacity", "same", "different", "counters", "together"],
+)
+def test_the_nearest_miss_is_told(slices: list[Json], request_: Json, fields: Json, reason: str) -> None:
+    node = told(slices, request_, **fields)
+    assert node["fits"] is False
+    assert node["reason"] == reason
+
+
+def test_a_pool_that_is_being_updated_is_named() -> None:
+    half = published(GPU, *devices(1))
+    half["spec"]["pool"]["resourceSliceCount"] = 2
+    assert told([half], exact("r"), whole=False)["reason"] == f"pool {GPU}/n1 is being updated"
