@@ -1,6 +1,6 @@
 """Which nodes of a cluster can satisfy a question: by counting where that is exact, by a search per state elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -18,7 +18,7 @@ from extender.allocation.question import Question
 from extender.allocation.reason import Reason, reason_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
-from extender.allocation.state import States
+from extender.allocation.state import Found, States
 
 
 class Verdict(IntEnum):
@@ -41,14 +41,23 @@ VERDICTS: dict[type[Answer], Verdict] = {
 BLOCK = 2048
 
 
+# Of a node that is not rejected, or whose reason names devices of its own.
+NO_REASON = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The answer for a snapshot. verdicts: int8[nodes] of Verdict, in the order of the layout."""
+    """The answer for a snapshot, in the order of its layout.
+
+    verdicts: int8[nodes] of Verdict; reason_codes: int32[nodes] into *reasons*, NO_REASON where a node has none there.
+    """
 
     snapshot: Snapshot
     question: Question
     manner: Manner
     verdicts: NDArray[np.int8]
+    reason_codes: NDArray[np.int32]
+    reasons: Sequence[Reason]
 
     @property
     def mask(self) -> Flags:
@@ -57,10 +66,22 @@ class Fit:
 
     def reason(self, node: int) -> Reason | Failure | Undecided | None:
         """Say why *node* does not fit; None where it does."""
-        found = choose(self.snapshot, node, self.question, self.manner)
-        if isinstance(found, Solution):
+        code: int = self.reason_codes[node].item()
+        if code != NO_REASON:
+            return self.reasons[code]
+        if self.verdicts[node] == Verdict.FITS:
             return None
-        return reason_of(found.situation) if isinstance(found, Nothing) else found
+        found = choose(self.snapshot, node, self.question, self.manner)
+        return found if isinstance(found, Failure | Undecided) else None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A fit while it is made."""
+
+    snapshot: Snapshot
+    verdicts: NDArray[np.int8]
+    reason_codes: NDArray[np.int32]
 
 
 @dataclass(slots=True)
@@ -69,13 +90,16 @@ class Fitter:
 
     question: Question
     manner: Manner = BEST
+    plain: Plain | None = field(init=False)
+    offers: Offers | None = None
     # Whether a node fits does not depend on what is preferred.
     _any: Manner = field(init=False)
-    plain: Plain | None = None
     _last: Fit | None = None
-    offers: Offers | None = None
     _added: Column[Taints] | None = None
     _states: States = field(init=False)
+    _reasons: list[Reason] = field(default_factory=list)
+    _numbers: dict[Reason, int] = field(default_factory=dict)
+    _shortfalls: dict[bytes, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._any = replace(self.manner, preference=None)
@@ -93,25 +117,29 @@ class Fitter:
         if self._last is not None and self._last.snapshot is snapshot:
             yield self._last
             return
-        verdicts, open_nodes = self._carried(snapshot)
+        draft, open_nodes = self._carried(snapshot)
         offers, added = self._offered(snapshot)
         for start in range(0, len(open_nodes), BLOCK):
             yield None
             grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
-            verdicts[grid.nodes] = self._counted(snapshot, grid, offers)
-            yield from self._searched(snapshot, grid, offers, added, verdicts)
-        verdicts.setflags(write=False)
-        self._last = Fit(snapshot, self.question, self._any, verdicts)
+            yield from self._counted(draft, grid, offers)
+            yield from self._searched(draft, grid, offers, added)
+        for array in (draft.verdicts, draft.reason_codes):
+            array.setflags(write=False)
+        self._last = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, self._reasons)
         yield self._last
 
-    def _carried(self, snapshot: Snapshot) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    def _carried(self, snapshot: Snapshot) -> tuple[Draft, NDArray[np.int64]]:
         """Take over what the last answer said of nodes that did not change since; return the others."""
         last = self._last
         changed = None if last is None else changed_nodes(last.snapshot, snapshot)
         if last is None or changed is None:
             count = len(snapshot.layout.nodes)
-            return np.full(count, Verdict.UNKNOWN, np.int8), np.arange(count)
-        return last.verdicts.copy(), changed
+            unknown = np.full(count, Verdict.UNKNOWN, np.int8)
+            return Draft(snapshot, unknown, np.full(count, NO_REASON, np.int32)), np.arange(count)
+        draft = Draft(snapshot, last.verdicts.copy(), last.reason_codes.copy())
+        draft.verdicts[changed], draft.reason_codes[changed] = Verdict.UNKNOWN, NO_REASON
+        return draft, changed
 
     def _offered(self, snapshot: Snapshot) -> tuple[Offers, Column[Taints]]:
         last = self._last and self._last.snapshot
@@ -119,28 +147,46 @@ class Fitter:
         if not (self.offers and self._added and last and holds and last.inventory is snapshot.inventory):
             self._added = added_taints(snapshot.inventory, snapshot.rules, snapshot.classes)
             self.offers = offers_of(self.question, snapshot.inventory, self._added)
+            self._shortfalls.clear()
         return self.offers, self._added
 
-    def _counted(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> NDArray[np.int8]:
-        """Answer for the nodes of *grid* that need no search: int8[n], UNKNOWN for the others."""
-        verdicts = np.full(len(grid.nodes), Verdict.UNKNOWN, np.int8)
+    def _counted(self, draft: Draft, grid: Grid, offers: Offers) -> Iterator[None]:
+        """Answer for the nodes of *grid* that need no search; yield after each new reason."""
+        snapshot = draft.snapshot
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
-            return verdicts
-        free = snapshot.usage.codes == 0
-        is_plain = plain_nodes(snapshot, grid, offers)
-        chosen = grid_of(snapshot.layout, grid.nodes[is_plain])
-        verdicts[is_plain] = self.plain.answer(snapshot.inventory, chosen, offers, free)
-        return verdicts
-
-    def _searched(
-        self, snapshot: Snapshot, grid: Grid, offers: Offers, added: Column[Taints], verdicts: NDArray[np.int8]
-    ) -> Iterator[None]:
-        """Search on the nodes that counting left open, once for each state; yield after each search."""
-        left = grid_of(snapshot.layout, grid.nodes[verdicts[grid.nodes] == Verdict.UNKNOWN])
-        for node, state in zip(left.nodes.tolist(), self._states.of(snapshot, left, offers, added), strict=True):
-            known = self._states.known.get(state)
-            if known is None:
-                known = VERDICTS[type(choose(snapshot, node, self.question, self._any))]
-                self._states.remember(state, known)
+            return
+        chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
+        fits = self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        draft.verdicts[chosen.nodes] = fits
+        rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
+        described = self.plain.shortfalls(snapshot, rejected, offers)
+        for node, shortfall in zip(rejected.nodes.tolist(), described, strict=True):
+            key = shortfall.tobytes()
+            code = self._shortfalls.get(key)
+            if code is None:
+                code = self._shortfalls[key] = self._found(snapshot, node).reason
                 yield None
-            verdicts[node] = known
+            draft.reason_codes[node] = code
+
+    def _searched(self, draft: Draft, grid: Grid, offers: Offers, added: Column[Taints]) -> Iterator[None]:
+        """Search on the nodes that counting left open, once for each state; yield after each search."""
+        snapshot = draft.snapshot
+        left = grid_of(snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
+        for node, state in zip(left.nodes.tolist(), self._states.of(snapshot, left, offers, added), strict=True):
+            found = self._states.known.get(state)
+            if found is None:
+                found = self._found(snapshot, node)
+                self._states.remember(state, found)
+                yield None
+            draft.verdicts[node], draft.reason_codes[node] = found
+
+    def _found(self, snapshot: Snapshot, node: int) -> Found:
+        """Search on one node."""
+        answer = choose(snapshot, node, self.question, self._any)
+        if not isinstance(answer, Nothing):
+            return Found(VERDICTS[type(answer)], NO_REASON)
+        reason = reason_of(answer.situation)
+        code = self._numbers.setdefault(reason, len(self._reasons))
+        if code == len(self._reasons):
+            self._reasons.append(reason)
+        return Found(Verdict.NO, code)

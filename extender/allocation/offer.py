@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
 from extender.allocation.capacity import Unusable, draw, fits
@@ -29,10 +30,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """By ask. special: bool[rows], devices of which more must be known than whether they are free."""
+    """By ask. special: bool[rows], devices of which more must be known than whether they are free.
+
+    weights: int64[rows], different where what may keep a device from being given differs; sums tell mixtures apart.
+    """
 
     of: Mapping[At, Offer]
     special: Flags
+    weights: NDArray[np.int64]
 
 
 def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Offers:
@@ -42,7 +47,19 @@ def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -
     special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
     if features.consumable_capacity:
         special |= shareable
-    return Offers({at: _offer(ask, question, inventory, added) for at, ask in question.asks.items()}, special)
+    offers = {at: _offer(ask, question, inventory, added) for at, ask in question.asks.items()}
+    return Offers(offers, special, _weights(inventory, added))
+
+
+def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:
+    columns: list[Column[Any]] = [inventory.traits, added, *_capacities(inventory)]
+    codes = project(columns, inventory.rows).codes.astype(np.int64) + 1
+    # Squares of odd multiples spread so far that different mixtures hardly ever have one sum.
+    return codes * 0x9E3779B97F4A7C1 ^ codes * codes * 0x2545F4914F6CD
+
+
+def _capacities(inventory: Inventory) -> list[Column[Any]]:
+    return [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
 
 
 def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Offer:
@@ -95,8 +112,7 @@ def _taints(inventory: Inventory, row: int) -> Taints:
 
 def _with_capacity(ask: Ask, inventory: Inventory, *, fractional: bool) -> tuple[Flags, Flags]:
     """Tell which devices have what is asked of their capacities, and of which that cannot be told."""
-    paths = sorted(path for path in inventory.columns if path[0] == "capacity")
-    projection = project([inventory.columns[path] for path in paths], inventory.rows)
+    projection = project(_capacities(inventory), inventory.rows)
     told = [_has(ask, inventory.device(row), fractional=fractional) for row in projection.first.tolist()]
     enough = np.array([has is True for has in told], np.bool_)
     unusable = np.array([has is None for has in told], np.bool_)

@@ -6,7 +6,7 @@ By Hall's theorem: requests can be satisfied together if no subset of them wants
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,32 @@ class Plain:
                 wants = [Want(self._within(at, masks[at], choice), self._size(at)) for at in way]
                 found |= can_share(wants, len(grid.nodes))
         return found
+
+    def shortfalls(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> NDArray[np.int64]:
+        """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
+        inventory, taken = snapshot.inventory, grid.flags(snapshot.usage.codes != 0)
+        weights = np.append(offers.weights, 0)[grid.rows]
+        parts: list[NDArray[Any]] = [(grid.rows >= 0).any(axis=1)]
+        for offer in offers.of.values():
+            matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
+            kept = np.where(matching & ~usable & ~taken, weights, 0)
+            parts += [(usable & ~taken).sum(axis=1), (matching & taken).sum(axis=1), kept.sum(axis=1)]
+        for rule in self.rules:
+            codes = grid.of_rows(self._codes(inventory, rule))
+            union = self._bound(rule, grid, offers) & ~taken
+            best = np.zeros(len(grid.nodes), np.int64)
+            for group in _groups(np.where(union, codes, 0)):
+                best = np.maximum(best, np.bitwise_count(group))
+            parts.append(best)
+        return np.stack(parts, axis=1).astype(np.int64)
+
+    def _bound(self, rule: RuleAt, grid: Grid, offers: Offers) -> Flags:
+        """Return the devices of the first asks that *rule* covers: bool[n, width]."""
+        bound = np.zeros(grid.rows.shape, np.bool_)
+        for at, rules in self.question.covered.items():
+            if at.claim == rule.claim and rule.rule in rules and at.ask == 0:
+                bound |= grid.flags(offers.of[at].usable)
+        return bound
 
     def _size(self, at: At) -> int:
         return self.question.claims[at.claim].slots[at.slot].asks[at.ask].count

@@ -54,7 +54,7 @@ def _reasons(situation: Situation) -> Iterator[Reason]:
 def _without_devices(situation: Situation) -> Reason:
     updating = [pool for pool in situation.board.pools if pool.is_incomplete]
     if updating:
-        return Reason(Shortage.POOL_UPDATING, f"pool {'/'.join(updating[0].key)} is being updated")
+        return Reason(Shortage.POOL_UPDATING, f"a pool of {updating[0].key.driver} is being updated")
     return Reason(Shortage.NO_DEVICES, "no devices are published for the node")
 
 
@@ -106,7 +106,7 @@ def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
             causes[Shortage.CAPACITY, "without the capacity"] += 1
-    listed = causes.most_common()
+    listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
     if not listed:
         return Shortage.NO_MATCH, "no other matches"
     return listed[0][0][0], ", ".join(f"{count} {cause}" for (_, cause), count in listed)

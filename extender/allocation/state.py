@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,19 +25,26 @@ AnyColumn = Column[Any]
 EIGHT: Dictionary[int] = Dictionary([None, 1, 2, 3, 4, 5, 6, 7])
 
 
+class Found(NamedTuple):
+    """What a search found out: a verdict, and the number of the reason."""
+
+    verdict: int
+    reason: int
+
+
 @dataclass(slots=True)
 class States:
     """Names the states of nodes for one question, and remembers what was found out about each."""
 
     question: Question
-    known: dict[Hashable, int] = field(default_factory=dict)
+    known: dict[Hashable, Found] = field(default_factory=dict)
     _kinds: dict[tuple[int, ...], int] = field(default_factory=dict)
     _dictionaries: list[object] = field(default_factory=list)
 
-    def remember(self, state: Hashable, verdict: int) -> None:
+    def remember(self, state: Hashable, found: Found) -> None:
         if len(self.known) >= MEMORY:
             self.known.clear()
-        self.known[state] = verdict
+        self.known[state] = found
 
     def of(self, snapshot: Snapshot, grid: Grid, offers: Offers, added: Column[Taints]) -> Iterator[Hashable]:
         """Name the state of each node of *grid*."""

@@ -10,8 +10,9 @@ from extender.allocation.fit import VERDICTS, Fit, Fitter, Verdict
 from extender.allocation.grid import grid_of
 from extender.allocation.plain import can_count, plain_nodes
 from extender.allocation.question import Refusal, ask
+from extender.allocation.reason import reason_of
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.solve import BEST, FIRST, Manner
+from extender.allocation.solve import BEST, FIRST, Manner, Nothing
 from extender.cli.case import case_of
 from extender.model.change import Kind, Listed
 from extender.model.claim import DeviceClass
@@ -21,7 +22,7 @@ from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from tests.allocation.clusters import question as drawn
 from tests.allocation.fleets import Fleet
-from tests.state.test_cluster import told
+from tests.state.test_cluster import told as described
 
 
 def chosen(snapshot: Snapshot, fitter: Fitter) -> list[Verdict]:
@@ -95,16 +96,34 @@ def test_the_law_holds_for_every_feature(block: int, manner: Manner) -> None:
         assert all((fit.reason(node) is None) == fits for node, fits in enumerate(fit.mask.tolist()))
 
 
+def reasons(snapshot: Snapshot, fitter: Fitter) -> list[str]:
+    """Explain each node by itself."""
+    found = [choose(snapshot, node, fitter.question, fitter.manner) for node in range(len(snapshot.layout.nodes))]
+    return [str(reason_of(answer.situation)) if isinstance(answer, Nothing) else "" for answer in found]
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=100)
+def test_a_rejected_node_is_told_what_it_alone_would_be_told(seed: int) -> None:
+    fleet, cluster = built(seed)
+    fitter = Fitter(fleet.question())
+    for _ in range(3):
+        fit = fitter.fit(cluster.snapshot)
+        told = [str(fit.reason(node)) if fit.verdicts[node] == Verdict.NO else "" for node in range(len(fit.verdicts))]
+        assert told == reasons(cluster.snapshot, fitter)
+        cluster.apply(fleet.change())
+
+
 def test_the_pieces_end_in_the_answer_and_leave_the_snapshot_as_it_was() -> None:
     fleet, cluster = built(5)
-    before = told(cluster.snapshot)
+    before = described(cluster.snapshot)
     fitter = Fitter(fleet.question())
     *pieces, last = fitter.pieces(cluster.snapshot)
     assert pieces
     assert set(pieces) == {None}
     assert isinstance(last, Fit)
     assert last.verdicts.tolist() == Fitter(fitter.question).fit(cluster.snapshot).verdicts.tolist()
-    assert told(cluster.snapshot) == before
+    assert described(cluster.snapshot) == before
 
 
 def test_a_question_asked_again_of_the_same_snapshot_is_looked_up() -> None:

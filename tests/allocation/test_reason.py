@@ -83,4 +83,4 @@ def test_the_nearest_miss_is_told(slices: list[Json], request_: Json, fields: Js
 def test_a_pool_that_is_being_updated_is_named() -> None:
     half = published(GPU, *devices(1))
     half["spec"]["pool"]["resourceSliceCount"] = 2
-    assert told([half], exact("r"), whole=False)["reason"] == f"pool {GPU}/n1 is being updated"
+    assert told([half], exact("r"), whole=False)["reason"] == f"a pool of {GPU} is being updated"
