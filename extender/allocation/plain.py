@@ -67,7 +67,7 @@ class Plain:
         """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
         inventory, taken = snapshot.inventory, grid.flags(snapshot.usage.codes != 0)
         weights = np.append(offers.weights, 0)[grid.rows]
-        parts: list[NDArray[Any]] = [(grid.rows >= 0).any(axis=1)]
+        parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():
             matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
             kept = np.where(matching & ~usable & ~taken, weights, 0)
