@@ -1,6 +1,6 @@
 """Which nodes of a cluster can satisfy a question: by counting where that is exact, by a search per state elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints, added_taints
-from extender.allocation.choose import choose
+from extender.allocation.choose import choose, choosing
 from extender.allocation.columns import Column
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
@@ -19,6 +19,7 @@ from extender.allocation.reason import Reason, reason_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
 from extender.allocation.state import Found, States
+from extender.allocation.work import Work, finished
 
 
 class Verdict(IntEnum):
@@ -108,26 +109,23 @@ class Fitter:
 
     def fit(self, snapshot: Snapshot) -> Fit:
         """Answer for all nodes of *snapshot*."""
-        *_, last = self.pieces(snapshot)
-        assert last is not None  # noqa: S101 - the last piece is the answer
-        return last
+        return finished(self.pieces(snapshot))
 
-    def pieces(self, snapshot: Snapshot) -> Iterator[Fit | None]:
-        """Do the same piece by piece: nothing is yielded between pieces, and the answer at the end."""
+    def pieces(self, snapshot: Snapshot) -> Work[Fit]:
+        """Do the same piece by piece, so that a service can answer others between the pieces."""
         if self._last is not None and self._last.snapshot is snapshot:
-            yield self._last
-            return
+            return self._last
         draft, open_nodes = self._carried(snapshot)
         offers, added = self._offered(snapshot)
         for start in range(0, len(open_nodes), BLOCK):
-            yield None
+            yield
             grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
             yield from self._counted(draft, grid, offers)
             yield from self._searched(draft, grid, offers, added)
         for array in (draft.verdicts, draft.reason_codes):
             array.setflags(write=False)
         self._last = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, self._reasons)
-        yield self._last
+        return self._last
 
     def _carried(self, snapshot: Snapshot) -> tuple[Draft, NDArray[np.int64]]:
         """Take over what the last answer said of nodes that did not change since; return the others."""
@@ -150,7 +148,7 @@ class Fitter:
             self._shortfalls.clear()
         return self.offers, self._added
 
-    def _counted(self, draft: Draft, grid: Grid, offers: Offers) -> Iterator[None]:
+    def _counted(self, draft: Draft, grid: Grid, offers: Offers) -> Work[None]:
         """Answer for the nodes of *grid* that need no search; yield after each new reason."""
         snapshot = draft.snapshot
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
@@ -164,25 +162,26 @@ class Fitter:
             key = shortfall.tobytes()
             code = self._shortfalls.get(key)
             if code is None:
-                code = self._shortfalls[key] = self._found(snapshot, node).reason
-                yield None
+                found = yield from self._found(snapshot, node)
+                code = self._shortfalls[key] = found.reason
+                yield
             draft.reason_codes[node] = code
 
-    def _searched(self, draft: Draft, grid: Grid, offers: Offers, added: Column[Taints]) -> Iterator[None]:
+    def _searched(self, draft: Draft, grid: Grid, offers: Offers, added: Column[Taints]) -> Work[None]:
         """Search on the nodes that counting left open, once for each state; yield after each search."""
         snapshot = draft.snapshot
         left = grid_of(snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
         for node, state in zip(left.nodes.tolist(), self._states.of(snapshot, left, offers, added), strict=True):
             found = self._states.known.get(state)
             if found is None:
-                found = self._found(snapshot, node)
+                found = yield from self._found(snapshot, node)
                 self._states.remember(state, found)
-                yield None
+                yield
             draft.verdicts[node], draft.reason_codes[node] = found
 
-    def _found(self, snapshot: Snapshot, node: int) -> Found:
+    def _found(self, snapshot: Snapshot, node: int) -> Work[Found]:
         """Search on one node."""
-        answer = choose(snapshot, node, self.question, self._any)
+        answer = yield from choosing(snapshot, node, self.question, self._any)
         if not isinstance(answer, Nothing):
             return Found(VERDICTS[type(answer)], NO_REASON)
         reason = reason_of(answer.situation)

@@ -1,6 +1,10 @@
-"""The exact search on one node: depth first over claims, requests and devices."""
+"""The exact search on one node: depth first over claims, requests and devices.
 
-from collections.abc import Iterator, Sequence
+Each branch is a generator that yields the branches below it, and None where the search may pause: so it takes none of
+Python's stack, however many devices a pod asks for, and can be continued later.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
 from enum import Enum
 
 from extender.allocation.attempt import Attempt, Pick, Undo
@@ -9,6 +13,7 @@ from extender.allocation.foresight import Foresight
 from extender.allocation.preference import Preference
 from extender.allocation.question import RESULTS, Ask, At
 from extender.allocation.situation import Situation
+from extender.allocation.work import Work, finished
 
 
 class Ending(Enum):
@@ -17,6 +22,11 @@ class Ending(Enum):
     FOUND = 0
     NONE = 1
     CROWDED = 2
+
+
+Branch = Generator["Branch | None", Ending, Ending]
+# Candidates that are tried between two pauses.
+PIECE = 250
 
 
 class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
@@ -41,59 +51,77 @@ class Search:
         self.steps = steps
         self.foresight = foresight
         self.preference = preference
+        self._pause_at = steps - PIECE
 
     def run(self) -> tuple[Pick, ...] | None:
         """Return the first solution, None where there is none. Raise Met or Exhausted."""
-        if self._claim(0) is Ending.FOUND:
-            return tuple(self.attempt.picks)
-        return None
+        return finished(self.pieces())
 
-    def _claim(self, claim: int) -> Ending:
+    def pieces(self) -> Work[tuple[Pick, ...] | None]:
+        """Do the same piece by piece."""
+        branches: list[Branch] = [self._claim(0)]
+        ending: Ending | None = None
+        while branches:
+            try:
+                below = next(branches[-1]) if ending is None else branches[-1].send(ending)
+            except StopIteration as end:
+                branches.pop()
+                ending = end.value
+                continue
+            ending = None
+            if below is None:
+                yield
+            else:
+                branches.append(below)
+        return tuple(self.attempt.picks) if ending is Ending.FOUND else None
+
+    def _claim(self, claim: int) -> Branch:
         if claim == len(self.situation.question.claims):
             return Ending.FOUND
-        return self._slot(claim, 0)
+        return (yield self._slot(claim, 0))
 
-    def _slot(self, claim: int, slot: int) -> Ending:
+    def _slot(self, claim: int, slot: int) -> Branch:
         slots = self.situation.slots(claim)
         if slot == len(slots):
-            ending = self._claim(claim + 1)
-            return Ending.NONE if ending is Ending.CROWDED else ending
+            ending = yield self._claim(claim + 1)
+            return Ending.FOUND if ending is Ending.FOUND else Ending.NONE
         state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
         if self.foresight and state in self.foresight.dead:
             return Ending.NONE
-        ending = self._alternatives(claim, slot)
+        ending = yield self._alternatives(claim, slot)
         if self.foresight and ending is Ending.NONE:
             self.foresight.dead.add(state)
         return ending
 
-    def _alternatives(self, claim: int, slot: int) -> Ending:
+    def _alternatives(self, claim: int, slot: int) -> Branch:
         """Try the asks of a slot in turn; CROWDED only if all of them are, for then no earlier device matters."""
         wanted = self.situation.slots(claim)[slot]
         crowded = True
         for index, ask in enumerate(wanted.asks):
-            ending = self._ask(At(claim, slot, index), ask)
+            ending = yield self._ask(At(claim, slot, index), ask)
             if ending is Ending.FOUND:
                 return ending
             crowded = crowded and ending is Ending.CROWDED
         return Ending.CROWDED if crowded else Ending.NONE
 
-    def _ask(self, at: At, ask: Ask) -> Ending:
+    def _ask(self, at: At, ask: Ask) -> Branch:
         found = self.situation.eligible[at]
         if ask.takes_all:
-            return self._take_every(at, ask, found, 0) if found.every else Ending.NONE
+            return (yield self._take_every(at, ask, found, 0)) if found.every else Ending.NONE
         if self.preference:
-            return self._take_set(at, ask, self.preference)
-        return self._take(at, ask, ask.count, 0)
+            return (yield self._take_set(at, ask, self.preference))
+        return (yield self._take(at, ask, ask.count, 0))
 
-    def _take_set(self, at: At, ask: Ask, preference: Preference) -> Ending:
+    def _take_set(self, at: At, ask: Ask, preference: Preference) -> Branch:
         """Take a whole set of devices, the preferred one first."""
         if ask.count > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         free = self.situation.eligible[at].free & ~self.attempt.in_use(at, ask)
         for places in preference.sets(self.situation, at, free, ask.count):
-            self._step()
+            if self._step():
+                yield None
             undos = self._give_all(at, ask, places)
-            ending = self._slot(at.claim, at.slot + 1) if len(undos) == len(places) else Ending.NONE
+            ending = (yield self._slot(at.claim, at.slot + 1)) if len(undos) == len(places) else Ending.NONE
             if ending is Ending.FOUND:
                 return ending
             for undo in reversed(undos):
@@ -112,33 +140,35 @@ class Search:
             undos.append(undo)
         return undos
 
-    def _take(self, at: At, ask: Ask, needed: int, start: int) -> Ending:
+    def _take(self, at: At, ask: Ask, needed: int, start: int) -> Branch:
         """Take *needed* more devices from the places at *start* and after."""
         if needed <= 0:
-            return self._slot(at.claim, at.slot + 1)
+            return (yield self._slot(at.claim, at.slot + 1))
         if needed > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         if self.foresight:
-            self._step(self.foresight.weight)
+            if self._step(self.foresight.weight):
+                yield None
             if self.foresight.is_hopeless(self.attempt, at, needed, start):
                 return Ending.NONE
         failed: set[object] = set()
         for place in self._candidates(at, ask, start):
             if self.foresight and self.foresight.kind(self.attempt, place) in failed:
                 continue
-            ending = self._with(at, ask, place, needed)
+            ending = yield self._with(at, ask, place, needed)
             if ending is not Ending.NONE:
                 return ending
             if self.foresight:
                 failed.add(self.foresight.kind(self.attempt, place))
         return Ending.NONE
 
-    def _with(self, at: At, ask: Ask, place: int, needed: int) -> Ending:
-        self._step()
+    def _with(self, at: At, ask: Ask, place: int, needed: int) -> Branch:
+        if self._step():
+            yield None
         undo = self.attempt.give(at, ask, place)
         if undo is None:
             return Ending.NONE
-        ending = self._take(at, ask, needed - 1, place + 1)
+        ending = yield self._take(at, ask, needed - 1, place + 1)
         if ending is not Ending.FOUND:
             self.attempt.take_back(undo)
         return ending
@@ -155,25 +185,31 @@ class Search:
                 raise found.errors[place]
             yield place
 
-    def _take_every(self, at: At, ask: Ask, found: Eligible, index: int) -> Ending:
+    def _take_every(self, at: At, ask: Ask, found: Eligible, index: int) -> Branch:
         """Take all devices from *index* on: any one that cannot be had ends it."""
         if index == len(found.every):
-            return self._slot(at.claim, at.slot + 1)
+            return (yield self._slot(at.claim, at.slot + 1))
         if len(found.every) - index > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         place = found.every[index]
         if not (found.free & ~self.attempt.in_use(at, ask)) >> place & 1:
             return Ending.NONE
-        self._step()
+        if self._step():
+            yield None
         undo = self.attempt.give(at, ask, place)
         if undo is None:
             return Ending.NONE
-        ending = self._take_every(at, ask, found, index + 1)
+        ending = yield self._take_every(at, ask, found, index + 1)
         if ending is not Ending.FOUND:
             self.attempt.take_back(undo)
         return ending
 
-    def _step(self, cost: int = 1) -> None:
+    def _step(self, cost: int = 1) -> bool:
+        """Pay for a step; tell whether it is time for a pause."""
         self.steps -= cost
         if self.steps < 0:
             raise Exhausted
+        if self.steps > self._pause_at:
+            return False
+        self._pause_at = self.steps - PIECE
+        return True

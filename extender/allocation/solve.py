@@ -11,6 +11,7 @@ from extender.allocation.question import Question
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, situation_of
 from extender.allocation.usage import Usage
+from extender.allocation.work import Work, finished
 
 # Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
 BLIND_STEPS = 64
@@ -72,6 +73,7 @@ class Manner:
 FIRST = Manner()
 BEST = Manner(preference=Tightest(), is_lenient=True)
 
+Picks = tuple[Pick, ...] | None
 Answer = Solution | Nothing | Failure | Undecided
 
 
@@ -79,42 +81,50 @@ def solve(
     question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
 ) -> Answer:
     """Find devices on one node: those of kube-scheduler, or better ones where *manner* has a preference."""
+    return finished(solving(question, board, usage_of, manner, known))
+
+
+def solving(
+    question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
+) -> Work[Answer]:
+    """Do the same piece by piece."""
     try:
         if known is None:
             known = Known(tuple(usage_of(candidate.key) for candidate in board.candidates), judge_of(board))
         situation = situation_of(question, board, known.usages, usage_of, known.judge)
-        picks = _found(situation, manner.steps)
+        picks = yield from _found(situation, manner.steps)
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient)
     except Exhausted:
         return Undecided(manner.steps)
     if picks is not None:
-        return Solution(situation, _preferred(situation, manner) or picks)
+        better = yield from _preferred(situation, manner)
+        return Solution(situation, better or picks)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:
         return Failure(f"pool {'/'.join(invalid.key)} is invalid: {invalid.problem}", is_local=True)
     return Nothing(situation)
 
 
-def _found(situation: Situation, steps: int) -> tuple[Pick, ...] | None:
+def _found(situation: Situation, steps: int) -> Work[Picks]:
     """Search blindly for a while, which is enough for most, then with foresight where there can be any."""
     if not can_foresee(situation):
-        return Search(situation, steps).run()
+        return (yield from Search(situation, steps).pieces())
     if any(is_short(situation, claim) for claim in range(len(situation.question.claims))):
         return None
     try:
-        return Search(situation, min(steps, BLIND_STEPS)).run()
+        return (yield from Search(situation, min(steps, BLIND_STEPS)).pieces())
     except Exhausted:
         if steps <= BLIND_STEPS:
             raise
-        return Search(situation, steps - BLIND_STEPS, Foresight(situation)).run()
+        return (yield from Search(situation, steps - BLIND_STEPS, Foresight(situation)).pieces())
 
 
-def _preferred(situation: Situation, manner: Manner) -> tuple[Pick, ...] | None:
+def _preferred(situation: Situation, manner: Manner) -> Work[Picks]:
     """Look for the solution that is preferred; None where that takes too long."""
     if manner.preference is None:
         return None
     try:
-        return Search(situation, IMPROVEMENTS, preference=manner.preference).run()
+        return (yield from Search(situation, IMPROVEMENTS, preference=manner.preference).pieces())
     except (Exhausted, Met):
         return None

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.choose import choose
-from extender.allocation.fit import VERDICTS, Fit, Fitter, Verdict
+from extender.allocation.fit import VERDICTS, Fitter, Verdict
 from extender.allocation.grid import grid_of
 from extender.allocation.plain import can_count, plain_nodes
 from extender.allocation.question import Refusal, ask
 from extender.allocation.reason import reason_of
 from extender.allocation.snapshot import Snapshot, with_usage
 from extender.allocation.solve import BEST, FIRST, Manner, Nothing
+from extender.allocation.work import finished
 from extender.cli.case import case_of
 from extender.model.change import Kind, Listed
 from extender.model.claim import DeviceClass
@@ -118,10 +119,9 @@ def test_the_pieces_end_in_the_answer_and_leave_the_snapshot_as_it_was() -> None
     fleet, cluster = built(5)
     before = described(cluster.snapshot)
     fitter = Fitter(fleet.question())
-    *pieces, last = fitter.pieces(cluster.snapshot)
-    assert pieces
-    assert set(pieces) == {None}
-    assert isinstance(last, Fit)
+    work = fitter.pieces(cluster.snapshot)
+    assert next(work) is None
+    last = finished(work)
     assert last.verdicts.tolist() == Fitter(fitter.question).fit(cluster.snapshot).verdicts.tolist()
     assert described(cluster.snapshot) == before
 
