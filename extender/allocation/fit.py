@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints, added_taints
+from extender.allocation.cel import Budget
 from extender.allocation.choose import choose, choosing
 from extender.allocation.columns import Column
 from extender.allocation.difference import changed_nodes
@@ -116,7 +117,7 @@ class Fitter:
         if self._last is not None and self._last.snapshot is snapshot:
             return self._last
         draft, open_nodes = self._carried(snapshot)
-        offers, added = self._offered(snapshot)
+        offers, added = yield from self._offered(snapshot)
         for start in range(0, len(open_nodes), BLOCK):
             yield
             grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
@@ -139,11 +140,15 @@ class Fitter:
         draft.verdicts[changed], draft.reason_codes[changed] = Verdict.UNKNOWN, NO_REASON
         return draft, changed
 
-    def _offered(self, snapshot: Snapshot) -> tuple[Offers, Column[Taints]]:
+    def _offered(self, snapshot: Snapshot) -> Work[tuple[Offers, Column[Taints]]]:
         last = self._last and self._last.snapshot
         holds = last and last.rules is snapshot.rules and last.classes is snapshot.classes
         if not (self.offers and self._added and last and holds and last.inventory is snapshot.inventory):
             self._added = added_taints(snapshot.inventory, snapshot.rules, snapshot.classes)
+            for ask in self.question.asks.values():
+                for test in ask.tests:
+                    if test.selector:
+                        yield from test.selector.sweeping(snapshot.inventory, Budget())
             self.offers = offers_of(self.question, snapshot.inventory, self._added)
             self._shortfalls.clear()
         return self.offers, self._added

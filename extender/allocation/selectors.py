@@ -12,9 +12,12 @@ from extender.allocation.columns import Codes, Column
 from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
 from extender.allocation.projection import project
 from extender.allocation.sight import sight_of
+from extender.allocation.work import Work, finished
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16
+# Evaluations between two pauses.
+PIECE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class Selector:
 
     def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
         """Evaluate the selector on every device of *inventory*."""
+        return finished(self.sweeping(inventory, budget))
+
+    def sweeping(self, inventory: Inventory, budget: Budget) -> Work[Sweep]:
+        """Do the same piece by piece."""
         if self._last and self._last[0] is inventory:
             return self._last[2]
         paths = sorted(self._paths(inventory))
@@ -51,18 +58,19 @@ class Selector:
         if self._last and self._last[0].rows == inventory.rows and _are_same(self._last[1], read):
             self._last = (inventory, read, self._last[2])
             return self._last[2]
-        sweep = self._swept([inventory.column(path) for path in paths], inventory, budget)
+        sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
         # What a spent budget cut short says nothing about the devices.
         self._last = (inventory, read, sweep) if budget.left >= 0 else None
         return sweep
 
-    def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Sweep:
+    def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Work[Sweep]:
         projection = project(columns, inventory.rows)
         rows = projection.first.tolist()
-        outcomes = [
-            self._outcome(values, row, inventory, budget)
-            for values, row in zip(_values(columns, projection.first), rows, strict=True)
-        ]
+        outcomes = []
+        for count, (values, row) in enumerate(zip(_values(columns, projection.first), rows, strict=True), start=1):
+            outcomes.append(self._outcome(values, row, inventory, budget))
+            if count % PIECE == 0:
+                yield
         return Sweep(tuple(outcomes), projection.codes)
 
     def _paths(self, inventory: Inventory) -> frozenset[Path]:
