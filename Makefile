@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 600
 CASES ?= 20000
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock conformance bench fuzz hostile image clean
+.PHONY: help run test lint types lock conformance bench fuzz hostile pythons image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,11 +54,20 @@ fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 hostile: .venv/ready ## Search for questions that are hard to search, and keep the worst in the tests
 	$(BIN)/python -m tests.allocation.hostile --examples 5000
 
+pythons: .venv/ready ## Ask the same questions under every Python that is present: all must give the same answers
+	@for name in python3.11 python3.12 python3.13 python3.14; do \
+	  $$name -c 'import sys' 2>/dev/null || { echo "$$name is not present"; continue; }; \
+	  $$name -m venv --clear ".venv-$$name" && ".venv-$$name/bin/python" -m pip install --quiet --disable-pip-version-check \
+	    --require-hashes --only-binary :all: -r requirements-test.lock || exit 1; \
+	  echo "$$name $$(PYTHONPATH=. ".venv-$$name/bin/python" -m tests.allocation.digest)"; \
+	done | tee .pythons
+	@test "$$(grep -v present .pythons | cut -d ' ' -f 2 | sort -u | wc -l)" = 1
+
 image: ## Build the container image dra-extender
 	docker build --tag dra-extender .
 
 clean: ## Remove .venv and every cache
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .pythons build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Only what the lock names is installed, by hash and as wheels: building a source archive would fetch unlocked tools.

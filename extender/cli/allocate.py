@@ -4,6 +4,7 @@ import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ def configure(parser: ArgumentParser) -> None:
         choices=tuple(MANNERS),
         default="best",
         help="first: the devices and errors of kube-scheduler; best: preferred devices, errors reject single nodes",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="let an error on one node fail the pod, as kube-scheduler does, in any order",
     )
     parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
     parser.add_argument(
@@ -75,13 +81,18 @@ def _replay(arguments: Namespace) -> int:
         return _refuse(f"{error.filename}: {error.strerror}")
     for complaint in found.complaints:
         sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
-    told = list(answers(case, MANNERS[arguments.order]))
+    told = list(answers(case, _manner(arguments)))
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
         sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     else:
         sys.stdout.write(_table(told))
     return UNREADABLE if found.complaints else ANSWERED
+
+
+def _manner(arguments: Namespace) -> Manner:
+    manner = MANNERS[arguments.order]
+    return replace(manner, is_lenient=manner.is_lenient and not arguments.strict)
 
 
 def _refuse(message: str) -> int:
@@ -112,7 +123,7 @@ def _answer_lines(arguments: Namespace) -> int:
     status = ANSWERED
     for line in lines:
         if line.strip():
-            told = answer(line, MANNERS[arguments.order])
+            told = answer(line, _manner(arguments))
             status = UNREADABLE if "error" in told else status
             sys.stdout.buffer.write(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE))
             sys.stdout.buffer.flush()

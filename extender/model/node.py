@@ -50,7 +50,10 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod. Containers are in upstream's order: init containers, then containers."""
+    """A pod. Containers are in upstream's order: init containers, then containers.
+
+    The name of a scheduling group is empty where the pod has one of a kind that we do not know.
+    """
 
     key: ObjectKey
     uid: Uid

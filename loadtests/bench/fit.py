@@ -112,7 +112,8 @@ def measure(report: Report, nodes: int, *, targets: bool) -> dict[str, float]:
 
 def times_of(fitter: Fitter, built: Cluster) -> list[float]:
     """Time each piece of the work on a question."""
-    work, spent = fitter.pieces(built.snapshot), []
+    work = fitter.pieces(built.snapshot)
+    spent: list[float] = []
     while True:
         started = perf_counter()
         try:

@@ -144,6 +144,17 @@ def test_an_error_on_a_device_fails_the_pod_in_upstreams_order_and_the_node_in_o
     assert best["nodes"]["n1"]["fatalError"] == ""
 
 
+def test_errors_are_strict_on_request_in_our_order_too(
+    capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    selectors = [{"cel": {"expression": "device.attributes['x'].y == 1"}}]
+    (tmp_path / "lines").write_text(json.dumps(case(claims=[claim(selectors=selectors)])))
+    main(["allocate", "--strict", "--file", str(tmp_path / "lines")])
+    node = json.loads(capsysbinary.readouterr().out)["nodes"]["n1"]
+    assert node["fatalError"]
+    assert not node["nodeError"]
+
+
 def test_an_expression_that_does_not_compile_fails_the_pod_in_both_orders(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

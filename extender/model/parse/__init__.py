@@ -75,8 +75,8 @@ def parse_pod(raw: object) -> Pod | Problem:
 def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | Problem:
     """Read one object by its own kind and version, or by those of the list that it stands in."""
     fields = raw if isinstance(raw, dict) else {}
-    kind = str(fields.get("kind") or kind or "object")
-    group, _, version = str(fields.get("apiVersion") or api_version).rpartition("/")
+    kind = _text(fields, "kind") or kind or "object"
+    group, _, version = (_text(fields, "apiVersion") or api_version).rpartition("/")
     reader = READERS.get((group, kind))
     if reader is None:
         return Problem(kind, _key(raw), "kind", f"no {kind} of {group or 'the core group'} is read here")
@@ -95,7 +95,7 @@ def parse_list(raw: object) -> Iterator[Noun | Problem]:
         yield Problem(raw["kind"], ObjectKey("", ""), "items", "is no list")
         return
     for item in items or ():
-        yield parse_object(item, raw["kind"].removesuffix("List"), str(raw.get("apiVersion") or ""))
+        yield parse_object(item, raw["kind"].removesuffix("List"), _text(raw, "apiVersion"))
 
 
 def key_of(noun: Noun) -> ObjectKey:
@@ -114,4 +114,10 @@ def _key(raw: object) -> ObjectKey:
     metadata = raw.get("metadata") if isinstance(raw, dict) else None
     if not isinstance(metadata, dict):
         return ObjectKey("", "")
-    return ObjectKey(str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+    return ObjectKey(_text(metadata, "namespace"), _text(metadata, "name"))
+
+
+def _text(raw: dict[str, object], name: str) -> str:
+    """Return the string at *name*, empty where there is none: what else stands there may be too large to spell."""
+    value = raw.get(name)
+    return value if isinstance(value, str) else ""

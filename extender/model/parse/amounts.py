@@ -1,26 +1,58 @@
 """Capacities with their policies, and counters. Each reader also names the fields that it does not know."""
 
 from functools import lru_cache
+from sys import intern
 
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, RequestPolicy, ValidRange
-from extender.model.parse.fields import Fields, Malformed, quantity_at
+from extender.model.parse.fields import Fields, quantity_at
 from extender.model.quantity import Quantity, parse_quantity
 
 CAPACITY = frozenset(("value", "requestPolicy"))
 POLICY = frozenset(("default", "validValues", "validRange"))
 RANGE = frozenset(("min", "max", "step"))
 CONSUMPTION = frozenset(("counterSet", "counters", "compatibilityGroups"))
+SET = frozenset(("name", "counters"))
+COUNTER = frozenset(("value",))
+
+Capacities = tuple[tuple[str, Capacity], ...]
 
 
-def capacity_of(value: object, path: str, *, bare: bool) -> tuple[Capacity, tuple[str, ...]]:
-    """Read a capacity, which v1alpha3 writes as a *bare* quantity."""
+def capacities_of(body: Fields, *, bare: bool) -> tuple[Capacities, tuple[str, ...]]:
+    """Read all capacities of a device, sorted by name; v1alpha3 writes each as a *bare* quantity."""
+    plain = None if bare else _plain(body.child("capacity").raw)
+    if plain is not None:
+        return plain, ()
+    found, unknown = [], []
+    for name, value, path in body.entries("capacity"):
+        amount, strange = _capacity(value, path, bare=bare)
+        found.append((intern(name), amount))
+        unknown += [f"capacity[{name}].{field}" for field in strange]
+    return tuple(found), tuple(unknown)
+
+
+def _plain(raw: dict[str, object]) -> Capacities | None:
+    """Read capacities that have a value and nothing else, as nearly all have; None where that is not so."""
+    texts = []
+    for name, value in raw.items():
+        if type(value) is not dict or len(value) != 1 or type(text := value.get("value")) is not str:
+            return None
+        texts.append((name, text))
+    try:
+        return _shared(tuple(sorted(texts)))
+    except ValueError:
+        # Read it again with the path at hand.
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _shared(texts: tuple[tuple[str, str], ...]) -> Capacities:
+    """Make the same capacities serve every device that has them."""
+    return tuple((intern(name), Capacity(parse_quantity(text))) for name, text in texts)
+
+
+def _capacity(value: object, path: str, *, bare: bool) -> tuple[Capacity, tuple[str, ...]]:
     if bare:
         return Capacity(quantity_at(value, path)), ()
-    if type(value) is dict and len(value) == 1 and type(value.get("value")) is str:
-        try:
-            return _plain(value["value"]), ()
-        except ValueError as error:
-            raise Malformed(f"{path}.value", str(error)) from error
     fields = Fields.of(value, path)
     unknown = fields.unknown(CAPACITY)
     if not fields.has("requestPolicy"):
@@ -29,12 +61,6 @@ def capacity_of(value: object, path: str, *, bare: bool) -> tuple[Capacity, tupl
     limits = policy.child("validRange")
     unknown += policy.unknown(POLICY, "requestPolicy.") + limits.unknown(RANGE, "requestPolicy.validRange.")
     return Capacity(fields.quantity("value"), _policy(policy, limits)), unknown
-
-
-@lru_cache(maxsize=4096)
-def _plain(text: str) -> Capacity:
-    """Make one capacity serve every device that has the same."""
-    return Capacity(parse_quantity(text))
 
 
 def _policy(policy: Fields, limits: Fields) -> RequestPolicy:
@@ -48,18 +74,25 @@ def _range(limits: Fields) -> ValidRange:
     return ValidRange(minimum=minimum, maximum=limits.optional_quantity("max"), step=limits.optional_quantity("step"))
 
 
-def counter_set_of(fields: Fields) -> CounterSet:
+def counter_set_of(fields: Fields) -> tuple[CounterSet, tuple[str, ...]]:
     """Read a counter set that a pool declares."""
-    return CounterSet(fields.required("name"), _counters(fields))
+    return CounterSet(fields.required("name"), _counters(fields)), fields.unknown(SET) + _unknown_in_counters(fields)
 
 
 def consumption_of(fields: Fields) -> tuple[CounterConsumption, tuple[str, ...]]:
     """Read what a device takes from one counter set."""
     groups = fields.texts("compatibilityGroups")
     consumption = CounterConsumption(fields.required("counterSet"), _counters(fields), groups)
-    return consumption, fields.unknown(CONSUMPTION)
+    return consumption, fields.unknown(CONSUMPTION) + _unknown_in_counters(fields)
 
 
 def _counters(fields: Fields) -> tuple[Counter, ...]:
     entries = fields.entries("counters")
     return tuple(Counter(name, Fields.of(value, path).quantity("value")) for name, value, path in entries)
+
+
+def _unknown_in_counters(fields: Fields) -> tuple[str, ...]:
+    entries = fields.entries("counters")
+    return tuple(
+        field for name, raw, path in entries for field in Fields.of(raw, path).unknown(COUNTER, f"counters[{name}].")
+    )

@@ -1,6 +1,7 @@
 """Device attributes. One without a value that we know, or with an unparsable version, is kept as invalid."""
 
 from functools import lru_cache
+from sys import intern
 
 from extender.model.device import Attribute, AttributeKind, Scalar
 from extender.model.parse.fields import MAX_INT64, Fields, Malformed, int64
@@ -20,30 +21,71 @@ LISTS: tuple[tuple[str, AttributeKind], ...] = (
 )
 
 
-def attribute_of(raw: object, path: str) -> Attribute:
+KNOWN = frozenset(name for name, _ in SCALARS + LISTS)
+
+Named = tuple[str, Attribute]
+
+
+def attributes_of(body: Fields) -> tuple[Named, ...]:
+    """Read all attributes of a device, sorted by name."""
+    raw = body.child("attributes").raw
+    return tuple([_usual(name, raw[name]) or _unusual(name, raw[name], body) for name in sorted(raw)])
+
+
+def _usual(name: str, raw: object) -> Named | None:
+    """Read one scalar of the right type, as nearly all are: a fleet has hundreds of thousands of them."""
+    if type(raw) is not dict or len(raw) != 1:
+        return None
+    for kind, value in raw.items():
+        if kind == "string" and type(value) is str:
+            return _string(name, value)
+        if kind == "int" and type(value) is int and -MAX_INT64 <= value <= MAX_INT64:
+            return _int(name, value)
+        if kind == "version" and type(value) is str:
+            return _version(name, value)
+        if kind == "bool" and type(value) is bool:
+            return _bool(name, value=value)
+    return None
+
+
+# One pair serves every device that has it. A fleet repeats itself, but for identities: they pass through the cache
+# without displacing what many devices share, for that is asked for again and again.
+@lru_cache(maxsize=8192)
+def _string(name: str, value: str) -> Named:
+    return intern(name), Attribute("string", value)
+
+
+@lru_cache(maxsize=8192)
+def _int(name: str, value: int) -> Named:
+    return intern(name), Attribute("int", value)
+
+
+@lru_cache(maxsize=4096)
+def _bool(name: str, *, value: bool) -> Named:
+    return intern(name), Attribute("bool", value)
+
+
+@lru_cache(maxsize=4096)
+def _version(name: str, text: str) -> Named:
+    return intern(name), _checked(Attribute("version", text))
+
+
+def _unusual(name: str, raw: object, body: Fields) -> Named:
+    return intern(name), _attribute(raw, f"{body.at('attributes')}[{name}]")
+
+
+def _attribute(raw: object, path: str) -> Attribute:
     """Read an attribute; a value of the wrong JSON type is malformed, as it would be for Go."""
-    if type(raw) is dict and len(raw) == 1:
-        # Nearly all are one scalar of the right type: a fleet has hundreds of thousands of them.
-        for name, value in raw.items():
-            if type(value) is str and name in ("string", "version"):
-                return shared("string", value) if name == "string" else _version(value)
-            if type(value) is int and name == "int" and -MAX_INT64 <= value <= MAX_INT64:
-                return shared("int", value)
     fields = Fields.of(raw, path)
-    found = [_scalar(fields, name, kind) for name, kind in SCALARS if fields.has(name)]
-    found += [_list(fields, name, kind) for name, kind in LISTS if fields.raw.get(name)]
+    found = [
+        Attribute(kind, _value(fields.raw[name], kind, fields.at(name))) for name, kind in SCALARS if fields.has(name)
+    ]
+    found += [_list(fields, name, kind) for name, kind in LISTS if fields.has(name) and fields.raw[name] != []]
     if len(found) != 1:
         return Attribute("invalid", "unsupported attribute value" if not found else "more than one value")
     if fields.unknown(KNOWN):
         return Attribute("invalid", "a value of a kind that is not known here")
     return _checked(found[0])
-
-
-KNOWN = frozenset(name for name, _ in SCALARS + LISTS)
-
-
-def _scalar(fields: Fields, name: str, kind: AttributeKind) -> Attribute:
-    return shared(kind, _value(fields.raw[name], kind, fields.at(name)))
 
 
 def _list(fields: Fields, name: str, kind: AttributeKind) -> Attribute:
@@ -60,17 +102,6 @@ def _value(value: object, kind: str, path: str) -> Scalar:
     if not isinstance(value, str):
         raise Malformed(path, "is no string")
     return value
-
-
-@lru_cache(maxsize=65536, typed=True)
-def shared(kind: AttributeKind, value: Scalar) -> Attribute:
-    """Make one attribute serve every device that has the same: a fleet repeats itself."""
-    return Attribute(kind, value)
-
-
-@lru_cache(maxsize=4096)
-def _version(text: str) -> Attribute:
-    return _checked(Attribute("version", text))
 
 
 def _checked(attribute: Attribute) -> Attribute:

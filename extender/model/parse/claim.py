@@ -15,7 +15,7 @@ from extender.model.names import ClassName, Uid
 from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumer_of
 from extender.model.parse.fields import Fields
 from extender.model.parse.metadata import key_of, owner_of
-from extender.model.parse.selection import toleration_of
+from extender.model.parse.selection import TOLERATION, toleration_of
 
 FLAT_VERSIONS = ("v1beta1", "v1alpha3")
 SPEC = frozenset(("devices", "controller"))
@@ -35,6 +35,14 @@ EXACT = frozenset(
 )
 # adminAccess is no field of an alternative.
 ALTERNATIVE = EXACT - {"adminAccess"} | {"name"}
+FLAT = EXACT | {"name", "firstAvailable"}
+# What Go can leave unset; of the other three it spells the zero value, at least of the class.
+NULLABLE = EXACT - {"deviceClassName", "allocationMode", "count"}
+SELECTOR = frozenset(("cel",))
+CEL = frozenset(("expression",))
+AMOUNTS = frozenset(("requests",))
+DERIVED = frozenset(("name", "expression"))
+CONFIG = frozenset(("requests", "opaque"))
 CONSTRAINT = frozenset(("requests", "matchAttribute", "distinctAttribute"))
 CLASS = frozenset(("selectors", "config", "extendedResourceName", "suitableNodes"))
 
@@ -54,7 +62,7 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         finalizers=metadata.texts("finalizers"),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
-        is_classic=spec.has("controller"),
+        is_classic=bool(spec.text("controller") or status.child("allocation").text("controller")),
     )
 
 
@@ -74,7 +82,7 @@ def class_of(fields: Fields) -> DeviceClass:
         config=tuple(config_of(entry) for entry in spec.objects("config")),
         extended_resource=spec.text("extendedResourceName") or None,
         created=metadata.text("creationTimestamp"),
-        unknown_fields=spec.unknown(CLASS),
+        unknown_fields=spec.unknown(CLASS) + _unknown_in_selectors(spec) + spec.unknown_in("config", CONFIG),
     )
 
 
@@ -85,7 +93,11 @@ def spec_of(fields: Fields, version: str) -> ClaimSpec:
         requests=tuple(slot_of(entry, version) for entry in devices.objects("requests")),
         constraints=tuple(_constraint(entry) for entry in devices.objects("constraints")),
         config=tuple(config_of(entry) for entry in devices.objects("config")),
-        unknown_fields=fields.unknown(SPEC) + devices.unknown(DEVICES, "devices."),
+        unknown_fields=(
+            *fields.unknown(SPEC),
+            *devices.unknown(DEVICES, "devices."),
+            *devices.unknown_in("config", CONFIG, "devices."),
+        ),
     )
 
 
@@ -95,12 +107,18 @@ def slot_of(fields: Fields, version: str) -> RequestSlot:
     alternatives = tuple(_request(entry, ALTERNATIVE, entry.text("name")) for entry in fields.objects("firstAvailable"))
     exactly, known = None, SLOT
     if version in FLAT_VERSIONS:
-        known = EXACT | {"name", "firstAvailable"}
-        if any(fields.has(field) for field in EXACT):
-            exactly = _request(fields, known, name)
+        known = FLAT
+        exactly = _request(fields, FLAT, name) if _asks_itself(fields) else None
     elif fields.has("exactly"):
         exactly = _request(fields.child("exactly"), EXACT, name)
     return RequestSlot(name=name, exactly=exactly, first_available=alternatives, unknown_fields=fields.unknown(known))
+
+
+def _asks_itself(fields: Fields) -> bool:
+    """Tell whether a flat request sets any field of an exact one; beside alternatives its class is spelled empty."""
+    if fields.text("deviceClassName") or fields.text("allocationMode") or fields.integer("count"):
+        return True
+    return any(fields.has(name) for name in NULLABLE)
 
 
 def _request(fields: Fields, known: frozenset[str], name: str) -> DeviceRequest:
@@ -118,8 +136,21 @@ def _request(fields: Fields, known: frozenset[str], name: str) -> DeviceRequest:
             DerivedAttribute(entry.text("name"), entry.text("expression"))
             for entry in fields.objects("derivedAttributes")
         ),
-        unknown_fields=fields.unknown(known) + capacity.unknown(frozenset(("requests",)), "capacity."),
+        unknown_fields=(
+            *fields.unknown(known),
+            *capacity.unknown(AMOUNTS, "capacity."),
+            *_unknown_in_selectors(fields),
+            *fields.unknown_in("tolerations", TOLERATION),
+            *fields.unknown_in("derivedAttributes", DERIVED),
+        ),
     )
+
+
+def _unknown_in_selectors(fields: Fields) -> tuple[str, ...]:
+    unknown = fields.unknown_in("selectors", SELECTOR)
+    for entry in fields.objects("selectors"):
+        unknown += entry.child("cel").unknown(CEL, "selectors.cel.")
+    return unknown
 
 
 def selector_of(fields: Fields) -> Selector:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from extender.model.quantity import Quantity, quantity_of
 
-MAX_INT64 = 2**63 - 1
+MAX_INT64: Final = 2**63 - 1
+KEY: Final = itemgetter(0)
 
 
 class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caught by that name
@@ -103,19 +105,22 @@ class Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the strings of the list at *name*."""
-        found = []
-        for item, path in self.items(name):
+        value = self.raw.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise Malformed(self.at(name), "is no list")
+        for index, item in enumerate(value):
             if not isinstance(item, str):
-                raise Malformed(path, "is no string")
-            found.append(item)
-        return tuple(found)
+                raise Malformed(f"{self.at(name)}[{index}]", "is no string")
+        return tuple(value)
 
     def strings(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return the map of strings at *name*, sorted by key."""
         found = []
-        for key, value, path in self.entries(name):
+        for key, value in sorted(self.child(name).raw.items(), key=KEY):
             if value is not None and not isinstance(value, str):
-                raise Malformed(path, "is no string")
+                raise Malformed(f"{self.at(name)}[{key}]", "is no string")
             found.append((key, value or ""))
         return tuple(found)
 
@@ -125,7 +130,13 @@ class Fields:
 
     def unknown(self, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
         """Name the fields that are set and not *known*: what we do not understand must not pass for absent."""
+        if self.raw.keys() <= known:
+            return ()
         return tuple(sorted(inside + name for name in self.raw if name not in known and self.has(name)))
+
+    def unknown_in(self, name: str, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
+        """Name the fields that are set and not *known* in the objects of the list at *name*."""
+        return tuple(field for entry in self.objects(name) for field in entry.unknown(known, f"{inside}{name}."))
 
 
 def int64(value: object, path: str) -> int:

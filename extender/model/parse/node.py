@@ -42,7 +42,7 @@ def pod_of(fields: Fields) -> Pod:
             *(_container(entry, is_init=True) for entry in spec.objects("initContainers")),
             *(_container(entry, is_init=False) for entry in spec.objects("containers")),
         ),
-        scheduling_group=spec.child("schedulingGroup").text("podGroupName") or None,
+        scheduling_group=spec.child("schedulingGroup").text("podGroupName") if spec.has("schedulingGroup") else None,
         scheduling_gates=tuple(entry.text("name") for entry in spec.objects("schedulingGates")),
         owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
         is_deleting=metadata.has("deletionTimestamp"),

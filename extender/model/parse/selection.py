@@ -1,8 +1,13 @@
-"""Node selectors and taints."""
+"""Node selectors, taints and tolerations, and what in them is not known here."""
 
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.parse.fields import Fields
 from extender.model.taint import Taint, Toleration
+
+TERM = frozenset(("matchExpressions", "matchFields"))
+REQUIREMENT = frozenset(("key", "operator", "values"))
+TAINT = frozenset(("key", "value", "effect", "timeAdded"))
+TOLERATION = frozenset(("key", "operator", "value", "effect", "tolerationSeconds"))
 
 
 def selector_of(fields: Fields) -> NodeSelector:
@@ -22,6 +27,19 @@ def _requirements(term: Fields, name: str) -> tuple[Requirement, ...]:
         Requirement(key=entry.text("key"), operator=entry.text("operator"), values=entry.texts("values"))
         for entry in term.objects(name)
     )
+
+
+def unknown_in_selector(fields: Fields) -> tuple[str, ...]:
+    """Name the unknown fields of the node selector of a slice or a device."""
+    if not fields.has("nodeSelector"):
+        return ()
+    selector, inside = fields.child("nodeSelector"), "nodeSelector.nodeSelectorTerms."
+    unknown = selector.unknown(frozenset(("nodeSelectorTerms",)), "nodeSelector.")
+    for term in selector.objects("nodeSelectorTerms"):
+        unknown += term.unknown(TERM, inside)
+        unknown += term.unknown_in("matchExpressions", REQUIREMENT, inside)
+        unknown += term.unknown_in("matchFields", REQUIREMENT, inside)
+    return unknown
 
 
 def taint_of(fields: Fields) -> Taint:

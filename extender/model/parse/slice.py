@@ -4,10 +4,10 @@ from sys import intern
 
 from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
-from extender.model.parse.amounts import capacity_of, consumption_of, counter_set_of
-from extender.model.parse.attribute import attribute_of
+from extender.model.parse.amounts import capacities_of, consumption_of, counter_set_of
+from extender.model.parse.attribute import attributes_of
 from extender.model.parse.fields import Fields, Malformed
-from extender.model.parse.selection import selector_of, taint_of
+from extender.model.parse.selection import TAINT, selector_of, taint_of, unknown_in_selector
 
 SLICE = frozenset(
     (
@@ -39,6 +39,10 @@ BODY = frozenset(
         "nodeAllocatableResources",
     )
 )
+POOL = frozenset(("name", "generation", "resourceSliceCount"))
+DEVICE = BODY | {"name"}
+WRAPPED = frozenset(("name", "basic"))
+USUAL = frozenset(("name", "attributes", "capacity"))
 
 
 def slice_of(fields: Fields, version: str) -> ResourceSlice:
@@ -46,6 +50,8 @@ def slice_of(fields: Fields, version: str) -> ResourceSlice:
     metadata, spec = fields.child("metadata"), fields.child("spec")
     pool = spec.child("pool")
     per_device = spec.flag("perDeviceNodeSelection")
+    counters = tuple(counter_set_of(entry) for entry in spec.objects("sharedCounters"))
+    strange = tuple(f"sharedCounters.{field}" for _, fields in counters for field in fields)
     return ResourceSlice(
         name=metadata.required("name"),
         uid=metadata.text("uid"),
@@ -55,9 +61,9 @@ def slice_of(fields: Fields, version: str) -> ResourceSlice:
         slice_count=pool.integer("resourceSliceCount"),
         selection=None if per_device else selection_of(spec),
         devices=tuple(device_of(device, version) for device in spec.objects("devices")),
-        shared_counters=tuple(counter_set_of(counters) for counters in spec.objects("sharedCounters")),
+        shared_counters=tuple(declared for declared, _ in counters),
         skip_node_operations=spec.texts("skipNodeOperations"),
-        unknown_fields=spec.unknown(SLICE),
+        unknown_fields=spec.unknown(SLICE) + pool.unknown(POOL, "pool.") + unknown_in_selector(spec) + strange,
     )
 
 
@@ -73,23 +79,18 @@ def selection_of(fields: Fields) -> NodeSelection:
 def device_of(fields: Fields, version: str) -> Device:
     """Read a device, whose body older versions keep under ``basic``."""
     name = DeviceName(intern(fields.required("name")))
-    body, unknown = fields, fields.unknown(BODY | {"name"})
     if version in ("v1beta1", "v1alpha3"):
-        body, unknown = fields.child("basic"), fields.unknown(frozenset(("name", "basic")))
-        unknown += body.unknown(BODY, "basic.")
-    bare = version == "v1alpha3"
-    capacity = []
-    for key, value, path in body.entries("capacity"):
-        amount, strange = capacity_of(value, path, bare=bare)
-        capacity.append((intern(key), amount))
-        unknown += tuple(f"capacity[{key}].{field}" for field in strange)
-    attributes = tuple((intern(key), attribute_of(value, path)) for key, value, path in body.entries("attributes"))
-    return Device(name, attributes, tuple(capacity), traits_of(body, unknown))
+        body = fields.child("basic")
+        unknown = fields.unknown(WRAPPED) + body.unknown(BODY, "basic.")
+    else:
+        body, unknown = fields, fields.unknown(DEVICE)
+    capacity, strange = capacities_of(body, bare=version == "v1alpha3")
+    return Device(name, attributes_of(body), capacity, traits_of(body, unknown + strange))
 
 
 def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
     """Read all of a device but its name, attributes and capacity."""
-    if not unknown and body.raw.keys() <= {"name", "attributes", "capacity"}:
+    if not unknown and body.raw.keys() <= USUAL:
         return PLAIN
     selection = selection_of(body)
     consumed = tuple(consumption_of(fields) for fields in body.objects("consumesCounters"))
@@ -103,5 +104,5 @@ def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
         binding_failure_conditions=body.texts("bindingFailureConditions"),
         allow_multiple_allocations=body.flag("allowMultipleAllocations"),
         node_allocatable_resources=tuple(key for key, _, _ in body.entries("nodeAllocatableResources")),
-        unknown_fields=unknown + strange,
+        unknown_fields=unknown + strange + body.unknown_in("taints", TAINT) + unknown_in_selector(body),
     )
