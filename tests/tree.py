@@ -17,4 +17,5 @@ def files(*suffixes: str, root: Path = ROOT) -> Iterator[Path]:
 
 
 def _is_made(folder: str) -> bool:
-    return folder in MADE or folder.endswith(("_cache", ".egg-info")) or folder == ".hypothesis"
+    made = folder in MADE or folder.startswith(".venv-") or folder == ".hypothesis"
+    return made or folder.endswith(("_cache", ".egg-info"))

@@ -4,6 +4,7 @@ import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,22 @@ def _line(allocation: Allocation) -> str:
 
 
 def _answer_lines(arguments: Namespace) -> int:
-    lines = arguments.file.open("rb") if arguments.file else sys.stdin.buffer
-    status = ANSWERED
-    for line in lines:
-        if line.strip():
-            told = answer(line, _manner(arguments))
-            status = UNREADABLE if "error" in told else status
-            sys.stdout.buffer.write(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE))
-            sys.stdout.buffer.flush()
-    return status
+    manner = _manner(arguments)
+    try:
+        source = arguments.file.open("rb") if arguments.file else nullcontext(sys.stdin.buffer)
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror}")
+    with source as lines:
+        told = [_told(line, manner) for line in lines if line.strip()]
+    return ANSWERED if all(told) else UNREADABLE
+
+
+def _told(line: bytes, manner: Manner) -> bool:
+    """Write the answer to one line at once, and tell whether there is one."""
+    told = answer(line, manner)
+    sys.stdout.buffer.write(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.flush()
+    return "error" not in told
 
 
 def answer(line: bytes, manner: Manner) -> dict[str, Any]:
