@@ -1,6 +1,8 @@
 """A solution as Kubernetes writes it: the allocation of each claim."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from itertools import repeat
 from typing import Final
 
 from extender.allocation.board import Candidate
@@ -16,8 +18,19 @@ FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"
 
 
-def allocations(solution: Solution, share_id: Callable[[], str]) -> tuple[Allocation, ...]:
-    """Write *solution* down, one allocation for each claim; *share_id* gives a new identifier for each share."""
+class Release(IntEnum):
+    """Minor releases of Kubernetes, from the oldest that is served; later ones write what the last one here does."""
+
+    V1_34 = 34
+    V1_35 = 35
+    V1_36 = 36
+    V1_37 = 37
+
+
+def allocations(
+    solution: Solution, share_id: Callable[[], str], release: Release = Release.V1_37
+) -> tuple[Allocation, ...]:
+    """Write *solution* down as Kubernetes of *release* does; *share_id* gives a new identifier for each share."""
     question, board = solution.situation.question, solution.situation.board
     written = []
     for claim, part in enumerate(question.claims):
@@ -26,7 +39,9 @@ def allocations(solution: Solution, share_id: Callable[[], str]) -> tuple[Alloca
         candidates = [board.candidates[pick.place] for pick in picks]
         devices = tuple(_device(solution, pick.at, pick.place, share_id) for pick in picks)
         selector = node_selector(candidates, board.node.name)
-        written.append(Allocation(devices=devices, config=_config(question, part, chosen), node_selector=selector))
+        written.append(
+            Allocation(devices=devices, config=_config(question, part, chosen, release), node_selector=selector)
+        )
     return tuple(written)
 
 
@@ -61,9 +76,32 @@ def _device(solution: Solution, at: At, place: int, share_id: Callable[[], str])
     )
 
 
-def _config(question: Question, part: ClaimQuestion, chosen: Sequence[Ask]) -> tuple[DeviceConfig, ...]:
+def _config(
+    question: Question, part: ClaimQuestion, chosen: Sequence[Ask], release: Release
+) -> tuple[DeviceConfig, ...]:
+    if release < Release.V1_37:
+        classes = _class_config if release >= Release.V1_35 else _class_config_by_request
+        return (*classes(question, chosen), *_repeated_claim_config(part, chosen))
     entries = [*_class_config(question, chosen), *_claim_config(part, chosen)]
     return tuple(_widened(entry, part, chosen) for entry in entries)
+
+
+def _class_config_by_request(question: Question, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:
+    """Yield the configuration of each request's class, for whichever requests."""
+    for ask in chosen:
+        for entry in question.classes[ask.class_name].config:
+            yield DeviceConfig(opaque=entry.opaque, source=FROM_CLASS)
+
+
+def _repeated_claim_config(part: ClaimQuestion, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:
+    """Yield the claim's own configuration, an entry that names requests once for each of them."""
+    for entry in part.claim.spec.config:
+        named = sum(
+            slot.name in entry.requests or ask.name in entry.requests
+            for slot, ask in zip(part.slots, chosen, strict=True)
+        )
+        fresh = DeviceConfig(requests=entry.requests, opaque=entry.opaque, source=FROM_CLAIM)
+        yield from repeat(fresh, named if entry.requests else 1)
 
 
 def _class_config(question: Question, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json
 from extender.cli.case import case_of
@@ -27,6 +28,7 @@ DESCRIPTION = (
     "each. With --from, a question out of a recorded cluster. Exit status: 0 where everything was answered, 1 where "
     "a line or an object could not be read (the others are answered), 2 for wrong usage."
 )
+RELEASES = {f"1.{release.value}": release for release in Release}
 MANNERS = {"first": FIRST, "best": BEST}
 ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
 
@@ -43,6 +45,12 @@ def configure(parser: ArgumentParser) -> None:
         "--strict",
         action="store_true",
         help="let an error on one node fail the pod, as kube-scheduler does, in any order",
+    )
+    parser.add_argument(
+        "--release",
+        choices=tuple(RELEASES),
+        default="1.37",
+        help="write allocations as this release of Kubernetes does",
     )
     parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
     parser.add_argument(
@@ -82,7 +90,7 @@ def _replay(arguments: Namespace) -> int:
         return _refuse(f"{error.filename}: {error.strerror}")
     for complaint in found.complaints:
         sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
-    told = list(answers(case, _manner(arguments)))
+    told = list(answers(case, _manner(arguments), RELEASES[arguments.release]))
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
         sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
@@ -120,25 +128,25 @@ def _line(allocation: Allocation) -> str:
 
 
 def _answer_lines(arguments: Namespace) -> int:
-    manner = _manner(arguments)
+    manner, release = _manner(arguments), RELEASES[arguments.release]
     try:
         source = arguments.file.open("rb") if arguments.file else nullcontext(sys.stdin.buffer)
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}")
     with source as lines:
-        told = [_told(line, manner) for line in lines if line.strip()]
+        told = [_told(line, manner, release) for line in lines if line.strip()]
     return ANSWERED if all(told) else UNREADABLE
 
 
-def _told(line: bytes, manner: Manner) -> bool:
+def _told(line: bytes, manner: Manner, release: Release) -> bool:
     """Write the answer to one line at once, and tell whether there is one."""
-    told = answer(line, manner)
+    told = answer(line, manner, release)
     sys.stdout.buffer.write(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE))
     sys.stdout.buffer.flush()
     return "error" not in told
 
 
-def answer(line: bytes, manner: Manner) -> dict[str, Any]:
+def answer(line: bytes, manner: Manner, release: Release = Release.V1_37) -> dict[str, Any]:
     """Answer one line; one that cannot be read gets an ``error`` that names the field."""
     try:
         raw = orjson.loads(line)
@@ -149,4 +157,4 @@ def answer(line: bytes, manner: Manner) -> dict[str, Any]:
     except Malformed as error:
         name = raw.get("name") if isinstance(raw, dict) else ""
         return {"name": name if isinstance(name, str) else "", "error": str(error)}
-    return {"name": case.name, "nodes": {told.node: as_json(told) for told in answers(case, manner)}}
+    return {"name": case.name, "nodes": {told.node: as_json(told) for told in answers(case, manner, release)}}

@@ -10,7 +10,7 @@ from extender.allocation.board import board_of
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question, Refusal, ask
 from extender.allocation.reason import Reason, reason_of
-from extender.allocation.result import allocations
+from extender.allocation.result import Release, allocations
 from extender.allocation.solve import Failure, Manner, Solution, Undecided, solve
 from extender.cli.case import Case
 from extender.model.claim import Allocation, ResourceClaim
@@ -34,8 +34,8 @@ class NodeAnswer:
     micros: float = 0
 
 
-def answers(case: Case, manner: Manner) -> Iterator[NodeAnswer]:
-    """Answer for each node of *case*."""
+def answers(case: Case, manner: Manner, release: Release = Release.V1_37) -> Iterator[NodeAnswer]:
+    """Answer for each node of *case*, in the words of *release*."""
     held = [claim for claim in case.claims if claim.allocation]
     question: Question | Refusal
     try:
@@ -50,17 +50,28 @@ def answers(case: Case, manner: Manner) -> Iterator[NodeAnswer]:
             yield NodeAnswer(node=node.name, fatal_error=str(question))
         else:
             started = perf_counter_ns()
-            answer = _answer(case, question, node, manner)
+            answer = _answer(Context(case, question, manner, release), node)
             elapsed = (perf_counter_ns() - started) / 1000
             yield answer(round(elapsed, 1))
 
 
-def _answer(case: Case, question: Question, node: Node, manner: Manner) -> Callable[[float], NodeAnswer]:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is the same for all nodes."""
+
+    case: Case
+    question: Question
+    manner: Manner
+    release: Release
+
+
+def _answer(context: Context, node: Node) -> Callable[[float], NodeAnswer]:
     """Answer for one node; what takes long to tell is told after the clock was read."""
+    case = context.case
     try:
         board = board_of(node, case.slices, case.tainting, case.features)
-        found = solve(question, board, case.usage_of, manner)
-        written = allocations(found, lambda: str(uuid4())) if isinstance(found, Solution) else ()
+        found = solve(context.question, board, case.usage_of, context.manner)
+        written = allocations(found, lambda: str(uuid4()), context.release) if isinstance(found, Solution) else ()
     except Unreadable as error:
         message = str(error)
         return lambda micros: NodeAnswer(node=node.name, fatal_error=message, micros=micros)

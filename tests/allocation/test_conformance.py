@@ -7,6 +7,7 @@ import pytest
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import answers, as_json
 from extender.cli.case import case_of
+from tests.allocation.checker import violations
 from tests.allocation.comparison import normalised
 from tests.allocation.table import FILE, Case, cases
 
@@ -40,3 +41,5 @@ def test_the_preferred_solution_agrees_on_error_and_on_fit(case: Case) -> None:
     assert answer["fits"] == fits(case)
     if not answer["fits"] and not case["error"]:
         assert answer["reason"]
+    if answer["fits"]:
+        assert violations(case, case["node"], answer["allocations"]) == []
