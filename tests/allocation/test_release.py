@@ -26,21 +26,25 @@ def config(release: Release) -> list[tuple[str, str, list[str]]]:
         {"requests": ["c"], "opaque": opaque("other")},
     ]
     spec = {"devices": {"requests": [exact("a"), listed], "config": claimed}}
+    items = [published(GPU, device("d0"), device("d1"))]
+    items[0]["spec"]["pool"]["resourceSliceCount"] = 1
     case = {
         "name": "case",
         "node": {"metadata": {"name": "n1"}},
         "classes": [{"metadata": {"name": "any"}, "spec": {"config": [{"opaque": opaque("class")}]}}],
-        "slices": [published(GPU, device("d0"), device("d1"))],
+        "slices": items,
         "claims": [{"metadata": {"namespace": "ns", "name": "c"}, "spec": spec}],
     }
-    case["slices"][0]["spec"]["pool"]["resourceSliceCount"] = 1  # type: ignore[index]  # JSON
     told = answer(json.dumps(case).encode(), MANNERS["first"], release)
     entries = told["nodes"]["n1"]["allocations"][0]["devices"]["config"]
     return [(item["source"], item["opaque"]["parameters"]["name"], item.get("requests", [])) for item in entries]
 
 
-ALL, BOTH, ONE = ("FromClaim", "all", []), ("FromClaim", "both", ["a", "b/s"]), ("FromClaim", "one", ["a"])
-MERGED = ("FromClass", "class", ["a", "b/s"])
+Entry = tuple[str, str, list[str]]
+ALL: Entry = ("FromClaim", "all", [])
+BOTH: Entry = ("FromClaim", "both", ["a", "b/s"])
+ONE: Entry = ("FromClaim", "one", ["a"])
+MERGED: Entry = ("FromClass", "class", ["a", "b/s"])
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,5 @@ MERGED = ("FromClass", "class", ["a", "b/s"])
         (Release.V1_34, [("FromClass", "class", []), ("FromClass", "class", []), ALL, BOTH, BOTH, ONE]),
     ],
 )
-def test_configuration_is_written_as_the_release_does(
-    release: Release, entries: list[tuple[str, str, list[str]]]
-) -> None:
+def test_configuration_is_written_as_the_release_does(release: Release, entries: list[Entry]) -> None:
     assert config(release) == entries
