@@ -1,0 +1,165 @@
+"""What was promised and is not yet to be seen in the cluster: holds, found by pod and by claim. One writer, no clock.
+
+Once a write may have been sent, only what the API server shows ends a hold. Neither time nor the end of its pod does.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
+
+from extender.allocation.snapshot import Snapshot, overlay
+from extender.allocation.usage import Hold
+from extender.model.names import NodeName, Uid
+
+
+class Phase(Enum):
+    """How far a hold has come."""
+
+    OFFERED = auto()  # filter answered with its node
+    RESERVED = auto()  # bind has begun: a write may be on its way
+    WRITTEN = auto()  # the API server said yes
+    UNKNOWN = auto()  # nobody can say whether the write arrived
+
+
+class Event(Enum):
+    """What happens to a hold."""
+
+    BIND = auto()  # the scheduler binds the pod
+    ACCEPTED = auto()  # the write was answered with yes
+    REFUSED = auto()  # the write was answered with no
+    UNANSWERED = auto()  # the write has no known outcome
+    SHOWN = auto()  # the watch shows the allocation
+    OUTDATED = (
+        auto()
+    )  # the claim is gone, or its version moved on without our allocation: the write can no longer succeed
+    POD_GONE = auto()
+    EXPIRED = auto()
+
+
+# Where an event leads; None ends the hold. An event that a phase does not list changes nothing.
+TRANSITIONS: Final[Mapping[Phase, Mapping[Event, Phase | None]]] = MappingProxyType(
+    {
+        Phase.OFFERED: {
+            Event.BIND: Phase.RESERVED,
+            Event.SHOWN: None,
+            Event.OUTDATED: None,
+            Event.POD_GONE: None,
+            Event.EXPIRED: None,
+        },
+        Phase.RESERVED: {
+            Event.ACCEPTED: Phase.WRITTEN,
+            Event.REFUSED: None,
+            Event.UNANSWERED: Phase.UNKNOWN,
+            Event.SHOWN: None,
+        },
+        Phase.WRITTEN: {Event.SHOWN: None, Event.OUTDATED: None},
+        Phase.UNKNOWN: {Event.SHOWN: None, Event.OUTDATED: None, Event.ACCEPTED: Phase.WRITTEN},
+    }
+)
+# From here on a write may have been sent.
+BINDING: Final = frozenset((Phase.RESERVED, Phase.WRITTEN, Phase.UNKNOWN))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimHold:
+    """What one claim was promised, and how far that has come."""
+
+    claim: Uid
+    devices: tuple[Hold, ...]
+    phase: Phase = Phase.OFFERED
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a pod was promised: one node, and devices for each claim that had none."""
+
+    pod: Uid
+    node: NodeName
+    claims: tuple[ClaimHold, ...]
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether a write may have been sent for any of its claims."""
+        return any(claim.phase in BINDING for claim in self.claims)
+
+
+class Ledger:
+    """Every promise; one for each pod, and one pod for each claim."""
+
+    def __init__(self) -> None:
+        self._promises: dict[Uid, Promise] = {}
+        self._pod_of_claim: dict[Uid, Uid] = {}
+
+    def of_pod(self, pod: Uid) -> Promise | None:
+        """Return what *pod* was promised."""
+        return self._promises.get(pod)
+
+    def of_claim(self, claim: Uid) -> Promise | None:
+        """Return the promise that *claim* is part of: a second pod of that claim shares it, or waits."""
+        pod = self._pod_of_claim.get(claim)
+        return None if pod is None else self._promises[pod]
+
+    def offer(self, promise: Promise) -> bool:
+        """Remember what filter answered, in place of what it answered before; False where that is out of its hands.
+
+        A promise that is being written stays, and so does a claim that another pod was promised.
+        """
+        before = self._promises.get(promise.pod)
+        if before is not None and before.is_binding:
+            return False
+        if any(self._pod_of_claim.get(hold.claim, promise.pod) != promise.pod for hold in promise.claims):
+            return False
+        self._replace(promise.pod, promise if promise.claims else None)
+        return True
+
+    def tell(self, pod: Uid, event: Event, claim: Uid | None = None) -> Promise | None:
+        """Tell of an *event* about one claim of *pod*, or about all; return what is left of the promise."""
+        promise = self._promises.get(pod)
+        if promise is None:
+            return None
+        left = tuple(
+            after
+            for hold in promise.claims
+            if (after := _after(hold, event) if claim in (None, hold.claim) else hold) is not None
+        )
+        self._replace(pod, replace(promise, claims=left) if left else None)
+        return self._promises.get(pod)
+
+    def tell_claim(self, claim: Uid, event: Event) -> None:
+        """Tell of an *event* about *claim*, whichever pod it was promised to."""
+        pod = self._pod_of_claim.get(claim)
+        if pod is not None:
+            self.tell(pod, event, claim)
+
+    def holds(self, *, without: Uid | None = None) -> Iterator[Hold]:
+        """Yield what is held, for all pods but *without*, whose own offer it may use again."""
+        for pod, promise in self._promises.items():
+            for claim in promise.claims:
+                if pod != without or claim.phase in BINDING:
+                    yield from claim.devices
+
+    def overlay(self, snapshot: Snapshot, *, without: Uid | None = None) -> Snapshot:
+        """Return *snapshot* with everything taken that was promised."""
+        return overlay(snapshot, self.holds(without=without))
+
+    def _replace(self, pod: Uid, promise: Promise | None) -> None:
+        before = self._promises.pop(pod, None)
+        for hold in before.claims if before else ():
+            del self._pod_of_claim[hold.claim]
+        if promise is not None:
+            self._promises[pod] = promise
+            self._pod_of_claim |= dict.fromkeys(_claims(promise), pod)
+
+
+def _claims(promise: Promise) -> Iterable[Uid]:
+    return (hold.claim for hold in promise.claims)
+
+
+def _after(hold: ClaimHold, event: Event) -> ClaimHold | None:
+    step = TRANSITIONS[hold.phase]
+    if event not in step:
+        return hold
+    phase = step[event]
+    return None if phase is None else replace(hold, phase=phase)
