@@ -37,10 +37,18 @@ class SliceKey(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """A capacity and the name it is published by: requests for it must spell that name alike."""
+    """A capacity and the name it is published by: requests for it must spell that name alike.
+
+    The spelling of its amounts is part of it: CEL and policies can tell 1 from 1000m, though they are equal.
+    """
 
     name: str
     capacity: Capacity
+    spelling: Hashable
+
+
+def stated(name: str, capacity: Capacity) -> Stated:
+    return Stated(name, capacity, (capacity.value.spelling, capacity.policy and str(capacity.policy)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +224,7 @@ def _cells(published: ResourceSlice, device: Device) -> Iterator[tuple[Path, Has
         if attribute.kind == "invalid":
             yield FAULT, attribute.value
     for name, capacity in sorted(device.capacity, key=is_qualified):
-        yield _path("capacity", name, driver), Stated(name, capacity)
+        yield _path("capacity", name, driver), stated(name, capacity)
 
 
 @lru_cache(maxsize=4096)

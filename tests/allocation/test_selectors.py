@@ -7,8 +7,9 @@ from extender.allocation.cel import Budget, CompileError, Verdict, compile_selec
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
-from extender.model.device import Attribute, Device, NodeSelection, ResourceSlice
+from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
+from extender.model.quantity import parse_quantity
 from tests.allocation.cel.expressions import expression, seeded
 from tests.worlds import slices
 
@@ -98,3 +99,13 @@ def test_a_name_with_its_domain_wins_over_the_bare_one() -> None:
         device = Device(DeviceName("d"), tuple((name, values[name]) for name in names))
         sight = sight_of(device, DriverName("gpu.example.com"))
         assert sight.attributes == {"gpu.example.com": {"model": "qualified"}}
+
+
+def test_equal_amounts_that_are_spelled_differently_are_told_apart() -> None:
+    driver = DriverName("gpu.example.com")
+    devices = tuple(
+        Device(DeviceName(f"d{index}"), (), (("m", Capacity(parse_quantity(text))),))
+        for index, text in enumerate(("1", "1000m"))
+    )
+    published = ResourceSlice(name="s", driver=driver, pool=PoolName("p"), generation=1, slice_count=1, devices=devices)
+    check(inventory_of([published]), "device.capacity['gpu.example.com'].m.isInteger()")

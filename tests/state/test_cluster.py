@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, TRAITS, Stated
+from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, TRAITS, stated
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
@@ -130,7 +130,7 @@ def expected_cells(published: ResourceSlice, device: Device) -> dict[Any, Any]:
             domain, slash, bare = name.rpartition("/")
             path = (group, domain or published.driver, bare)
             if slash or path not in found:
-                found[path] = Stated(name, value) if isinstance(value, Capacity) else value
+                found[path] = stated(name, value) if isinstance(value, Capacity) else value
     if any(value.kind == "invalid" for _, value in device.attributes):
         found[FAULT] = "no value"
     return found
