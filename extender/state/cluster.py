@@ -16,6 +16,7 @@ from extender.model.names import ObjectKey
 from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
+from extender.state.claims import Claims
 from extender.state.occupancy import Occupancy, Touched
 
 K = TypeVar("K")
@@ -27,6 +28,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.snapshot: Snapshot = empty()
+        self.claims = Claims()
         self._occupancy = Occupancy()
         self._slices: dict[str, SliceKey] = {}
         self._problems: dict[tuple[str, ObjectKey], Problem] = {}
@@ -58,6 +60,7 @@ class Cluster:
             case ResourceSlice():
                 self._put_slice(noun)
             case ResourceClaim():
+                self.claims.put(noun)
                 self._retake(self._occupancy.put(noun))
             case Node():
                 self._set_nodes(_with(self.snapshot.nodes, noun.name, noun))
@@ -70,6 +73,7 @@ class Cluster:
         if kind is ResourceSlice:
             self._remove_slice(key.name)
         elif kind is ResourceClaim:
+            self.claims.drop(key)
             self._retake(self._occupancy.drop(key))
         elif kind is Node:
             self._set_nodes(_without(self.snapshot.nodes, key.name))
@@ -107,7 +111,11 @@ class Cluster:
             self._slices = {item.name: key_of(item) for item in nouns}
             self.snapshot = published(self.snapshot, nouns, self._occupancy.usage)
         elif kind is ResourceClaim:
-            touched = self._occupancy.keep_only([*(claim.key for claim in nouns), *unreadable])
+            kept = [*(claim.key for claim in nouns), *unreadable]
+            self.claims.keep_only(kept)
+            for claim in nouns:
+                self.claims.put(claim)
+            touched = self._occupancy.keep_only(kept)
             self._retake(touched.union(*map(self._occupancy.put, nouns)))
         elif kind is Node:
             self._set_nodes({node.name: node for node in nouns})

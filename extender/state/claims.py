@@ -1,0 +1,103 @@
+"""Claims by name, and which of them a pod asks for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey, Uid
+from extender.model.node import Pod, PodClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The claims of a pod in the order of the pod: those without an allocation, and those that have one."""
+
+    pending: tuple[ResourceClaim, ...]
+    allocated: tuple[ResourceClaim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The pod cannot be placed before something happens; *message* says what."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """The pod asks in a way that is not known here, and must not be placed as if it did not ask."""
+
+    message: str
+
+
+class Claims:
+    """Every claim of the cluster. One writer."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[ObjectKey, ResourceClaim] = {}
+        self._by_uid: dict[Uid, ObjectKey] = {}
+
+    def get(self, key: ObjectKey) -> ResourceClaim | None:
+        return self._by_key.get(key)
+
+    def with_uid(self, uid: Uid) -> ResourceClaim | None:
+        """Return the claim with *uid*; one of the same name that was made later is another."""
+        key = self._by_uid.get(uid)
+        return None if key is None else self._by_key[key]
+
+    def put(self, claim: ResourceClaim) -> None:
+        """Take *claim* over, in place of the one of its name."""
+        self.drop(claim.key)
+        self._by_key[claim.key] = claim
+        self._by_uid[claim.uid] = claim.key
+
+    def drop(self, key: ObjectKey) -> None:
+        """Forget a claim; one that is not known changes nothing."""
+        claim = self._by_key.pop(key, None)
+        if claim is not None:
+            self._by_uid.pop(claim.uid, None)
+
+    def keep_only(self, keys: Iterable[ObjectKey]) -> None:
+        """Forget all other claims."""
+        for key in self._by_key.keys() - set(keys):
+            self.drop(key)
+
+    def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
+        """Find the claims of *pod*."""
+        found: list[ResourceClaim] = []
+        for entry in pod.claims:
+            claim = self._resolved(pod, entry)
+            if isinstance(claim, Waiting | Unclear):
+                return claim
+            if claim is not None:
+                found.append(claim)
+        return Asked(
+            tuple(claim for claim in found if claim.allocation is None),
+            tuple(claim for claim in found if claim.allocation is not None),
+        )
+
+    def _resolved(self, pod: Pod, entry: PodClaim) -> ResourceClaim | Waiting | Unclear | None:
+        """Find the claim behind an entry; None where none was needed."""
+        if entry.unknown_fields or bool(entry.claim_name) == bool(entry.template_name):
+            return Unclear(f"resourceClaims[{entry.name}] names neither a claim nor a template alone")
+        if entry.claim_name:
+            return self._usable(ObjectKey(pod.key.namespace, entry.claim_name))
+        status = next((status for status in pod.claim_statuses if status.name == entry.name), None)
+        if status is None:
+            return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet")
+        if not status.claim_name:
+            return None
+        claim = self._usable(ObjectKey(pod.key.namespace, status.claim_name))
+        if isinstance(claim, ResourceClaim) and not _is_made_for(claim, pod):
+            return Waiting(f"claim {claim.key.name} was not made for this pod")
+        return claim
+
+    def _usable(self, key: ObjectKey) -> ResourceClaim | Waiting:
+        claim = self._by_key.get(key)
+        if claim is None:
+            return Waiting(f"there is no claim {key.name}")
+        return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
+
+
+def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
+    return any(owner.is_controller and owner.uid == pod.uid for owner in claim.owners)

@@ -1,0 +1,60 @@
+"""What pods ask, remembered by what it says: pods made from one template ask one question."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+
+from extender.allocation.features import Features
+from extender.allocation.fit import Fitter
+from extender.allocation.question import Question, ask
+from extender.allocation.solve import BEST, Manner
+from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
+from extender.model.names import ClassName
+
+# Questions that are remembered, each with the states of nodes that it has seen.
+MOST = 256
+
+
+class Questions:
+    """Compiled questions and what was found out about them, the least recently asked forgotten first. One writer."""
+
+    def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST) -> None:
+        self._features, self._manner, self._most = features, manner, most
+        self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._fitters)
+
+    def question(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
+        """Compile what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
+        return ask(claims, classes, self._features)
+
+    def fitter(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Fitter:
+        """Return what is known of the question that *claims* ask; raise Refusal where it makes no sense."""
+        key = tuple(_asked(claim.spec) for claim in claims), _named(claims, classes)
+        fitter = self._fitters.get(key)
+        if fitter is None:
+            fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
+            if len(self._fitters) > self._most:
+                self._fitters.popitem(last=False)
+        self._fitters.move_to_end(key)
+        return fitter
+
+
+def _asked(spec: ClaimSpec) -> Hashable:
+    """Return all of *spec* that decides where it can be satisfied; configuration is for drivers."""
+    return spec.requests, spec.constraints, spec.unknown_fields
+
+
+def _named(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
+    """Return what the classes say that *claims* name: a changed class makes another question."""
+    names = sorted({request.class_name for claim in claims for request in _requests(claim.spec)})
+    found = (classes.get(name) for name in names)
+    return tuple((item.name, item.selectors, item.unknown_fields) if item else None for item in found)
+
+
+def _requests(spec: ClaimSpec) -> list[DeviceRequest]:
+    return [
+        request
+        for slot in spec.requests
+        for request in (*slot.first_available, *([slot.exactly] if slot.exactly else []))
+    ]

@@ -1,0 +1,103 @@
+"""Which claims a pod asks for, and when it has to wait."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import Allocation, ClaimSpec, OwnerReference, ResourceClaim
+from extender.model.names import ObjectKey, Uid
+from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.state.claims import Asked, Claims, Unclear, Waiting
+from extender.state.cluster import Cluster
+
+OWNER = OwnerReference(kind="Pod", name="pod", uid=Uid("p1"), is_controller=True)
+POD = Pod(key=ObjectKey("ns", "pod"), uid=Uid("p1"))
+
+
+def claim(name: str, *, uid: str = "", allocated: bool = False, owner: OwnerReference | None = OWNER) -> ResourceClaim:
+    return ResourceClaim(
+        key=ObjectKey("ns", name),
+        uid=Uid(uid or name),
+        spec=ClaimSpec(),
+        allocation=Allocation() if allocated else None,
+        owners=(owner,) if owner else (),
+    )
+
+
+def asked(claims: list[ResourceClaim], *entries: PodClaim, statuses: tuple[PodClaimStatus, ...] = ()) -> object:
+    known = Claims()
+    for item in claims:
+        known.put(item)
+    return known.asked_by(replace(POD, claims=entries, claim_statuses=statuses))
+
+
+DIRECT = PodClaim(name="a", claim_name="direct")
+MADE = PodClaim(name="b", template_name="template")
+
+
+def test_a_pod_without_claims_asks_for_none() -> None:
+    assert asked([claim("direct")]) == Asked((), ())
+
+
+def test_claims_are_found_by_name_and_through_their_template_in_the_order_of_the_pod() -> None:
+    direct, made = claim("direct", owner=None), claim("pod-b")
+    statuses = (PodClaimStatus(name="b", claim_name="pod-b"),)
+    assert asked([direct, made], MADE, DIRECT, statuses=statuses) == Asked((made, direct), ())
+
+
+def test_what_is_allocated_is_kept_apart() -> None:
+    direct = claim("direct", allocated=True)
+    assert asked([direct], DIRECT) == Asked((), (direct,))
+
+
+def test_an_entry_for_which_no_claim_was_needed_is_passed_over() -> None:
+    assert asked([], MADE, statuses=(PodClaimStatus(name="b"),)) == Asked((), ())
+
+
+@pytest.mark.parametrize(
+    ("claims", "entry", "statuses", "message"),
+    [
+        ([], DIRECT, (), "there is no claim direct"),
+        ([replace(claim("direct"), is_deleting=True)], DIRECT, (), "claim direct is being deleted"),
+        ([], MADE, (), "the claim of resourceClaims[b] has not been created yet"),
+        ([], MADE, (PodClaimStatus(name="b", claim_name="pod-b"),), "there is no claim pod-b"),
+        (
+            [claim("pod-b", owner=replace(OWNER, uid=Uid("p0")))],
+            MADE,
+            (PodClaimStatus(name="b", claim_name="pod-b"),),
+            "claim pod-b was not made for this pod",
+        ),
+    ],
+    ids=["absent", "deleting", "not-created", "lost", "of-another"],
+)
+def test_a_pod_waits_for_its_claims(
+    claims: list[ResourceClaim], entry: PodClaim, statuses: tuple[PodClaimStatus, ...], message: str
+) -> None:
+    assert asked(claims, entry, statuses=statuses) == Waiting(message)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        PodClaim(name="a"),
+        PodClaim(name="a", claim_name="direct", template_name="template"),
+        PodClaim(name="a", claim_name="direct", unknown_fields=("newThing",)),
+    ],
+    ids=["nothing", "both", "unknown"],
+)
+def test_an_entry_that_is_not_understood_is_never_passed_over(entry: PodClaim) -> None:
+    assert isinstance(asked([claim("direct")], entry), Unclear)
+
+
+def test_the_cluster_keeps_claims_as_it_is_told() -> None:
+    cluster = Cluster()
+    first, second = claim("a", uid="1"), claim("a", uid="2")
+    cluster.apply(Changed(first))
+    cluster.apply(Changed(second))
+    assert cluster.claims.with_uid(Uid("1")) is None
+    assert cluster.claims.with_uid(Uid("2")) == cluster.claims.get(second.key) == second
+    cluster.apply(Listed(ResourceClaim, (claim("b"),)))
+    assert cluster.claims.get(second.key) is None
+    cluster.apply(Gone(ResourceClaim, ObjectKey("ns", "b")))
+    assert cluster.claims.get(ObjectKey("ns", "b")) is None

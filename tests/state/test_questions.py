@@ -1,0 +1,67 @@
+"""Pods that ask the same share one question."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.allocation.features import Features
+from extender.allocation.question import Refusal
+from extender.model.claim import (
+    ClaimSpec,
+    DeviceClass,
+    DeviceConfig,
+    DeviceRequest,
+    RequestSlot,
+    ResourceClaim,
+    Selector,
+)
+from extender.model.names import ClassName, ObjectKey, Uid
+from extender.state.questions import Questions
+
+GPU = ClassName("gpu")
+CLASSES = {GPU: DeviceClass(name=GPU)}
+
+
+def claim(name: str, count: int = 1, **spec: object) -> ResourceClaim:
+    request = DeviceRequest(name="r", class_name=GPU, mode="ExactCount", count=count)
+    asked = replace(ClaimSpec(requests=(RequestSlot(name="r", exactly=request),)), **spec)  # type: ignore[arg-type]  # fields of a spec
+    return ResourceClaim(key=ObjectKey("ns", name), uid=Uid(name), spec=asked)
+
+
+def test_claims_that_say_the_same_ask_one_question_whatever_they_are_called() -> None:
+    questions = Questions(Features())
+    assert questions.fitter([claim("a")], CLASSES) is questions.fitter([claim("b")], CLASSES)
+    assert questions.fitter([claim("a", count=2)], CLASSES) is not questions.fitter([claim("a")], CLASSES)
+
+
+def test_configuration_for_drivers_makes_no_other_question() -> None:
+    questions = Questions(Features())
+    config = (DeviceConfig(opaque={"driver": "d", "parameters": {"a": [1]}}),)
+    assert questions.fitter([claim("a", config=config)], CLASSES) is questions.fitter([claim("a")], CLASSES)
+
+
+def test_a_changed_class_makes_another_question_and_one_that_is_not_named_does_not() -> None:
+    questions = Questions(Features())
+    first = questions.fitter([claim("a")], CLASSES)
+    other = ClassName("other")
+    assert questions.fitter([claim("a")], {**CLASSES, other: DeviceClass(name=other)}) is first
+    changed = {GPU: DeviceClass(name=GPU, selectors=(Selector("false"),))}
+    assert questions.fitter([claim("a")], changed) is not first
+
+
+def test_the_least_recently_asked_question_is_forgotten_first() -> None:
+    questions = Questions(Features(), most=2)
+    one, two = claim("a", count=1), claim("a", count=2)
+    first = questions.fitter([one], CLASSES)
+    questions.fitter([two], CLASSES)
+    assert questions.fitter([one], CLASSES) is first
+    questions.fitter([claim("a", count=3)], CLASSES)
+    assert questions.fitter([one], CLASSES) is first
+    assert len(questions) == 2
+
+
+def test_a_question_that_makes_no_sense_is_refused_and_not_remembered() -> None:
+    questions = Questions(Features())
+    with pytest.raises(Refusal, match="there is no class gpu"):
+        questions.fitter([claim("a")], {})
+    assert len(questions) == 0
