@@ -87,10 +87,13 @@ class Fields:
     def items(self, name: str) -> Iterator[tuple[object, str]]:
         """Yield the entries of the list at *name* with their paths."""
         value = self.raw.get(name)
-        if value is not None and not isinstance(value, list):
-            raise Malformed(self.at(name), "is no list")
-        for index, item in enumerate(value or ()):
-            yield item, f"{self.at(name)}[{index}]"
+        if value is None:
+            return
+        path = self.at(name)
+        if not isinstance(value, list):
+            raise Malformed(path, "is no list")
+        for index, item in enumerate(value):
+            yield item, f"{path}[{index}]"
 
     def objects(self, name: str) -> Iterator["Fields"]:
         """Yield the objects of the list at *name*."""

@@ -3,10 +3,9 @@
 import argparse
 import time
 
-from extender.model.parse import parse_object
 from tests.allocation.cel.expressions import seeded
 from tests.model.parse.damage import damaged
-from tests.model.parse.test_slice import test_no_json_value_raises
+from tests.model.parse.test_damage import assert_read, test_no_json_value_makes_a_parser_raise
 
 
 def main() -> None:
@@ -18,9 +17,9 @@ def main() -> None:
     end, objects = time.monotonic() + arguments.seconds, 0
     while time.monotonic() < end:
         for _ in range(1000):
-            str(parse_object(damaged(random)))
+            assert_read(damaged(random))
             objects += 1
-        test_no_json_value_raises()
+        test_no_json_value_makes_a_parser_raise()
     print(f"{objects} damaged objects, no finding")  # noqa: T201 - a command line prints
 
 

@@ -82,7 +82,7 @@ def test_a_claim_has_everything_about_its_allocation() -> None:
     [(None, False), ({}, False), ({"allocation": None}, False), ({"allocation": {}}, True)],
     ids=["absent", "empty", "null", "of nothing"],
 )
-def test_a_claim_is_allocated_once_its_allocation_is_there(status: object, is_allocated: bool) -> None:
+def test_a_claim_is_allocated_once_its_allocation_is_there(status: object, *, is_allocated: bool) -> None:
     claim = read_claim(CLAIM | {"status": status})
     assert (claim.allocation is not None) is is_allocated
 

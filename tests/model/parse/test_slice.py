@@ -1,49 +1,108 @@
-import json
-from pathlib import Path
+"""ResourceSlices, their devices, attributes and amounts."""
+
+from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from extender.model.device import Attribute, NodeSelection, ResourceSlice
+from extender.model.device import (
+    PLAIN,
+    Attribute,
+    Capacity,
+    Counter,
+    CounterConsumption,
+    CounterSet,
+    Device,
+    NodeSelection,
+    RequestPolicy,
+    ResourceSlice,
+    Traits,
+    ValidRange,
+)
 from extender.model.names import NodeName
-from extender.model.parse import parse_list, parse_object, parse_slice
+from extender.model.node_selector import NodeSelector
+from extender.model.parse import parse_list, parse_slice
 from extender.model.problem import Problem
+from extender.model.quantity import parse_quantity
+from extender.model.taint import Taint
+from tests.model.parse.exemplars import SELECTOR, SLICE
 
-CASES = Path(__file__).parents[4] / "shared" / "data" / "conformance" / "allocator-1.37.jsonl"
-BODY: dict[str, Any] = {
-    "attributes": {"model": {"string": "H100"}, "numa": {"int": 1}, "driverVersion": {"version": "550.1.0"}},
-    "taints": [{"key": "broken", "effect": "NoSchedule"}],
-    "consumesCounters": [{"counterSet": "gpu-0", "counters": {"memory": {"value": "10Gi"}}}],
-}
+Json = dict[str, Any]
+GI, MOST = parse_quantity("1Gi"), parse_quantity("40Gi")
 
 
-def raw_slice(device: dict[str, Any], **spec: object) -> dict[str, Any]:
+def raw_slice(device: Json, **spec: object) -> Json:
     pool = {"name": "n1", "generation": 3, "resourceSliceCount": 1}
-    base: dict[str, Any] = {"driver": "gpu.example.com", "pool": pool, "nodeName": "n1", "devices": [device]}
+    base: Json = {"driver": "gpu.example.com", "pool": pool, "nodeName": "n1", "devices": [device]}
     return {"metadata": {"name": "slice-1", "uid": "u1"}, "spec": base | spec}
 
 
-def in_version(version: str) -> dict[str, Any]:
-    capacity: object = "80Gi" if version == "v1alpha3" else {"value": "80Gi"}
-    body = BODY | {"capacity": {"memory": capacity}}
-    if version in ("v1beta1", "v1alpha3"):
-        return raw_slice({"name": "gpu-0", "basic": body}, allNodes=False)
-    return raw_slice({"name": "gpu-0"} | body)
+def read_slice(raw: Json) -> ResourceSlice:
+    read = parse_slice(raw)
+    assert isinstance(read, ResourceSlice), read
+    return read
 
 
-@pytest.mark.parametrize("version", ["v1beta2", "v1beta1", "v1alpha3"])
-def test_every_version_of_a_slice_reads_as_the_same_noun(version: str) -> None:
-    read = parse_slice(in_version("v1"))
-    assert isinstance(read, ResourceSlice)
-    assert parse_slice(in_version(version), version) == read
+def read_device(**fields: object) -> Device:
+    (device,) = read_slice(raw_slice({"name": "a"} | fields)).devices
+    return device
 
 
-def test_node_name_becomes_the_selection() -> None:
-    read = parse_slice(in_version("v1"))
-    assert isinstance(read, ResourceSlice)
+def test_a_slice_has_everything_about_its_pool() -> None:
+    read = read_slice(SLICE)
+    assert (read.name, read.uid, read.driver, read.pool) == ("slice", "s1", "gpu.example.com", "n1")
+    assert (read.generation, read.slice_count) == (2, 1)
+    assert read.skip_node_operations == ("Prepare",)
     assert read.selection == NodeSelection(node_name=NodeName("n1"))
+    assert read.unknown_fields == ()
+
+
+def test_a_device_has_everything() -> None:
+    (device,) = read_slice(SLICE).devices
+    assert device.name == "gpu-0"
+    assert device.attributes == (
+        ("ids", Attribute("ints", (1, 2))),
+        ("model", Attribute("string", "A")),
+        ("v", Attribute("version", "1.2.3")),
+    )
+    policy = RequestPolicy(
+        default=GI, valid_values=(GI, parse_quantity("2Gi")), valid_range=ValidRange(minimum=GI, maximum=MOST, step=GI)
+    )
+    assert device.capacity == (("memory", Capacity(MOST, policy)),)
+    assert device.traits == Traits(
+        consumes_counters=(CounterConsumption("c", (Counter("m", parse_quantity("1")),), ("g",)),),
+        taints=(Taint(key="sick", effect="NoSchedule"),),
+        binds_to_node=True,
+        binding_conditions=("Ready",),
+        binding_failure_conditions=("Failed",),
+        allow_multiple_allocations=True,
+        node_allocatable_resources=("cpu",),
+    )
+
+
+def test_a_pool_may_declare_counters() -> None:
+    read = read_slice(raw_slice({"name": "a"}, sharedCounters=[{"name": "c", "counters": {"m": {"value": "1Gi"}}}]))
+    assert read.shared_counters == (CounterSet("c", (Counter("m", GI),)),)
+
+
+@pytest.mark.parametrize(
+    ("where", "selection"),
+    [
+        ({}, NodeSelection()),
+        ({"nodeName": "n1"}, NodeSelection(node_name=NodeName("n1"))),
+        ({"allNodes": True}, NodeSelection(all_nodes=True)),
+        ({"nodeName": "", "allNodes": False, "nodeSelector": None}, NodeSelection()),
+        ({"nodeSelector": {}}, NodeSelection(selector=NodeSelector())),
+    ],
+    ids=["nowhere", "a node", "all nodes", "empty values of old versions", "an empty selector"],
+)
+def test_where_slices_and_devices_belong(where: Json, selection: NodeSelection) -> None:
+    assert read_slice(raw_slice({"name": "a"}, **({"nodeName": None} | where))).selection == selection
+    assert (read_device(**where).traits.selection or NodeSelection()) == selection
+
+
+def test_a_slice_that_leaves_the_nodes_to_its_devices_has_no_selection() -> None:
+    assert read_slice(raw_slice({"name": "a"}, nodeName=None, perDeviceNodeSelection=True)).selection is None
 
 
 @pytest.mark.parametrize(
@@ -53,11 +112,21 @@ def test_node_name_becomes_the_selection() -> None:
         ([], "object"),
         ({"metadata": {"name": "s"}}, "spec.driver"),
         (raw_slice({}), "spec.devices[0].name"),
+        (raw_slice({"name": "a", "attributes": []}), "spec.devices[0].attributes"),
+        (raw_slice({"name": "a", "attributes": {"x": "1"}}), "spec.devices[0].attributes[x]"),
         (raw_slice({"name": "a", "attributes": {"x": {"int": "1"}}}), "spec.devices[0].attributes[x].int"),
+        (raw_slice({"name": "a", "attributes": {"x": {"int": True}}}), "spec.devices[0].attributes[x].int"),
         (raw_slice({"name": "a", "attributes": {"x": {"int": 2**63}}}), "spec.devices[0].attributes[x].int"),
+        (raw_slice({"name": "a", "attributes": {"x": {"bool": 1}}}), "spec.devices[0].attributes[x].bool"),
+        (raw_slice({"name": "a", "attributes": {"x": {"version": 1}}}), "spec.devices[0].attributes[x].version"),
+        (raw_slice({"name": "a", "attributes": {"x": {"ints": 0}}}), "spec.devices[0].attributes[x].ints"),
+        (raw_slice({"name": "a", "attributes": {"x": {"ints": [1, "2"]}}}), "spec.devices[0].attributes[x].ints[1]"),
+        (raw_slice({"name": "a", "capacity": {"m": "1"}}), "spec.devices[0].capacity[m]"),
+        (raw_slice({"name": "a", "capacity": {"m": {}}}), "spec.devices[0].capacity[m].value"),
         (raw_slice({"name": "a", "capacity": {"m": {"value": "10XB"}}}), "spec.devices[0].capacity[m].value"),
         (raw_slice({"name": "a"}, allNodes=True), "spec"),
         (raw_slice({"name": "a"}, devices={}), "spec.devices"),
+        (raw_slice({"name": "a"}, devices=[{"name": "a"}, None]), "spec.devices[1].name"),
     ],
 )
 def test_a_malformed_slice_is_a_problem_that_names_the_field(raw: object, path: str) -> None:
@@ -69,61 +138,112 @@ def test_a_malformed_slice_is_a_problem_that_names_the_field(raw: object, path: 
 @pytest.mark.parametrize(
     "value",
     [{}, {"ints": []}, {"version": "1.0"}, {"versions": ["1.0.0", "x"]}, {"int": 1, "bool": True}, {"float": 1}],
+    ids=str,
 )
-def test_an_attribute_that_cannot_be_used_is_kept_as_invalid(value: dict[str, Any]) -> None:
-    read = parse_slice(raw_slice({"name": "a", "attributes": {"x": value}}))
-    assert isinstance(read, ResourceSlice)
-    assert read.devices[0].attributes[0][1].kind == "invalid"
+def test_an_attribute_that_cannot_be_used_is_kept_as_invalid(value: Json) -> None:
+    assert dict(read_device(attributes={"x": value}).attributes)["x"].kind == "invalid"
 
 
-def test_true_and_one_stay_apart() -> None:
-    read = parse_slice(raw_slice({"name": "a", "attributes": {"x": {"int": 1}, "y": {"bool": True}}}))
-    assert isinstance(read, ResourceSlice)
-    assert dict(read.devices[0].attributes) == {"x": Attribute("int", 1), "y": Attribute("bool", value=True)}
-    assert read.devices[0].attributes[0][1].value is not True
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ({"int": -(2**63)}, Attribute("int", -(2**63))),
+        ({"int": 0}, Attribute("int", 0)),
+        ({"bool": False}, Attribute("bool", value=False)),
+        ({"string": ""}, Attribute("string", "")),
+        ({"string": "x", "int": None}, Attribute("string", "x")),
+        ({"bools": [True]}, Attribute("bools", (True,))),
+        ({"versions": ["1.0.0"], "strings": []}, Attribute("versions", ("1.0.0",))),
+    ],
+    ids=str,
+)
+def test_an_attribute_has_the_one_value_that_is_set(value: Json, read: Attribute) -> None:
+    assert dict(read_device(attributes={"x": value}).attributes) == {"x": read}
+
+
+def test_values_that_python_holds_for_equal_stay_apart() -> None:
+    values: Json = {"a": {"int": 1}, "b": {"bool": True}, "c": {"string": "1.0.0"}, "d": {"version": "1.0.0"}}
+    for order in (values, dict(reversed(values.items()))):
+        read = dict(read_device(attributes=order).attributes)
+        assert [attribute.kind for attribute in read.values()] == ["int", "bool", "string", "version"]
+        assert [type(attribute.value) for attribute in read.values()] == [int, bool, str, str]
+
+
+def test_attributes_and_capacities_are_sorted_by_name() -> None:
+    device = read_device(
+        attributes={"b": {"int": 1}, "a": {"int": 2}}, capacity={"b": {"value": "1"}, "a": {"value": "2"}}
+    )
+    assert [name for name, _ in device.attributes] == ["a", "b"]
+    assert [name for name, _ in device.capacity] == ["a", "b"]
+
+
+def test_a_capacity_keeps_how_it_is_written() -> None:
+    written = ["1Gi", "1024Mi", "1073741824"]
+    read = [read_device(capacity={"m": {"value": text}}).capacity[0][1].value for text in written]
+    assert len({quantity.nanos for quantity in read}) == 1
+    assert [quantity.format for quantity in read] == ["BinarySI", "BinarySI", "DecimalSI"]
+
+
+def test_devices_share_what_they_have_alike() -> None:
+    body = {"attributes": {"model": {"string": "A"}, "numa": {"int": 1}}, "capacity": {"memory": {"value": "40Gi"}}}
+    first, second = (read_device(**deepcopy(body)) for _ in range(2))
+    odd, even = (read_device(taints=[{"key": "sick", "effect": "NoSchedule"}]) for _ in range(2))
+    assert odd.traits is even.traits
+    assert all(mine is theirs for mine, theirs in zip(first.attributes, second.attributes, strict=True))
+    assert first.capacity is second.capacity
+    assert first.traits is second.traits is PLAIN
 
 
 @pytest.mark.parametrize(
     ("device", "field"),
     [
-        ({"name": "a", "newThing": 1}, "newThing"),
-        ({"name": "a", "capacity": {"m": {"value": "1", "newThing": 1}}}, "capacity[m].newThing"),
-        ({"name": "a", "consumesCounters": [{"counterSet": "c", "newThing": 1}]}, "consumesCounters.newThing"),
+        ({"newThing": 1}, "newThing"),
+        ({"capacity": {"m": {"value": "1", "newThing": 1}}}, "capacity[m].newThing"),
+        (
+            {"capacity": {"m": {"value": "1", "requestPolicy": {"validRange": {"newThing": 1}}}}},
+            "capacity[m].requestPolicy.validRange.newThing",
+        ),
+        ({"consumesCounters": [{"counterSet": "c", "newThing": 1}]}, "consumesCounters.newThing"),
+        (
+            {"consumesCounters": [{"counterSet": "c", "counters": {"m": {"value": "1", "newThing": 1}}}]},
+            "consumesCounters.counters[m].newThing",
+        ),
+        ({"taints": [{"key": "k", "newThing": 1}]}, "taints.newThing"),
+        ({"nodeSelector": SELECTOR | {"newThing": 1}}, "nodeSelector.newThing"),
+        (
+            {"nodeSelector": {"nodeSelectorTerms": [{"newThing": 1}]}},
+            "nodeSelector.nodeSelectorTerms.newThing",
+        ),
+        (
+            {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [{"newThing": 1}]}]}},
+            "nodeSelector.nodeSelectorTerms.matchFields.newThing",
+        ),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_unknown_field_of_a_device_is_remembered(device: dict[str, Any], field: str) -> None:
-    read = parse_slice(raw_slice(device))
-    assert isinstance(read, ResourceSlice)
-    assert read.devices[0].traits.unknown_fields == (field,)
+def test_an_unknown_field_of_a_device_is_remembered(device: Json, field: str) -> None:
+    assert read_device(**device).traits.unknown_fields == (field,)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"newThing": 1}, "newThing"),
+        ({"pool": {"name": "p", "newThing": 1}}, "pool.newThing"),
+        ({"sharedCounters": [{"name": "c", "newThing": 1}]}, "sharedCounters.newThing"),
+        (
+            {"sharedCounters": [{"name": "c", "counters": {"m": {"value": "1", "newThing": 1}}}]},
+            "sharedCounters.counters[m].newThing",
+        ),
+        ({"nodeName": None, "nodeSelector": {"newThing": 1}}, "nodeSelector.newThing"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_unknown_field_of_a_slice_is_remembered(spec: Json, field: str) -> None:
+    assert read_slice(raw_slice({"name": "a"}, **spec)).unknown_fields == (field,)
 
 
 def test_one_bad_slice_of_a_list_leaves_the_others_readable() -> None:
-    items = [in_version("v1"), {"metadata": {"name": "bad"}}, in_version("v1")]
+    items = [SLICE, {"metadata": {"name": "bad"}}, SLICE]
     read = list(parse_list({"kind": "ResourceSliceList", "apiVersion": "resource.k8s.io/v1", "items": items}))
     assert [type(item) for item in read] == [ResourceSlice, Problem, ResourceSlice]
-
-
-def test_a_version_that_is_not_served_is_named() -> None:
-    read = parse_object(in_version("v1") | {"kind": "ResourceSlice", "apiVersion": "resource.k8s.io/v9"})
-    assert isinstance(read, Problem)
-    assert read.path == "apiVersion"
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the recorded conformance cases are not here")
-def test_every_slice_of_the_recorded_cases_can_be_read() -> None:
-    slices = [raw for line in CASES.read_text().splitlines() for raw in json.loads(line)["slices"]]
-    assert slices
-    assert [read for raw in slices if isinstance(read := parse_slice(raw), Problem)] == []
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*sorted(BODY), "name", "x"]), inner),
-    max_leaves=12,
-)
-
-
-@given(JSON, JSON, st.sampled_from(["v1", "v1beta1", "v1alpha3"]))
-def test_no_json_value_raises(whole: object, device: object, version: str) -> None:
-    for raw in (whole, {"metadata": {"name": "s"}, "spec": whole}, raw_slice({"name": "a"}, devices=[device])):
-        assert isinstance(parse_slice(raw, version), ResourceSlice | Problem)

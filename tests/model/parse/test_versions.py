@@ -86,7 +86,7 @@ def test_every_version_of_an_object_reads_as_the_same_noun(raw: Json, version: s
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha3"])
 @pytest.mark.parametrize("alternatives", [[], ALTERNATIVES], ids=["alone", "beside alternatives"])
 def test_a_flat_request_is_an_exact_one_if_any_of_its_fields_is_set(
-    fields: Json, is_exact: bool, version: str, alternatives: list[Json]
+    fields: Json, version: str, alternatives: list[Json], *, is_exact: bool
 ) -> None:
     request = {"name": "r", "firstAvailable": alternatives} | fields
     (slot,) = read_claim(CLAIM | {"spec": {"devices": {"requests": [request]}}}, version).spec.requests
@@ -121,7 +121,7 @@ def test_a_request_of_another_version_is_not_taken_for_an_empty_one(
     ],
     ids=["none", "an empty one", "of the spec", "of the allocation"],
 )
-def test_a_claim_that_names_a_controller_is_classic(spec: Json, status: Json, is_classic: bool) -> None:
+def test_a_claim_that_names_a_controller_is_classic(spec: Json, status: Json, *, is_classic: bool) -> None:
     assert read_claim(CLAIM | {"spec": flat(spec), "status": status}, "v1alpha3").is_classic is is_classic
 
 
