@@ -1,0 +1,75 @@
+"""The law of foresight: what it leaves out cannot succeed, so the first solution stays the first one."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from extender.allocation.board import board_of
+from extender.allocation.eligibility import Met, judge_of
+from extender.allocation.foresight import Foresight, can_foresee
+from extender.allocation.question import Refusal, ask
+from extender.allocation.search import Exhausted, Search
+from extender.allocation.situation import Situation, situation_of
+from extender.cli.case import case_of
+from tests.allocation.clusters import question
+from tests.allocation.hostile import Json, questions
+from tests.allocation.hostile import situation as hostile
+
+PATIENCE = 5000
+
+
+def situations(raw: Json) -> Iterator[Situation]:
+    """Yield the question before each node, where nothing can be met on the way."""
+    case = case_of(raw)
+    try:
+        asked = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
+        for node in case.nodes:
+            board = board_of(node, case.slices, case.tainting, case.features)
+            usages = tuple(case.usage_of(candidate.key) for candidate in board.candidates)
+            found = situation_of(asked, board, usages, case.usage_of, judge_of(board))
+            if can_foresee(found):
+                yield found
+    except (Refusal, Met):
+        return
+
+
+def compare(found: Situation) -> bool:
+    """Search blindly and with foresight; tell whether both came to an end."""
+    blind, foreseeing = Search(found, PATIENCE), Search(found, 10 * PATIENCE, Foresight(found))
+    try:
+        expected = blind.run()
+    except Exhausted:
+        return False
+    assert foreseeing.run() == expected
+    return True
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=300)
+def test_foresight_finds_the_first_solution_in_drawn_clusters(seed: int) -> None:
+    for found in situations(question(f"foresight {seed}")):
+        compare(found)
+
+
+@given(questions())
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+def test_foresight_finds_the_first_solution_of_hard_questions(raw: Json) -> None:
+    try:
+        found = hostile(raw)
+    except Met:
+        return
+    if can_foresee(found):
+        compare(found)
+
+
+def test_foresight_tries_far_fewer_candidates() -> None:
+    tried = [0, 0]
+    for number in range(400):
+        for found in situations(question(number)):
+            for index, search in enumerate((Search(found, PATIENCE), Search(found, PATIENCE, Foresight(found)))):
+                with suppress(Exhausted):
+                    search.run()
+                tried[index] += PATIENCE - max(0, search.steps)
+    assert 2 * tried[1] < tried[0]
