@@ -37,6 +37,8 @@ def project(columns: Sequence[Column[Hashable]], rows: int) -> Projection:
 
 def _dense(keys: NDArray[np.int64], span: int) -> tuple[NDArray[np.int64], int]:
     """Give each key that occurs a number, in their order, and count them."""
+    if not keys.size:
+        return keys, 0
     if span > TABLE:
         distinct, codes = np.unique(keys, return_inverse=True)
         return codes, len(distinct)

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.columns import column_of
+from extender.allocation.columns import Column, Dictionary, column_of
 from extender.allocation.projection import project
 
 values = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.none() | st.just(1)), max_size=30)
@@ -25,3 +25,8 @@ def test_columns_with_more_combinations_than_a_table_holds_are_sorted_instead() 
     projection = project(columns, 5000)
     assert len(projection.first) == len(set(decoded))
     assert all(decoded[projection.first[code]] == row for code, row in zip(projection.codes, decoded, strict=True))
+
+
+def test_no_rows_have_no_combinations_however_many_values_the_columns_knew() -> None:
+    columns = [Column(np.zeros(0, np.int32), Dictionary([None, *range(3000)])) for _ in range(3)]
+    assert len(project(columns, 0).first) == 0
