@@ -191,7 +191,7 @@ def _ask(
         class_name=device_class.name,
         tests=tests,
         takes_all=request.mode == EVERY,
-        count=request.count,
+        count=max(0, request.count),
         is_admin=bool(request.admin_access),
         tolerations=request.tolerations,
         capacity=request.capacity or (),

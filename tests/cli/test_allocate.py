@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.cli import main
+from tests.allocation.cel.expressions import seeded
+from tests.cli.fuzz import ask, damaged
 from tests.tree import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -231,3 +235,8 @@ def test_a_claim_that_is_allocated_ties_its_pod_to_where_it_can_be_used(
     _, (answer,) = told(monkeypatch, capsysbinary, case(nodes=nodes, node=None, slices=slices, claims=[held, claim()]))
     assert [answer["nodes"][name]["fits"] for name in ("n1", "n2")] == [False, True]
     assert answer["nodes"]["n1"]["reason"] == "claim held is allocated for other nodes"
+
+
+@given(st.integers(0, 1 << 40))
+def test_no_damaged_question_makes_the_door_fail(seed: int) -> None:
+    ask(damaged(seeded(seed)))

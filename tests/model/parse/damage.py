@@ -37,11 +37,12 @@ def damaged(random: Random) -> Any:
     if raw["apiVersion"].startswith("resource") and random.random() < 0.5:
         raw["apiVersion"] = f"resource.k8s.io/{random.choice(VERSIONS)}"
     for _ in range(random.randint(1, 4)):
-        _damage(random, raw)
+        damage(random, raw)
     return raw
 
 
-def _damage(random: Random, place: Any) -> None:
+def damage(random: Random, place: Any) -> None:
+    """Damage *place* somewhere inside."""
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         if not keys:
