@@ -23,7 +23,7 @@ from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector
 from extender.model.parse import parse_list, parse_slice
 from extender.model.problem import Problem
-from extender.model.quantity import parse_quantity
+from extender.model.quantity import parse_quantity, quantity_of
 from extender.model.taint import Taint
 from tests.model.parse.exemplars import SELECTOR, SLICE
 
@@ -182,6 +182,15 @@ def test_a_capacity_keeps_how_it_is_written() -> None:
     read = [read_device(capacity={"m": {"value": text}}).capacity[0][1].value for text in written]
     assert len({quantity.nanos for quantity in read}) == 1
     assert [quantity.format for quantity in read] == ["BinarySI", "BinarySI", "DecimalSI"]
+
+
+@pytest.mark.parametrize("amount", ["1Gi", "1073741824", "1048576Ki", 1073741824])
+def test_a_counter_keeps_how_it_is_written_whatever_was_read_before(amount: object) -> None:
+    # One after the other, these have traits that are equal.
+    (consumption,) = read_device(
+        consumesCounters=[{"counterSet": "c", "counters": {"m": {"value": amount}}}]
+    ).traits.consumes_counters
+    assert consumption.counters[0].value.spelling == quantity_of(amount).spelling
 
 
 def test_devices_share_what_they_have_alike() -> None:
