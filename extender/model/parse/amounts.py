@@ -1,10 +1,9 @@
 """Capacities with their policies, and counters. Each reader also names the fields that it does not know."""
 
 from functools import lru_cache
-from sys import intern
 
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, RequestPolicy, ValidRange
-from extender.model.parse.fields import Fields, quantity_at
+from extender.model.parse.fields import Fields, quantity_at, shared_name
 from extender.model.quantity import Quantity, parse_quantity
 
 CAPACITY = frozenset(("value", "requestPolicy"))
@@ -25,7 +24,7 @@ def capacities_of(body: Fields, *, bare: bool) -> tuple[Capacities, tuple[str, .
     found, unknown = [], []
     for name, value, path in body.entries("capacity"):
         amount, strange = _capacity(value, path, bare=bare)
-        found.append((intern(name), amount))
+        found.append((shared_name(name), amount))
         unknown += [f"capacity[{name}].{field}" for field in strange]
     return tuple(found), tuple(unknown)
 
@@ -47,7 +46,7 @@ def _plain(raw: dict[str, object]) -> Capacities | None:
 @lru_cache(maxsize=4096)
 def _shared(texts: tuple[tuple[str, str], ...]) -> Capacities:
     """Make the same capacities serve every device that has them."""
-    return tuple((intern(name), Capacity(parse_quantity(text))) for name, text in texts)
+    return tuple((shared_name(name), Capacity(parse_quantity(text))) for name, text in texts)
 
 
 def _capacity(value: object, path: str, *, bare: bool) -> tuple[Capacity, tuple[str, ...]]:

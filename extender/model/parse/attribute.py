@@ -1,10 +1,9 @@
 """Device attributes. One without a value that we know, or with an unparsable version, is kept as invalid."""
 
 from functools import lru_cache
-from sys import intern
 
 from extender.model.device import Attribute, AttributeKind, Scalar
-from extender.model.parse.fields import MAX_INT64, Fields, Malformed, int64
+from extender.model.parse.fields import MAX_INT64, Fields, Malformed, int64, shared_name
 from extender.model.semver import parse_semver
 
 SCALARS: tuple[tuple[str, AttributeKind], ...] = (
@@ -52,26 +51,26 @@ def _usual(name: str, raw: object) -> Named | None:
 # without displacing what many devices share, for that is asked for again and again.
 @lru_cache(maxsize=8192)
 def _string(name: str, value: str) -> Named:
-    return intern(name), Attribute("string", value)
+    return shared_name(name), Attribute("string", value)
 
 
 @lru_cache(maxsize=8192)
 def _int(name: str, value: int) -> Named:
-    return intern(name), Attribute("int", value)
+    return shared_name(name), Attribute("int", value)
 
 
 @lru_cache(maxsize=4096)
 def _bool(name: str, *, value: bool) -> Named:
-    return intern(name), Attribute("bool", value)
+    return shared_name(name), Attribute("bool", value)
 
 
 @lru_cache(maxsize=4096)
 def _version(name: str, text: str) -> Named:
-    return intern(name), _checked(Attribute("version", text))
+    return shared_name(name), _checked(Attribute("version", text))
 
 
 def _unusual(name: str, raw: object, body: Fields) -> Named:
-    return intern(name), _attribute(raw, f"{body.at('attributes')}[{name}]")
+    return shared_name(name), _attribute(raw, f"{body.at('attributes')}[{name}]")
 
 
 def _attribute(raw: object, path: str) -> Attribute:

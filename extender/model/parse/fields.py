@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
@@ -9,6 +10,9 @@ from extender.model.quantity import Quantity, quantity_of
 
 MAX_INT64: Final = 2**63 - 1
 KEY: Final = itemgetter(0)
+# The same string for all names that are equal. Some releases of Python never let go of what ``sys.intern`` has seen,
+# and names come and go with nodes.
+shared_name: Final = lru_cache(maxsize=4096)(str)
 
 
 class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caught by that name

@@ -1,13 +1,12 @@
 """ResourceSlices. Versions differ in where a device's fields stand and in how a capacity is written."""
 
 from functools import lru_cache
-from sys import intern
 
 from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
 from extender.model.parse.amounts import capacities_of, consumption_of, counter_set_of
 from extender.model.parse.attribute import attributes_of
-from extender.model.parse.fields import Fields, Malformed
+from extender.model.parse.fields import Fields, Malformed, shared_name
 from extender.model.parse.selection import TAINT, selector_of, taint_of, unknown_in_selector
 
 SLICE = frozenset(
@@ -56,8 +55,8 @@ def slice_of(fields: Fields, version: str) -> ResourceSlice:
     return ResourceSlice(
         name=metadata.required("name"),
         uid=metadata.text("uid"),
-        driver=DriverName(intern(spec.required("driver"))),
-        pool=PoolName(intern(pool.required("name"))),
+        driver=DriverName(shared_name(spec.required("driver"))),
+        pool=PoolName(shared_name(pool.required("name"))),
         generation=pool.integer("generation"),
         slice_count=pool.integer("resourceSliceCount"),
         selection=None if per_device else selection_of(spec),
@@ -74,12 +73,13 @@ def selection_of(fields: Fields) -> NodeSelection:
     selector = selector_of(fields.child("nodeSelector")) if fields.has("nodeSelector") else None
     if bool(name) + all_nodes + (selector is not None) > 1:
         raise Malformed(fields.path, "has more than one of nodeName, nodeSelector and allNodes")
-    return NodeSelection(node_name=NodeName(intern(name)) if name else None, selector=selector, all_nodes=all_nodes)
+    place = NodeName(shared_name(name)) if name else None
+    return NodeSelection(node_name=place, selector=selector, all_nodes=all_nodes)
 
 
 def device_of(fields: Fields, version: str) -> Device:
     """Read a device, whose body older versions keep under ``basic``."""
-    name = DeviceName(intern(fields.required("name")))
+    name = DeviceName(shared_name(fields.required("name")))
     if version in ("v1beta1", "v1alpha3"):
         body = fields.child("basic")
         unknown = fields.unknown(WRAPPED) + body.unknown(BODY, "basic.")
@@ -107,10 +107,14 @@ def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
         node_allocatable_resources=tuple(key for key, _, _ in body.entries("nodeAllocatableResources")),
         unknown_fields=unknown + strange + body.unknown_in("taints", TAINT) + unknown_in_selector(body),
     )
-    return _shared(traits)
+    amounts = (counter.value for item in traits.consumes_counters for counter in item.counters)
+    return _shared(traits, tuple(amount.spelling for amount in amounts))
 
 
 @lru_cache(maxsize=4096)
-def _shared(traits: Traits) -> Traits:
-    """Make the same traits serve every device that has them: a fleet of partitions takes a third of the memory."""
+def _shared(traits: Traits, _spellings: tuple[tuple[object, ...], ...]) -> Traits:
+    """Make the same traits serve every device that has them: a fleet of partitions takes a third of the memory.
+
+    The key has the spellings too, for amounts are equal however they are written.
+    """
     return traits

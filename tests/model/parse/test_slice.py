@@ -1,5 +1,7 @@
 """ResourceSlices, their devices, attributes and amounts."""
 
+import json
+import tracemalloc
 from copy import deepcopy
 from typing import Any
 
@@ -23,7 +25,7 @@ from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector
 from extender.model.parse import parse_list, parse_slice
 from extender.model.problem import Problem
-from extender.model.quantity import parse_quantity, quantity_of
+from extender.model.quantity import parse_quantity
 from extender.model.taint import Taint
 from tests.model.parse.exemplars import SELECTOR, SLICE
 
@@ -184,13 +186,12 @@ def test_a_capacity_keeps_how_it_is_written() -> None:
     assert [quantity.format for quantity in read] == ["BinarySI", "BinarySI", "DecimalSI"]
 
 
-@pytest.mark.parametrize("amount", ["1Gi", "1073741824", "1048576Ki", 1073741824])
-def test_a_counter_keeps_how_it_is_written_whatever_was_read_before(amount: object) -> None:
-    # One after the other, these have traits that are equal.
-    (consumption,) = read_device(
-        consumesCounters=[{"counterSet": "c", "counters": {"m": {"value": amount}}}]
-    ).traits.consumes_counters
-    assert consumption.counters[0].value.spelling == quantity_of(amount).spelling
+def test_a_counter_keeps_how_it_is_written_whatever_was_read_before() -> None:
+    written = ["1Gi", "1073741824", "1048576Ki"]
+    consumed = [[{"counterSet": "c", "counters": {"m": {"value": text}}}] for text in written]
+    read = [read_device(consumesCounters=item).traits.consumes_counters[0] for item in consumed]
+    assert len(set(read)) == 1
+    assert [item.counters[0].value.spelling for item in read] == [parse_quantity(text).spelling for text in written]
 
 
 def test_devices_share_what_they_have_alike() -> None:
@@ -201,6 +202,27 @@ def test_devices_share_what_they_have_alike() -> None:
     assert all(mine is theirs for mine, theirs in zip(first.attributes, second.attributes, strict=True))
     assert first.capacity is second.capacity
     assert first.traits is second.traits is PLAIN
+
+
+def test_a_name_that_many_have_is_kept_once() -> None:
+    # Decoded twice, for equal strings of one module are the same to begin with.
+    text = json.dumps(raw_slice({"name": "gpu-0", "attributes": {"x": {"int": None, "bool": True}}}))
+    first, second = (read_slice(json.loads(text)) for _ in range(2))
+    assert first.pool is second.pool
+    assert first.driver is second.driver
+    assert first.selection is not None
+    assert second.selection is not None
+    assert first.selection.node_name is second.selection.node_name
+    assert first.devices[0].name is second.devices[0].name
+    assert first.devices[0].attributes[0][0] is second.devices[0].attributes[0][0]
+
+
+def test_names_of_what_is_gone_are_forgotten() -> None:
+    tracemalloc.start()
+    read_slice(raw_slice({}, devices=[{"name": f"device-{number:032}"} for number in range(20_000)]))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_500_000
 
 
 @pytest.mark.parametrize(
