@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol
 
 from extender.allocation.board import Board, Candidate
@@ -14,7 +13,7 @@ from extender.allocation.question import Ask, Test
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import Usage
-from extender.model.device import PLAIN, NodeSelection
+from extender.model.device import PLAIN, Device, NodeSelection
 from extender.model.taint import blocking
 
 
@@ -92,7 +91,14 @@ class Outcomes:
 def judge_of(board: Board) -> Judge:
     """Evaluate tests on the candidates of *board*, each at most once."""
     sights, budget = Sights(board), Budget()
-    return cache(lambda selector: Outcomes(selector.program, sights, budget))
+    judged: dict[Selector, Outcomes] = {}
+
+    def judge(selector: Selector) -> Outcomes:
+        if selector not in judged:
+            judged[selector] = Outcomes(selector.program, sights, budget)
+        return judged[selector]
+
+    return judge
 
 
 def eligible(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, features: Features) -> Eligible:
@@ -167,9 +173,15 @@ class Examination:
                 return None
         if candidate.published.selection is None and not reaches(traits.selection or NOWHERE, self.board.node):
             return None
-        if not self.features.consumable_capacity or not (candidate.device.capacity or self.asked):
+        if not self.features.consumable_capacity or self._is_taken_whole(candidate.device):
             return NO_DRAW
         return self._drawn(candidate)
+
+    def _is_taken_whole(self, device: Device) -> bool:
+        """Tell whether capacities say nothing about giving *device*: it is large enough for itself."""
+        return not (self.asked or device.traits.allow_multiple_allocations) and all(
+            capacity.policy is None and capacity.value.nanos >= 0 for _, capacity in device.capacity
+        )
 
     def _check(self, test: Test, outcome: Outcome, candidate: Candidate) -> None:
         if outcome.verdict is Verdict.ERROR:

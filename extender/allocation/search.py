@@ -46,12 +46,14 @@ class Search:
         foresight: Foresight | None = None,
         preference: Preference | None = None,
     ) -> None:
+        claims = len(situation.question.claims)
         self.situation = situation
         self.attempt = Attempt(situation)
         self.steps = steps
         self.foresight = foresight
         self.preference = preference
         self._pause_at = steps - PIECE
+        self._order = [_order(situation, claim, is_free=preference is not None) for claim in range(claims)]
 
     def run(self) -> tuple[Pick, ...] | None:
         """Return the first solution, None where there is none. Raise Met or Exhausted."""
@@ -73,18 +75,20 @@ class Search:
                 yield
             else:
                 branches.append(below)
-        return tuple(self.attempt.picks) if ending is Ending.FOUND else None
+        # In the order of the question again; the devices of one ask stay as they were picked.
+        return tuple(sorted(self.attempt.picks, key=lambda pick: pick.at)) if ending is Ending.FOUND else None
 
     def _claim(self, claim: int) -> Branch:
         if claim == len(self.situation.question.claims):
             return Ending.FOUND
         return (yield self._slot(claim, 0))
 
-    def _slot(self, claim: int, slot: int) -> Branch:
-        slots = self.situation.slots(claim)
-        if slot == len(slots):
+    def _slot(self, claim: int, turn: int) -> Branch:
+        """Satisfy the slot whose turn it is."""
+        if turn == len(self._order[claim]):
             ending = yield self._claim(claim + 1)
             return Ending.FOUND if ending is Ending.FOUND else Ending.NONE
+        slot = self._order[claim][turn]
         state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
         if self.foresight and state in self.foresight.dead:
             return Ending.NONE
@@ -92,6 +96,10 @@ class Search:
         if self.foresight and ending is Ending.NONE:
             self.foresight.dead.add(state)
         return ending
+
+    def _after(self, at: At) -> Branch:
+        """Go on with the slot after that of *at*."""
+        return self._slot(at.claim, self._order[at.claim].index(at.slot) + 1)
 
     def _alternatives(self, claim: int, slot: int) -> Branch:
         """Try the asks of a slot in turn; CROWDED only if all of them are, for then no earlier device matters."""
@@ -121,7 +129,7 @@ class Search:
             if self._step():
                 yield None
             undos = self._give_all(at, ask, places)
-            ending = (yield self._slot(at.claim, at.slot + 1)) if len(undos) == len(places) else Ending.NONE
+            ending = (yield self._after(at)) if len(undos) == len(places) else Ending.NONE
             if ending is Ending.FOUND:
                 return ending
             for undo in reversed(undos):
@@ -143,7 +151,7 @@ class Search:
     def _take(self, at: At, ask: Ask, needed: int, start: int) -> Branch:
         """Take *needed* more devices from the places at *start* and after."""
         if needed <= 0:
-            return (yield self._slot(at.claim, at.slot + 1))
+            return (yield self._after(at))
         if needed > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         if self.foresight:
@@ -188,7 +196,7 @@ class Search:
     def _take_every(self, at: At, ask: Ask, found: Eligible, index: int) -> Branch:
         """Take all devices from *index* on: any one that cannot be had ends it."""
         if index == len(found.every):
-            return (yield self._slot(at.claim, at.slot + 1))
+            return (yield self._after(at))
         if len(found.every) - index > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         place = found.every[index]
@@ -213,3 +221,20 @@ class Search:
             return False
         self._pause_at = self.steps - PIECE
         return True
+
+
+def _order(situation: Situation, claim: int, *, is_free: bool) -> list[int]:
+    """Return the slots of *claim* in turn: as they are asked, or, where the order is free, the most constrained first.
+
+    With admin access it is never free: who comes later may not have what an administrator only looks at.
+    """
+    slots = situation.slots(claim)
+    if not is_free or any(ask.is_admin for slot in slots for ask in slot.asks):
+        return list(range(len(slots)))
+    return sorted(range(len(slots)), key=lambda slot: (_slack(situation, claim, slot), slot))
+
+
+def _slack(situation: Situation, claim: int, slot: int) -> int:
+    """Count the candidates beyond those that a slot needs, for the ask that leaves it most room."""
+    places = (At(claim, slot, index) for index in range(len(situation.slots(claim)[slot].asks)))
+    return max(situation.eligible[at].free.bit_count() - situation.asks[at].count for at in places)

@@ -1,7 +1,6 @@
 """One node of a snapshot, as the exact search takes it."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -41,11 +40,13 @@ class Site:
 
     def judge(self, budget: Budget) -> Judge:
         """Judge candidates by what selectors say of whole columns: most of it is known from other nodes."""
+        judged: dict[Selector, list[Outcome]] = {}
 
-        @cache
         def judge(selector: Selector) -> list[Outcome]:
-            sweep = selector.sweep(self.snapshot.inventory, budget)
-            return [sweep.outcomes[code] for code in sweep.codes[self.places].tolist()]
+            if selector not in judged:
+                sweep = selector.sweep(self.snapshot.inventory, budget)
+                judged[selector] = [sweep.outcomes[code] for code in sweep.codes[self.places].tolist()]
+            return judged[selector]
 
         return judge
 
