@@ -43,7 +43,9 @@ conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selector
 	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py
 
 bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/results
-	@for name in build columns cel fit oracle hostile; do $(BIN)/python -m "loadtests.bench.$$name" || exit 1; done
+	@for file in $$(grep -l __main__ loadtests/bench/*.py); do \
+	  module=$$(echo "$${file%.py}" | tr / .); $(BIN)/python -m "$$module" || exit 1; \
+	done
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from extender.allocation.capacity import fits
 from extender.allocation.counters import Groups, Ledger
-from extender.allocation.eligibility import Met
+from extender.allocation.eligibility import Met, has_left
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
@@ -126,13 +125,16 @@ class Attempt:
         return states
 
     def _fits(self, at: At, ask: Ask, place: int) -> bool:
-        # What one alone can have was found to be large enough before.
-        if ask.is_admin or not self.situation.is_shareable(place):
+        is_shareable = self.situation.is_shareable(place)
+        # What one alone can have was found to have enough left before, but where all are taken, however little is left.
+        if ask.is_admin or not (is_shareable or (ask.takes_all and self._measured)):
             return True
-        drawn = self.situation.eligible[at].draws[place]
-        taken = dict(self.situation.usages[place].consumed) if self.situation.usages[place].consumed else NOTHING_TAKEN
-        device = self.situation.board.candidates[place].device
-        return fits(drawn, device.capacity, taken, self.shares.get(place, NOTHING_TAKEN))
+        drawn, device = self.situation.eligible[at].draws[place], self.situation.board.candidates[place].device
+        return has_left(drawn, device, self.situation.usages[place], self.shares.get(place, NOTHING_TAKEN))
+
+    @property
+    def _measured(self) -> bool:
+        return self.situation.question.features.consumable_capacity
 
     def _occupy(self, at: At, ask: Ask, place: int) -> None:
         if not self.situation.is_shareable(place):

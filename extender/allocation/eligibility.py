@@ -12,7 +12,7 @@ from extender.allocation.pools import reaches
 from extender.allocation.question import Ask, Test
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
-from extender.allocation.usage import Usage
+from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import PLAIN, Device, NodeSelection
 from extender.model.taint import blocking
 
@@ -123,8 +123,8 @@ def _counted(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, feat
         if drawn is None or not _is_usable(ask, board, board.candidates[place], features):
             continue
         # Who only looks takes nothing: the device must be large enough, not have enough left.
-        taken = dict(usage.consumed) if usage.consumed and not ask.is_admin else NOTHING
-        if drawn is NO_DRAW or fits(drawn, board.candidates[place].device.capacity, taken, NOTHING):
+        taken = usage if features.consumable_capacity and not ask.is_admin else UNUSED
+        if has_left(drawn, board.candidates[place].device, taken, NOTHING):
             free |= 1 << place
             draws[place] = drawn
     return Eligible(free, errors, (), draws)
@@ -150,6 +150,14 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
 
 NO_DRAW = Draw(())
 NOTHING: Mapping[str, int] = {}
+
+
+def has_left(drawn: Draw, device: Device, usage: Usage, besides: Mapping[str, int]) -> bool:
+    """Tell whether enough of *device* is left. Who draws nothing takes all of it, so others must have nothing."""
+    taken = dict(usage.consumed) if usage.consumed else NOTHING
+    if drawn is NO_DRAW:
+        return not taken or not any(taken.get(name) for name, _ in device.capacity)
+    return fits(drawn, device.capacity, taken, besides)
 
 
 class Examination:

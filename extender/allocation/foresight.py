@@ -3,15 +3,22 @@
 Only what cannot succeed is left out, so that the first solution stays the first one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from operator import or_
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from extender.allocation.attempt import Attempt
+from extender.allocation.attempt import ANYTHING, Attempt
 from extender.allocation.eligibility import Eligible, Met
+from extender.allocation.holders import AllHolders, bits_of, kinds_of, places_of
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+
+# Operations on masks that one look may take. What it does not come to, it leaves to the search.
+LOOK: Final = 8000
+# How many of them are about as much work as a candidate that is tried.
+PER_STEP: Final = 8
 
 
 class Demand(NamedTuple):
@@ -60,18 +67,27 @@ def _lacks(situation: Situation, at: At) -> bool:
 
 
 class Foresight:
-    """Facts about one situation in which nothing can be met, worked out once."""
+    """Facts about one situation in which nothing can be met, worked out once. cost: of the last look, in steps."""
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
         self.dead: set[object] = set()
-        self._holders = {
-            (at, rule): _holders(situation, at, rule) for at, rules in situation.covered.items() for rule in rules
-        }
-        self._kinds = self._numbered()
-        # What looking ahead costs, in candidates tried: it counts for each ask, and for each value of each rule.
-        self.weight = (len(situation.asks) + sum(map(len, self._holders.values()))) // 8
+        self._holders = AllHolders(situation)
+        self._kinds = kinds_of(situation, self._holders)
         self._has_admin = any(ask.is_admin for ask in situation.asks.values())
+        self._wanted: dict[tuple[int, int], int] = {}
+        self._covered = {at: sum(1 << rule for rule in rules) for at, rules in situation.covered.items()}
+        # Asks under the same rules, of which none derives what a rule compares, are left the same candidates.
+        self._groups = {at: self._group(at) for at in situation.asks}
+        self._work = 0
+
+    def _group(self, at: At) -> object:
+        rules = self.situation.covered[at]
+        return at if any(self._holders.derives(at, rule) for rule in rules) else (at.claim, self._covered[at])
+
+    @property
+    def cost(self) -> int:
+        return self._work // PER_STEP
 
     def kind(self, attempt: Attempt, place: int) -> object:
         """Name what *place* has in common with others: where one of a kind fails, all of them do."""
@@ -94,41 +110,55 @@ class Foresight:
             tuple((pool, *ledger.left.values(), *ledger.groups.items()) for pool, ledger in attempt.ledgers.items()),
         )
 
+    def _wanted_from(self, claim: int, slot: int) -> int:
+        """Return the candidates that a slot from here on could be given."""
+        if (claim, slot) not in self._wanted:
+            eligible = self.situation.eligible.items()
+            later = (found.free for at, found in eligible if (at.claim, at.slot) >= (claim, slot))
+            self._wanted[claim, slot] = reduce(or_, later, 0)
+        return self._wanted[claim, slot]
+
     def is_hopeless(self, attempt: Attempt, at: At, needed: int, start: int) -> bool:
         """Tell whether counting alone shows that the rest cannot succeed."""
-        demands = [self._demand(attempt, at, needed, -(1 << start)), *self._later(attempt, at)]
+        left: dict[object, int] = {}
+        self._work = len(self.situation.asks)
+        demands = [self._demand(attempt, left, at, needed, -(1 << start)), *self._later(attempt, left, at)]
         if any(demand.mask.bit_count() < demand.size for demand in demands):
             return True
         return self._compete(demands) or any(
             self._cannot_agree(attempt, claim, rule, demands)
             for claim in range(at.claim, len(self.situation.values))
             for rule in range(len(self.situation.values[claim]))
+            if self._work < LOOK
         )
 
-    def _demand(self, attempt: Attempt, at: At, count: int, window: int = -1) -> Demand:
+    def _demand(self, attempt: Attempt, left: dict[object, int], at: At, count: int, window: int = -1) -> Demand:
+        group = self._groups[at]
+        if group not in left:
+            left[group] = self._left(attempt, at)
         ask = self.situation.asks[at]
-        mask = self.situation.eligible[at].free & ~attempt.in_use(at, ask) & window
+        return Demand(at, self.situation.eligible[at].free & ~attempt.in_use(at, ask) & window & left[group], count)
+
+    def _left(self, attempt: Attempt, at: At) -> int:
+        """Return the candidates that the rules of an ask leave, each rule taken alone."""
+        left = -1
         for rule in self.situation.covered[at]:
-            mask &= self._allowed(attempt, at, rule)
-        return Demand(at, mask, count)
+            state, holders = attempt.states[at.claim][rule], self._holders.of(at, rule)
+            if not self.situation.values[at.claim][rule].rule.is_match:
+                left &= holders.everyone & ~holders.having(state)
+            else:
+                left &= holders.everyone if state == ANYTHING else holders.having(state)
+            self._work += 1
+        return left
 
-    def _allowed(self, attempt: Attempt, at: At, rule: int) -> int:
-        """Return the candidates that a rule leaves, each taken alone."""
-        state, holders = attempt.states[at.claim][rule], self._holders[at, rule]
-        if self.situation.values[at.claim][rule].rule.is_match:
-            return reduce(or_, (mask for bit, mask in holders.items() if state & bit), 0)
-        taken = reduce(or_, (mask for bit, mask in holders.items() if state & bit), 0)
-        return reduce(or_, holders.values(), 0) & ~taken
-
-    def _later(self, attempt: Attempt, at: At) -> Iterator[Demand]:
+    def _later(self, attempt: Attempt, left: dict[object, int], at: At) -> Iterator[Demand]:
         """Yield what the slots after this one need; of a list only that one of its alternatives can be had."""
         for claim in range(at.claim, len(self.situation.values)):
-            for slot, wanted in enumerate(self.situation.slots(claim)):
-                if claim == at.claim and slot <= at.slot:
-                    continue
+            slots = self.situation.slots(claim)
+            for slot in range(at.slot + 1 if claim == at.claim else 0, len(slots)):
                 demands = [
-                    self._demand(attempt, place, self._count(place))
-                    for place in (At(claim, slot, index) for index in range(len(wanted.asks)))
+                    self._demand(attempt, left, place, self._count(place))
+                    for place in (At(claim, slot, index) for index in range(len(slots[slot].asks)))
                 ]
                 if len(demands) == 1:
                     yield demands[0]
@@ -148,77 +178,41 @@ class Foresight:
         ]
         masks = {demand.mask for demand in exclusive}
         masks.add(reduce(or_, masks, 0))
+        self._work += len(masks) * len(exclusive)
         return any(
             sum(demand.size for demand in exclusive if not demand.mask & ~mask) > mask.bit_count() for mask in masks
         )
 
     def _cannot_agree(self, attempt: Attempt, claim: int, rule: int, demands: Sequence[Demand]) -> bool:
         """Tell whether no value is left that is enough for everybody whom a rule covers."""
-        bound = [item for item in demands if item.at.claim == claim and rule in self.situation.covered[item.at]]
+        bound = [item for item in demands if item.at.claim == claim and self._covered[item.at] >> rule & 1]
         if not bound:
             return False
-        values = reduce(or_, (bit for item in bound for bit in self._holders[item.at, rule]), 0)
+        state = attempt.states[claim][rule]
         if not self.situation.values[claim][rule].rule.is_match:
-            reached = sum(1 for bit in bits_of(values) if any(self._with(item, rule, bit).mask for item in bound))
-            return reached < sum(demand.size for demand in bound)
+            needed = sum(demand.size for demand in bound)
+            return len(list(islice(self._reached(bound, rule), needed))) < needed
+        values = bits_of(state) if state != ANYTHING else self._values(bound, rule)
+        # A look that takes too long ends as if a value had been found.
         return not any(
-            self._is_enough([self._with(item, rule, bit) for item in bound])
-            for bit in bits_of(values & attempt.states[claim][rule])
+            self._work >= LOOK or self._is_enough([self._with(item, rule, bit) for item in bound]) for bit in values
         )
+
+    def _values(self, bound: Iterable[Demand], rule: int) -> Iterable[int]:
+        """Return the values that all demands of a rule know."""
+        known = [self._holders.of(item.at, rule).by_value for item in bound]
+        return (bit for bit in known[0] if all(bit in others for others in known))
+
+    def _reached(self, bound: Sequence[Demand], rule: int) -> Iterator[int]:
+        """Yield the values that any demand can be given; too many of them where that takes too long to tell."""
+        for bit in {bit for item in bound for bit in self._holders.of(item.at, rule).by_value}:
+            if self._work >= LOOK or any(self._with(item, rule, bit).mask for item in bound):
+                yield bit
 
     def _with(self, demand: Demand, rule: int, bit: int) -> Demand:
         """Narrow a demand to the candidates with one value."""
-        return demand._replace(mask=demand.mask & self._holders[demand.at, rule].get(bit, 0))
+        self._work += 1
+        return demand._replace(mask=demand.mask & self._holders.of(demand.at, rule).by_value.get(bit, 0))
 
     def _is_enough(self, demands: Sequence[Demand]) -> bool:
         return all(demand.mask.bit_count() >= demand.size for demand in demands) and not self._compete(demands)
-
-    def _wanted_from(self, claim: int, slot: int) -> int:
-        """Return the candidates that a slot from here on could be given."""
-        later = (found.free for at, found in self.situation.eligible.items() if (at.claim, at.slot) >= (claim, slot))
-        return reduce(or_, later, 0)
-
-    def _numbered(self) -> list[int]:
-        """Give each candidate the number of its kind: those of a kind differ in nothing that this question can see."""
-        numbers: dict[object, int] = {}
-        return [
-            numbers.setdefault(self._signature(place), len(numbers))
-            for place in range(len(self.situation.board.candidates))
-        ]
-
-    def _signature(self, place: int) -> object:
-        situation, candidate = self.situation, self.situation.board.candidates[place]
-        free = tuple(found.free >> place & 1 for found in situation.eligible.values())
-        held = tuple(
-            tuple(bit for bit, mask in holders.items() if mask >> place & 1) for holders in self._holders.values()
-        )
-        partition = candidate.device.traits.consumes_counters
-        shared = situation.is_shareable(place) and (
-            situation.is_shared(place),
-            situation.usages[place].consumed,
-            candidate.device.capacity,
-        )
-        return free, held, partition and (candidate.pool, partition), shared
-
-
-def _holders(situation: Situation, at: At, rule: int) -> dict[int, int]:
-    """Return, for each value of a rule's attribute, the mask of the candidates of an ask that have it."""
-    values, ask = situation.values[at.claim][rule], situation.asks[at]
-    holders: dict[int, int] = {}
-    for place in places_of(situation.eligible[at].free):
-        for bit in bits_of(values.at(ask, place) or 0):
-            holders[bit] = holders.get(bit, 0) | 1 << place
-    return holders
-
-
-def bits_of(mask: int) -> Iterator[int]:
-    """Yield the bits of *mask*, each as a mask of its own."""
-    while mask:
-        yield mask & -mask
-        mask &= mask - 1
-
-
-def places_of(mask: int) -> Iterator[int]:
-    """Yield the positions of the bits of *mask*."""
-    for bit in bits_of(mask):
-        yield bit.bit_length() - 1

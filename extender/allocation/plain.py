@@ -6,6 +6,7 @@ By Hall's theorem: requests can be satisfied together if no subset of them wants
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.offer import Offers
-from extender.allocation.question import RESULTS, At, Question
+from extender.allocation.question import RESULTS, At, ClaimQuestion, Question, bound_slots
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Attribute
 from extender.model.names import split_qualified
@@ -55,7 +56,9 @@ class Plain:
         """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n]."""
         taken = grid.flags(free)
         masks = {at: packed(grid.flags(offer.usable) & taken) for at, offer in offers.of.items()}
-        groups = [list(_groups(grid.of_rows(self._codes(inventory, rule)))) for rule in self.rules]
+        # Without any value there is one group, of no devices: who is bound by the rule gets none.
+        nobody = [np.zeros(len(grid.nodes), np.uint64)]
+        groups = [list(_groups(grid.of_rows(self._codes(inventory, rule)))) or nobody for rule in self.rules]
         found = np.zeros(len(grid.nodes), np.bool_)
         for way in self.ways:
             for choice in product(*groups):
@@ -82,10 +85,10 @@ class Plain:
         return np.stack(parts, axis=1).astype(np.int64)
 
     def _bound(self, rule: RuleAt, grid: Grid, offers: Offers) -> Flags:
-        """Return the devices of the first asks that *rule* covers: bool[n, width]."""
+        """Return the devices of the slots that cannot escape *rule*: bool[n, width]."""
         bound = np.zeros(grid.rows.shape, np.bool_)
-        for at, rules in self.question.covered.items():
-            if at.claim == rule.claim and rule.rule in rules and at.ask == 0:
+        for places in bound_slots(self.question, rule.claim, rule.rule):
+            for at in places:
                 bound |= grid.flags(offers.of[at].usable)
         return bound
 
@@ -114,8 +117,15 @@ def plain_of(question: Question) -> Plain | None:
     matching = all(rule.is_match for part in question.claims for rule in part.rules)
     if not (simple and matching) or len(slots) > MOST_SLOTS or len(rules) > MOST_RULES:
         return None
+    if prod(len(slot.asks) for slot in slots) > MOST_COMBINATIONS or not all(map(_is_qualified, question.claims)):
+        return None
     ways = tuple(_ways(question))
-    return Plain(question, ways, rules) if 0 < len(ways) <= MOST_COMBINATIONS else None
+    return Plain(question, ways, rules) if ways else None
+
+
+def _is_qualified(part: ClaimQuestion) -> bool:
+    """Tell whether all rules name attributes with their domains: only these have columns of their own."""
+    return all("/" in rule.attribute for rule in part.rules)
 
 
 def can_count(plain: Plain, inventory: Inventory) -> bool:
@@ -142,14 +152,12 @@ def _ways(question: Question) -> Iterator[tuple[At, ...]]:
         for claim, part in enumerate(question.claims)
         for slot, wanted in enumerate(part.slots)
     ]
-    for count, way in enumerate(product(*places)):
+    for way in product(*places):
         sizes = [0] * len(question.claims)
         for at in way:
             sizes[at.claim] += question.claims[at.claim].slots[at.slot].asks[at.ask].count
-        if max(sizes, default=0) <= RESULTS or count > MOST_COMBINATIONS:
+        if max(sizes, default=0) <= RESULTS:
             yield way
-        if count > MOST_COMBINATIONS:
-            return
 
 
 def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
@@ -185,7 +193,7 @@ def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
     ordinary = np.append(table[inventory.standing.codes], 1)[grid.slices].astype(np.bool_)
     searched = np.zeros(inventory.rows, np.bool_)
     for offer in offers.of.values():
-        searched |= (offer.usable & (offers.special | odd)) | (offer.errs & (usage.codes == 0))
+        searched |= (offer.usable & (offers.special | odd)) | (offer.errs & (odd | (usage.codes == 0)))
     alone = np.equal(snapshot.reach.view[grid.nodes], 0)
     yes: Yes = narrow & alone & ordinary.all(axis=1) & ~grid.flags(searched).any(axis=1)
     return yes

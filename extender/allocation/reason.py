@@ -1,14 +1,17 @@
 """Why a node cannot satisfy a question: a word from a fixed vocabulary, and the nearest miss in numbers."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.eligibility import Met, obstacles
-from extender.allocation.question import Ask, At
+from extender.allocation.holders import bits_of, places_of
+from extender.allocation.question import Ask, At, bound_slots
 from extender.allocation.situation import Situation
+from extender.allocation.values import OPAQUE
 
 
 class Shortage(StrEnum):
@@ -112,33 +115,60 @@ def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
     return listed[0][0][0], ", ".join(f"{count} {cause}" for (_, cause), count in listed)
 
 
+class Want(NamedTuple):
+    """So many devices under a rule: whose want it is, and the candidates by the bit of each value."""
+
+    whose: str
+    needed: int
+    holders: Mapping[int, int]
+
+
 def _disagreement(situation: Situation, claim: int, rule: int) -> Iterator[Reason]:
     """Yield a reason where the asks that a rule covers could be satisfied, but not under the rule."""
-    values = situation.values[claim][rule]
-    covered = [at for at in situation.asks if at.claim == claim and rule in situation.covered[at] and at.ask == 0]
-    needed = sum(len(situation.eligible[at].every) or situation.asks[at].count for at in covered)
-    places = {place for at in covered for place in _places(situation.eligible[at].free)}
-    holders: Counter[int] = Counter()
-    for place in places:
-        try:
-            bits = values.at(situation.asks[covered[0]], place) or 0
-        except Met:
-            return
-        holders.update(1 << bit for bit in _places(bits))
-    name = values.rule.attribute
-    if values.rule.is_match and max(holders.values(), default=0) < needed:
-        best = max(holders.values(), default=0)
-        text = f"needs {needed} free {_devices(needed)} with one value of {name}, best has {best}"
-        yield Reason(Shortage.CONSTRAINT, f"{_claim(situation, claim)} {text}")
-    if not values.rule.is_match and len(holders) < needed:
-        text = f"needs {needed} free {_devices(needed)} with different values of {name}, has {len(holders)}"
-        yield Reason(Shortage.CONSTRAINT, f"{_claim(situation, claim)} {text}")
+    compared = situation.values[claim][rule].rule
+    slots = list(bound_slots(situation.question, claim, rule))
+    try:
+        wants = [_want(situation, places, rule) for places in slots]
+    except Met:
+        return
+    # What several can have at once is counted for each of them alone, but a value is different only once.
+    if not compared.is_match or not any(_can_be_common(situation, places) for places in slots):
+        wants = [_together(situation, claim, wants)]
+    for whose, needed, holders in wants:
+        best = max((mask.bit_count() for mask in holders.values()), default=0) if compared.is_match else len(holders)
+        if best < needed:
+            values = "one value" if compared.is_match else "different values"
+            has = "best has" if compared.is_match else "has"
+            text = f"needs {needed} free {_devices(needed)} with {values} of {compared.attribute}, {has} {best}"
+            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}")
 
 
-def _places(mask: int) -> Iterator[int]:
-    while mask:
-        yield (mask & -mask).bit_length() - 1
-        mask &= mask - 1
+def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:
+    """Say what a slot wants: the least that any of its asks needs, of what all of them could be given."""
+    holders: dict[int, int] = {}
+    for at in places:
+        values, ask = situation.values[at.claim][rule], situation.asks[at]
+        for place in places_of(situation.eligible[at].free):
+            for bit in bits_of((values.at(ask, place) or 0) & ~OPAQUE):
+                holders[bit] = holders.get(bit, 0) | 1 << place
+    return Want(_name(situation, places[0]), min(_needed(situation, at) for at in places), holders)
+
+
+def _together(situation: Situation, claim: int, wants: Sequence[Want]) -> Want:
+    holders: dict[int, int] = {}
+    for want in wants:
+        for bit, mask in want.holders.items():
+            holders[bit] = holders.get(bit, 0) | mask
+    return Want(_claim(situation, claim), sum(want.needed for want in wants), holders)
+
+
+def _can_be_common(situation: Situation, places: Sequence[At]) -> bool:
+    """Tell whether a slot may be given a device that another slot is given too."""
+    return any(situation.asks[at].is_admin or situation.eligible[at].free & situation.shareable for at in places)
+
+
+def _needed(situation: Situation, at: At) -> int:
+    return len(situation.eligible[at].every) if situation.asks[at].takes_all else situation.asks[at].count
 
 
 def _claim(situation: Situation, claim: int) -> str:

@@ -155,9 +155,10 @@ class Search:
         if needed > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         if self.foresight:
-            if self._step(self.foresight.weight):
+            hopeless = self.foresight.is_hopeless(self.attempt, at, needed, start)
+            if self._step(self.foresight.cost):
                 yield None
-            if self.foresight.is_hopeless(self.attempt, at, needed, start):
+            if hopeless:
                 return Ending.NONE
         failed: set[object] = set()
         for place in self._candidates(at, ask, start):

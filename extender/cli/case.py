@@ -1,5 +1,6 @@
 """A question for the allocator as one JSON object: a cluster, the claims of a pod, and what is in use."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 from extender.allocation.features import ALL, Features, features_of
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, WHOLE, Hold, Usage, add, holds_of
-from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.claim import Allocation, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
 from extender.model.node import Node
@@ -43,6 +44,9 @@ def case_of(raw: object) -> Case:
         nodes.append(_noun(fields.raw["node"], "node", parse_node))
     if not nodes:
         raise Malformed("nodes", "is required, or node")
+    repeated = next((name for name, count in Counter(node.name for node in nodes).items() if count > 1), None)
+    if repeated:
+        raise Malformed("nodes", f"{repeated} is there more than once")
     classes = {item.name: item for item in _nouns(fields, "classes", parse_class)}
     features = _features(fields)
     rules = tuple(_nouns(fields, "taintRules", parse_rule))
@@ -90,9 +94,8 @@ def _features(fields: Fields) -> Features:
 
 
 def _holds(fields: Fields, features: Features) -> Iterator[Hold]:
-    for name in ("allocated", "claims"):
-        for claim in _nouns(fields, name, parse_claim):
-            yield from holds_of(claim.allocation, sharing=features.consumable_capacity) if claim.allocation else ()
+    for allocation in _allocations(fields):
+        yield from holds_of(allocation, sharing=features.consumable_capacity)
     for entry in fields.objects("usedDevices"):
         yield Hold(_device(entry), WHOLE)
     for entry in fields.objects("usedShares"):
@@ -100,6 +103,18 @@ def _holds(fields: Fields, features: Features) -> Iterator[Hold]:
     for entry in fields.objects("usedCapacity"):
         consumed = tuple((name, amount.nanos) for name, amount in entry.quantities("consumed"))
         yield Hold(_device(entry), Usage(consumed=consumed))
+
+
+def _allocations(fields: Fields) -> Iterator[Allocation]:
+    """Yield what claims hold, each of them once: the pod's own may be among those that are allocated too."""
+    known = set()
+    for claim in _nouns(fields, "allocated", parse_claim):
+        if claim.allocation:
+            known.add((claim.key, claim.uid))
+            yield claim.allocation
+    for claim in _nouns(fields, "claims", parse_claim):
+        if claim.allocation and (claim.key, claim.uid) not in known:
+            yield claim.allocation
 
 
 def _device(entry: Fields) -> DeviceKey:

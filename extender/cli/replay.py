@@ -10,13 +10,14 @@ from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
 from extender.cli.case import Case, usage_by_device
 from extender.cli.documents import NotJson, documents
-from extender.model.claim import ClaimTemplate, DeviceClass, ResourceClaim
+from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
-from extender.model.node import Node, Pod, PodClaim
+from extender.model.node import Node, Pod, PodClaimStatus
 from extender.model.parse import Noun, parse_list
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
+from extender.state.claims import Asked, Claims
 
 N = TypeVar("N")
 
@@ -68,8 +69,19 @@ def case_of_claim(found: Recording, key: ObjectKey) -> Case:
 def case_of_pod(found: Recording, key: ObjectKey) -> Case:
     """Ask for all claims of a pod that hold nothing yet, on the nodes where those that do can be used."""
     pod = _named(found.all(Pod), key, "pod")
-    claims = tuple(claim for entry in pod.claims for claim in _resolved(found, pod, entry))
-    return _case(found, str(key), claims)
+    known = Claims()
+    for claim in (*found.all(ResourceClaim), *_made(found, pod)):
+        known.put(claim)
+    fresh = (PodClaimStatus(name=name, claim_name=made.name) for name, _, made in _unmade(pod))
+    pod = replace(pod, claim_statuses=(*pod.claim_statuses, *fresh))
+    asked = known.asked_by(pod)
+    if not isinstance(asked, Asked):
+        raise Unanswerable(f"pod {key}: {asked.message}")
+    claims = {claim.key.name: claim for claim in (*asked.allocated, *asked.pending)}
+    # In the order of the pod, but for two entries that name one claim: that is allocated once.
+    statuses = {status.name: status.claim_name for status in pod.claim_statuses}
+    names = dict.fromkeys(entry.claim_name or statuses.get(entry.name) for entry in pod.claims)
+    return _case(found, str(key), tuple(claims[name] for name in names if name in claims))
 
 
 def _named(nouns: tuple[N, ...], key: ObjectKey, word: str) -> N:
@@ -79,27 +91,27 @@ def _named(nouns: tuple[N, ...], key: ObjectKey, word: str) -> N:
     raise Unanswerable(f"there is no {word} {key}")
 
 
-def _resolved(found: Recording, pod: Pod, entry: PodClaim) -> Iterator[ResourceClaim]:
-    """Yield the claim behind an entry: by name, made from its template, or as the template would make it."""
-    if entry.claim_name:
-        yield _named(found.all(ResourceClaim), ObjectKey(pod.key.namespace, entry.claim_name), "claim")
-        return
-    status = next((status for status in pod.claim_statuses if status.name == entry.name), None)
-    if status is not None:
-        # An entry for which no claim was needed names none.
-        if status.claim_name:
-            yield _named(found.all(ResourceClaim), ObjectKey(pod.key.namespace, status.claim_name), "claim")
-        return
-    if not entry.template_name:
-        raise Unanswerable(f"pod {pod.key}: resourceClaims[{entry.name}] names neither a claim nor a template")
-    template = _named(found.all(ClaimTemplate), ObjectKey(pod.key.namespace, entry.template_name), "template")
-    key = ObjectKey(pod.key.namespace, f"{pod.key.name}-{entry.name}")
-    yield ResourceClaim(key=key, uid=Uid(""), spec=template.spec)
+def _unmade(pod: Pod) -> Iterator[tuple[str, str, ObjectKey]]:
+    """Yield the entries that wait for a claim from a template: name, template, and what the claim is called here."""
+    made = {status.name for status in pod.claim_statuses}
+    for entry in pod.claims:
+        if entry.template_name and entry.name not in made:
+            key = ObjectKey(pod.key.namespace, f"{pod.key.name}-{entry.name}")
+            yield entry.name, entry.template_name, key
+
+
+def _made(found: Recording, pod: Pod) -> Iterator[ResourceClaim]:
+    """Yield the claims that would be made for a pod."""
+    owner = OwnerReference(kind="Pod", name=pod.key.name, uid=pod.uid, is_controller=True)
+    for _, name, key in _unmade(pod):
+        template = _named(found.all(ClaimTemplate), ObjectKey(pod.key.namespace, name), "template")
+        yield ResourceClaim(key=key, uid=Uid(str(key)), spec=template.spec, owners=(owner,))
 
 
 def _case(found: Recording, name: str, asked: tuple[ResourceClaim, ...]) -> Case:
-    keys = {claim.key for claim in asked if claim.allocation is None}
-    holding = (claim.allocation for claim in found.all(ResourceClaim) if claim.allocation and claim.key not in keys)
+    pending = {(claim.key, claim.uid) for claim in asked if claim.allocation is None}
+    others = (claim for claim in found.all(ResourceClaim) if (claim.key, claim.uid) not in pending)
+    holding = (claim.allocation for claim in others if claim.allocation)
     classes = {item.name: item for item in found.all(DeviceClass)}
     nodes = found.all(Node)
     if not nodes:

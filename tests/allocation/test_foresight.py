@@ -1,20 +1,24 @@
 """The law of foresight: what it leaves out cannot succeed, so the first solution stays the first one."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.board import board_of
 from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
-from extender.allocation.question import Refusal, ask
+from extender.allocation.question import Ask, Refusal, ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, situation_of
+from extender.allocation.solve import STEPS
+from extender.allocation.values import Values
 from extender.cli.case import case_of
 from tests.allocation.clusters import question
-from tests.allocation.hostile import Json, questions
+from tests.allocation.hostile import DRIVER, Json, questions
 from tests.allocation.hostile import situation as hostile
 
 PATIENCE = 5000
@@ -62,6 +66,56 @@ def test_foresight_finds_the_first_solution_of_hard_questions(raw: Json) -> None
         return
     if can_foresee(found):
         compare(found)
+
+
+def test_what_foresight_knows_is_worked_out_once_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: Counter[tuple[str, int]] = Counter()
+    look_up = Values.at
+
+    def counted(values: Values, asking: Ask, place: int) -> int | None:
+        looked_up[values.rule.attribute, place] += 1
+        return look_up(values, asking, place)
+
+    found = hostile(crowded(devices=24, requests=32, alternatives=8, constraints=32))
+    monkeypatch.setattr(Values, "at", counted)
+    Foresight(found)
+    assert len(looked_up) == 24 * 32
+    assert set(looked_up.values()) == {1}
+
+
+def test_a_question_with_many_requests_is_decided_where_counting_decides_it() -> None:
+    # Two devices have each value, and each request wants three: all that matters is seen at the first look.
+    raw = crowded(devices=24, requests=8, alternatives=4, constraints=8, count=3)
+    search = Search(found := hostile(raw), STEPS, Foresight(found))
+    assert search.run() is None
+
+
+def crowded(*, devices: int, requests: int, alternatives: int, constraints: int, count: int = 1) -> Json:
+    """Ask as much of one node as a claim can ask."""
+    attributes = [f"a{index}" for index in range(constraints)]
+    published = [
+        {"name": f"d{place}", "attributes": {name: {"int": place // 2} for name in attributes}}
+        for place in range(devices)
+    ]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": published}
+    body = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+    asked = [
+        {"name": f"r{index}", "firstAvailable": [{"name": f"s{choice}"} | body for choice in range(alternatives)]}
+        for index in range(requests)
+    ]
+    rules = [{"matchAttribute": f"{DRIVER}/{name}"} for name in attributes]
+    claim = {
+        "metadata": {"namespace": "ns", "name": "c"},
+        "spec": {"devices": {"requests": asked, "constraints": rules}},
+    }
+    return {
+        "name": "crowded",
+        "node": {"metadata": {"name": "n1"}},
+        "classes": [{"metadata": {"name": "gpu"}}],
+        "slices": [{"metadata": {"name": "s"}, "spec": spec}],
+        "claims": [claim],
+    }
 
 
 def test_foresight_tries_far_fewer_candidates() -> None:

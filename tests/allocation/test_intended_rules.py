@@ -133,6 +133,43 @@ def test_a_further_share_of_a_device_without_capacity_draws_no_counters(order: s
     assert given(told(slices, exact("r"), usedShares=shares, order=order)) == ["s"]
 
 
+TAKES = {"one": exact("r"), "all": {"name": "r", "exactly": {"deviceClassName": "any", "allocationMode": "All"}}}
+
+
+@both_orders
+@pytest.mark.parametrize("take", TAKES)
+@pytest.mark.parametrize(
+    ("capacity", "devices"),
+    [
+        pytest.param({"value": "10Gi"}, [], id="taken-whole"),
+        pytest.param({"value": "10Gi", "requestPolicy": {"default": "6Gi"}}, ["s"], id="enough-left"),
+        pytest.param({"value": "10Gi", "requestPolicy": {"default": "7Gi"}}, [], id="too-little-left"),
+        pytest.param({"value": "0"}, [], id="nothing"),
+    ],
+)
+def test_a_device_that_is_shared_no_more_is_given_when_its_shares_leave_enough(
+    order: str, take: str, capacity: Json, devices: list[str]
+) -> None:
+    slices = [published(GPU, device("s", capacity={"memory": capacity}))]
+    use = {
+        "usedShares": [{"id": f"{GPU}/n1/s/11111111-2222-3333-4444-555555555555"}],
+        "usedCapacity": [{"driver": GPU, "pool": "n1", "device": "s", "consumed": {"memory": "4Gi"}}],
+    }
+    assert given(told(slices, TAKES[take], order=order, **use)) == devices
+
+
+@both_orders
+def test_a_constraint_that_forbids_one_of_all_devices_is_an_error_however_little_is_left(order: str) -> None:
+    values = (1, 2)
+    devices = [
+        device(f"d{value}", attributes={"a": {"int": value}}, capacity={"memory": {"value": "1Gi"}}) for value in values
+    ]
+    consumed = [{"driver": GPU, "pool": "n1", "device": "d2", "consumed": {"memory": "1Gi"}}]
+    constraints = [{"matchAttribute": f"{GPU}/a"}]
+    node = told([published(GPU, *devices)], TAKES["all"], constraints=constraints, usedCapacity=consumed, order=order)
+    assert "a constraint forbids" in node["fatalError"] + node["nodeError"]
+
+
 @both_orders
 def test_an_allocation_has_no_timestamp_of_its_own(order: str) -> None:
     bound = device("d", bindingConditions=["Ready"], bindingFailureConditions=["Failed"])

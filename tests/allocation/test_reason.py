@@ -80,6 +80,40 @@ def test_the_nearest_miss_is_told(slices: list[Json], request_: Json, fields: Js
     assert node["reason"] == reason
 
 
+def alternatives(name: str, *counts: int) -> Json:
+    bodies = [{"name": f"s{count}"} | exact("", count)["exactly"] for count in counts]
+    return {"name": name, "firstAvailable": bodies}
+
+
+SAME = [{"matchAttribute": f"{GPU}/a"}]
+
+
+def test_of_alternatives_the_one_that_needs_least_is_told() -> None:
+    node = told([published(GPU, *devices(1, 1, 2, 2))], alternatives("r", 4, 3), constraints=SAME)
+    assert node["reason"] == f"claim c needs 3 free devices with one value of {GPU}/a, best has 2"
+
+
+def test_a_constraint_that_an_alternative_escapes_is_no_reason() -> None:
+    requests = alternatives("r", 3, 1), exact("rest", 4)
+    constraints = [{"matchAttribute": f"{GPU}/a", "requests": ["r/s3"]}]
+    node = told([published(GPU, *devices(1, 1, 2, 2))], *requests, constraints=constraints)
+    assert node["reason"] == "each request could be satisfied alone, but not all of them together"
+
+
+def test_a_shared_device_that_is_too_full_for_two_is_not_blamed_on_a_constraint() -> None:
+    capacity = {"memory": {"value": "10Gi"}}
+    shared = device("s", attributes={"a": {"int": 1}}, allowMultipleAllocations=True, capacity=capacity)
+    both = [exact(name, capacity={"requests": {"memory": "6Gi"}}) for name in ("one", "two")]
+    node = told([published(GPU, shared)], *both, constraints=SAME)
+    assert node["reason"] == "each request could be satisfied alone, but not all of them together"
+
+
+def test_a_request_for_shared_devices_is_told_what_it_lacks_alone() -> None:
+    shared = [device(f"s{value}", attributes={"a": {"int": value}}, allowMultipleAllocations=True) for value in (1, 2)]
+    node = told([published(GPU, *shared)], exact("one"), exact("two", 2), constraints=SAME)
+    assert node["reason"] == f"claim c, request two needs 2 free devices with one value of {GPU}/a, best has 1"
+
+
 def test_a_pool_that_is_being_updated_is_named() -> None:
     half = published(GPU, *devices(1))
     half["spec"]["pool"]["resourceSliceCount"] = 2

@@ -77,6 +77,7 @@ def test_one_line_out_for_one_line_in(
         pytest.param({"name": "x"}, "nodes: is required, or node", id="no-node"),
         pytest.param(case(slices={}), "slices: is no list", id="no-list"),
         pytest.param(case(slices=[{}]), "slices[0].metadata.name: is required", id="no-name"),
+        pytest.param(case(nodes=[NODE]), "nodes: n1 is there more than once", id="node-twice"),
         pytest.param(case(features=["DRAMagic"]), "features: 'DRAMagic' is none of", id="no-gate"),
         pytest.param(case(usedShares=[{"id": "a/b"}]), "usedShares[0].id: is not of the form", id="no-share"),
         pytest.param(case(usedDevices=[{"driver": "d"}]), "usedDevices[0].pool: is required", id="no-pool"),
@@ -235,6 +236,108 @@ def test_a_claim_that_is_allocated_ties_its_pod_to_where_it_can_be_used(
     _, (answer,) = told(monkeypatch, capsysbinary, case(nodes=nodes, node=None, slices=slices, claims=[held, claim()]))
     assert [answer["nodes"][name]["fits"] for name in ("n1", "n2")] == [False, True]
     assert answer["nodes"]["n1"]["reason"] == "claim held is allocated for other nodes"
+
+
+def test_a_claim_that_holds_something_is_counted_once_wherever_it_is_listed(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    shared = device_slice("s")
+    shared["spec"]["devices"][0] |= {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}}
+    result = {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "s", "shareID": "a"}
+    results = [result | {"consumedCapacity": {"memory": "4Gi"}}]
+    held = claim("held") | {"status": {"allocation": {"devices": {"results": results}}}}
+    asked = [held, claim(capacity={"requests": {"memory": "5Gi"}})]
+    _, (answer,) = told(monkeypatch, capsysbinary, case(slices=[shared], claims=asked, allocated=[held]))
+    assert answer["nodes"]["n1"]["fits"] is True
+
+
+def pod_of(*entries: dict[str, Any], statuses: tuple[dict[str, str], ...] = ()) -> dict[str, Any]:
+    metadata = {"namespace": "ns", "name": "pod", "uid": "pod"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"resourceClaims": list(entries)},
+        "status": {"resourceClaimStatuses": list(statuses)},
+    }
+
+
+def recorded(folder: Path, *objects: dict[str, Any]) -> str:
+    """Record a node with one device, beside *objects*."""
+    resource = {"apiVersion": "resource.k8s.io/v1"}
+    items = [
+        NODE | {"apiVersion": "v1", "kind": "Node"},
+        CLASS | resource | {"kind": "DeviceClass"},
+        device_slice("d0") | resource | {"kind": "ResourceSlice"},
+        *(resource | {"kind": "ResourceClaim"} | item for item in objects),
+    ]
+    (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(folder)
+
+
+def test_a_claim_that_two_entries_of_a_pod_name_is_allocated_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = [{"name": name, "resourceClaimName": "c1"} for name in ("a", "b")]
+    folder = recorded(tmp_path, claim(), pod_of(*entries))
+    status, out, _ = replayed(capsys, "--from", folder, "--pod", "ns/pod", "-o", "table")
+    assert status == 0
+    assert out.splitlines()[1].split() == ["n1", "yes", "r=gpu.example.com/n1/d0"]
+
+
+def test_claims_of_a_pod_are_answered_in_its_order_made_or_not(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    held = {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "other"}
+    named = claim("named") | {"status": {"allocation": {"devices": {"results": [held]}}}}
+    template = {"metadata": {"namespace": "ns", "name": "t"}, "spec": {"spec": claim()["spec"]}}
+    entries = [{"name": "made", "resourceClaimTemplateName": "t"}, {"name": "named", "resourceClaimName": "named"}]
+    folder = recorded(tmp_path, named, template | {"kind": "ResourceClaimTemplate"}, pod_of(*entries))
+    assert main(["allocate", "--from", folder, "--pod", "ns/pod", "-o", "json"]) == 0
+    allocations = json.loads(capsysbinary.readouterr().out)["nodes"]["n1"]["allocations"]
+    assert [item["devices"]["results"][0]["device"] for item in allocations] == ["d0", "other"]
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "pod", "message"),
+    [
+        pytest.param(
+            claim() | {"metadata": claim()["metadata"] | DELETED},
+            pod_of({"name": "a", "resourceClaimName": "c1"}),
+            "pod ns/pod: claim c1 is being deleted",
+            id="being-deleted",
+        ),
+        pytest.param(
+            claim(),
+            pod_of(
+                {"name": "a", "resourceClaimTemplateName": "t"}, statuses=({"name": "a", "resourceClaimName": "c1"},)
+            ),
+            "pod ns/pod: claim c1 was not made for this pod",
+            id="of-another-pod",
+        ),
+        pytest.param(
+            claim(),
+            pod_of({"name": "a", "resourceClaimName": "c2"}),
+            "pod ns/pod: there is no claim c2",
+            id="no-claim",
+        ),
+        pytest.param(
+            claim(),
+            pod_of({"name": "a", "resourceClaimTemplateName": "t"}),
+            "there is no template ns/t",
+            id="no-template",
+        ),
+    ],
+)
+def test_a_pod_that_could_not_be_placed_whatever_is_free_is_told_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: dict[str, Any], pod: dict[str, Any], message: str
+) -> None:
+    status, _, err = replayed(capsys, "--from", recorded(tmp_path, asked, pod), "--pod", "ns/pod")
+    assert status == 2
+    assert message in err
 
 
 @given(st.integers(0, 1 << 40))
