@@ -13,7 +13,7 @@ from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Claims
@@ -166,7 +166,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def key_of_noun(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim) else ObjectKey("", noun.name)
+    return noun.key if isinstance(noun, ResourceClaim | Pod) else ObjectKey("", noun.name)
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
