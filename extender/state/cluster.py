@@ -13,7 +13,7 @@ from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Claims
@@ -34,9 +34,13 @@ class Cluster:
         self._problems: dict[tuple[str, ObjectKey], Problem] = {}
 
     def apply(self, change: Change) -> Snapshot:
-        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all."""
+        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all.
+
+        Pods are no part of a snapshot: what concerns them makes no difference here.
+        """
         before = self.snapshot
-        self._take(change)
+        if not concerns_pods(change):
+            self._take(change)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
@@ -165,8 +169,14 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+def concerns_pods(change: Change) -> bool:
+    if isinstance(change, Changed):
+        return isinstance(change.what, Pod) or (isinstance(change.what, Problem) and change.what.kind == Pod.__name__)
+    return change.kind is Pod
+
+
 def key_of_noun(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim) else ObjectKey("", noun.name)
+    return noun.key if isinstance(noun, ResourceClaim | Pod) else ObjectKey("", noun.name)
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
