@@ -34,9 +34,13 @@ class Cluster:
         self._problems: dict[tuple[str, ObjectKey], Problem] = {}
 
     def apply(self, change: Change) -> Snapshot:
-        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all."""
+        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all.
+
+        Pods are no part of a snapshot: what concerns them makes no difference here.
+        """
         before = self.snapshot
-        self._take(change)
+        if not concerns_pods(change):
+            self._take(change)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
@@ -163,6 +167,12 @@ class Cluster:
 KINDS: Mapping[str, Kind] = {
     kind.__name__: kind for kind in (ResourceSlice, ResourceClaim, Node, DeviceClass, DeviceTaintRule)
 }
+
+
+def concerns_pods(change: Change) -> bool:
+    if isinstance(change, Changed):
+        return isinstance(change.what, Pod) or (isinstance(change.what, Problem) and change.what.kind == Pod.__name__)
+    return change.kind is Pod
 
 
 def key_of_noun(noun: Noun) -> ObjectKey:

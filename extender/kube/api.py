@@ -1,0 +1,177 @@
+"""Requests to the API server over one session. What happens on the way is returned, never raised."""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from extender.kube.answer import Answer, Unanswered
+
+Query = Sequence[tuple[str, str]]
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+# A bind is three writes one after another, and kube-scheduler binds as many pods at once as it likes.
+CONNECTIONS: Final = 64
+# What a watch may hold unread before the socket is left alone: the API server drops a client that is slow to read.
+WATCH_BUFFER_BYTES: Final = 8 << 20
+SUCCESS: Final = 200
+UNAUTHORIZED: Final = 401
+
+
+class Credentials(Protocol):
+    """Where the API server is and how it knows us. What is rotated on disk is seen by the next request."""
+
+    @property
+    def server(self) -> str: ...
+
+    @property
+    def tls(self) -> ssl.SSLContext | None: ...
+
+    async def headers(self) -> Mapping[str, str]: ...
+
+    async def renew(self) -> None:
+        """Read everything again, whatever its age: the API server has refused what there was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a request carries; a JSON patch is a list."""
+
+    content: object
+    content_type: str = JSON
+
+
+class Stream:
+    """A response that goes on for as long as the API server likes."""
+
+    def __init__(self, response: aiohttp.ClientResponse, silence_s: float) -> None:
+        self._response = response
+        self._silence_s = silence_s
+
+    async def read(self) -> bytes | Unanswered:
+        """Return what has come since, waiting for it; empty at the end of the stream."""
+        try:
+            async with asyncio.timeout(self._silence_s):
+                return await self._response.content.readany()
+        except TimeoutError:
+            return Unanswered(was_sent=True, why=f"silent for {self._silence_s:g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return Unanswered(was_sent=True, why=_told(error))
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class Api:
+    """The API server. One session, whose connections outlive requests; close it when done."""
+
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+        self._credentials = credentials
+        sent = aiohttp.TraceConfig()
+        sent.on_request_headers_sent.append(_mark_sent)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections),
+            timeout=aiohttp.ClientTimeout(total=None),
+            trace_configs=[sent],
+            trust_env=False,  # reading the environment for each request doubles what it costs
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def call(
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+    ) -> Answer | Unanswered:
+        """Send one request and return the whole response, whatever its status."""
+        request = _Request(method, path, query, body)
+        return await _within(timeout_s, request, self._whole(request))
+
+    async def open(
+        self, path: str, query: Query = (), *, timeout_s: float = 10.0, silence_s: float
+    ) -> Stream | Answer | Unanswered:
+        """Begin to read a response that does not end; one that is no success is returned whole.
+
+        A stream of which nothing is heard for *silence_s* counts as lost.
+        """
+        request = _Request("GET", path, query)
+        return await _within(timeout_s, request, self._opened(request, silence_s))
+
+    async def _whole(self, request: "_Request") -> Answer:
+        return await _read(await self._respond(request))
+
+    async def _opened(self, request: "_Request", silence_s: float) -> Stream | Answer:
+        response = await self._respond(request)
+        return Stream(response, silence_s) if response.status == SUCCESS else await _read(response)
+
+    async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
+        """Send *request*; where our credentials are refused, once more with what they are now."""
+        response = await self._exchange(request)
+        if response.status == UNAUTHORIZED:
+            response.release()
+            await self._credentials.renew()
+            request.was_sent = False
+            response = await self._exchange(request)
+        return response
+
+    async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
+        headers = dict(await self._credentials.headers())
+        if request.data is not None:
+            headers["Content-Type"] = request.content_type
+        return await self._session.request(
+            request.method,
+            URL(f"{self._credentials.server}{request.target}", encoded=True),
+            data=request.data,
+            headers=headers,
+            ssl=self._credentials.tls or True,
+            allow_redirects=False,
+            read_bufsize=WATCH_BUFFER_BYTES,
+            trace_request_ctx=request,
+        )
+
+
+class _Request:
+    """A request, and whether any of it can have left."""
+
+    def __init__(self, method: str, path: str, query: Query, body: Body | None = None) -> None:
+        self.method = method
+        self.target = f"{path}?{urlencode(query)}" if query else path
+        self.data = None if body is None else orjson.dumps(body.content)
+        self.content_type = JSON if body is None else body.content_type
+        self.was_sent = False
+
+
+async def _mark_sent(_session: object, context: SimpleNamespace, _headers: object) -> None:
+    context.trace_request_ctx.was_sent = True
+
+
+async def _within(timeout_s: float, request: _Request, work: Coroutine[Any, Any, T]) -> T | Unanswered:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await work
+    except TimeoutError:
+        return Unanswered(request.was_sent, f"no answer within {timeout_s:g} s")
+    except (aiohttp.ClientError, OSError) as error:
+        return Unanswered(request.was_sent, _told(error))
+
+
+async def _read(response: aiohttp.ClientResponse) -> Answer:
+    async with response:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, headers, await response.read())
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
