@@ -43,9 +43,9 @@ class Chooser:
     manner: Manner = BEST
     release: Release = Release.V1_37
 
-    def place(self, needs: Needs, node: NodeName) -> Placement | str:
-        """Find devices on *node* as things are now; a text where there are none."""
-        snapshot = self.belief.seen_by(needs.pod.uid)
+    def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
+        """Find devices on *node*, as things are now or as *snapshot* has them; a text where there are none."""
+        snapshot = snapshot or self.belief.seen_by(needs.pod.uid)
         known = snapshot.nodes.get(node)
         if known is None:
             return f"node {node} is not known"

@@ -38,6 +38,9 @@ class Claims:
         self._by_uid: dict[Uid, ObjectKey] = {}
         self._by_owner: dict[Uid, dict[ObjectKey, None]] = {}
 
+    def __iter__(self) -> Iterator[ResourceClaim]:
+        return iter(self._by_key.values())
+
     def get(self, key: ObjectKey) -> ResourceClaim | None:
         return self._by_key.get(key)
 
