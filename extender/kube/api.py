@@ -1,17 +1,17 @@
 """Requests to the API server over one session. What happens on the way is returned, never raised."""
 
 import asyncio
-import ssl
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
 import orjson
 from yarl import URL
 
+from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
 
 Query = Sequence[tuple[str, str]]
@@ -26,23 +26,10 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 CONNECTIONS: Final = 64
 # What a watch may hold unread before the socket is left alone: the API server drops a client that is slow to read.
 WATCH_BUFFER_BYTES: Final = 8 << 20
+# What is cut into lines in one go.
+CHUNK_BYTES: Final = 128 << 10
 SUCCESS: Final = 200
 UNAUTHORIZED: Final = 401
-
-
-class Credentials(Protocol):
-    """Where the API server is and how it knows us. What is rotated on disk is seen by the next request."""
-
-    @property
-    def server(self) -> str: ...
-
-    @property
-    def tls(self) -> ssl.SSLContext | None: ...
-
-    async def headers(self) -> Mapping[str, str]: ...
-
-    async def renew(self) -> None:
-        """Read everything again, whatever its age: the API server has refused what there was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +51,7 @@ class Stream:
         """Return what has come since, waiting for it; empty at the end of the stream."""
         try:
             async with asyncio.timeout(self._silence_s):
-                return await self._response.content.readany()
+                return await self._response.content.read(CHUNK_BYTES)
         except TimeoutError:
             return Unanswered(was_sent=True, why=f"silent for {self._silence_s:g} s")
         except (aiohttp.ClientError, OSError) as error:
@@ -127,15 +114,15 @@ class Api:
         return response
 
     async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
-        headers = dict(await self._credentials.headers())
-        if request.data is not None:
-            headers["Content-Type"] = request.content_type
+        access = await self._credentials.access()
         return await self._session.request(
             request.method,
-            URL(f"{self._credentials.server}{request.target}", encoded=True),
+            URL(f"{access.server}{request.target}", encoded=True),
             data=request.data,
-            headers=headers,
-            ssl=self._credentials.tls or True,
+            headers=_headers(access, request),
+            ssl=access.tls or True,
+            server_hostname=access.server_name,
+            proxy=access.proxy,
             allow_redirects=False,
             read_bufsize=WATCH_BUFFER_BYTES,
             trace_request_ctx=request,
@@ -151,6 +138,15 @@ class _Request:
         self.data = None if body is None else orjson.dumps(body.content)
         self.content_type = JSON if body is None else body.content_type
         self.was_sent = False
+
+
+def _headers(access: Access, request: _Request) -> dict[str, str]:
+    headers = {"Accept": JSON, "User-Agent": "dra-extender"}
+    if access.authorization:
+        headers["Authorization"] = access.authorization
+    if request.data is not None:
+        headers["Content-Type"] = request.content_type
+    return headers
 
 
 async def _mark_sent(_session: object, context: SimpleNamespace, _headers: object) -> None:

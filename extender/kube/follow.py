@@ -1,13 +1,23 @@
 """One resource, listed and then watched, for ever."""
 
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from extender.kube.api import Api
-from extender.kube.pace import Pace, Turns
-from extender.kube.resource import Resource
-from extender.kube.told import Sink
+from extender.kube.api import Api, Query, Stream
+from extender.kube.delivery import Delivery
+from extender.kube.listing import Listing
+from extender.kube.pace import Backoff, Pace, Turns
+from extender.kube.resource import Resource, Served
+from extender.kube.setback import Remedy, Setback, setback_of
+from extender.kube.stream import Lines
+from extender.kube.told import Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
+from extender.model.change import Listed
+
+LOOK_AGAIN_S: Final = 300.0
+# A watch that ends sooner than this, and has brought nothing, is one that may end again and again.
+SHORT_LIFE_S: Final = 5.0
+WATCH_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,4 +38,100 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
     order of their resourceVersions, none twice and none backwards; ``Seen`` says up to which version all has been told.
     A resource that is not served is told as an empty ``Listed`` and ``Unserved``, and looked for again.
     """
-    raise NotImplementedError(api, versions, resource, sink, rhythm)
+    following = _Following(api, resource, sink, rhythm)
+    while True:
+        served = await versions.find(resource)
+        remedy = await following.once(served)
+        if remedy is Remedy.REDISCOVER:
+            versions.forget(resource)
+
+
+class _Following:
+    """Where one follow is: *position* is the version up to which all was told; without one, a list is next."""
+
+    def __init__(self, api: Api, resource: Resource, sink: Sink, rhythm: Rhythm) -> None:
+        self._api = api
+        self._resource = resource
+        self._sink = sink
+        self._rhythm = rhythm
+        self._pace = rhythm.pace
+        self._backoff = Backoff(rhythm.pace)
+        self._position = ""
+        self._barren = 0
+
+    async def once(self, served: Served | None) -> Remedy:
+        """List, or watch until that ends; say what is to be done before the next time."""
+        if served is None:
+            return await self._unserved()
+        setback = await (self._watch(served) if self._position else self._list(served))
+        if setback is None:
+            return Remedy.AGAIN
+        self._sink(Trouble(self._resource, setback.why, self._pace.now()))
+        if setback.remedy is not Remedy.AGAIN:
+            self._position = ""
+        await self._backoff.wait(setback.pause_s)
+        return setback.remedy
+
+    async def _unserved(self) -> Remedy:
+        self._position = ""
+        self._sink(Listed(self._resource.kind, ()))
+        self._sink(Unserved(self._resource, self._pace.now()))
+        await self._pace.sleep(LOOK_AGAIN_S * (1 + self._pace.chance()))
+        return Remedy.REDISCOVER
+
+    async def _list(self, served: Served) -> Setback | None:
+        listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
+        asked = self._pace.now()
+        version = await listing.read()
+        if isinstance(version, Setback):
+            return version
+        self._sink(Listed(self._resource.kind, tuple(listing.items)))
+        self._advance(version, asked)
+        return None
+
+    async def _watch(self, served: Served) -> Setback | None:
+        began = self._pace.now()
+        opened = await self._api.open(served.path(), self._query(), silence_s=self._rhythm.silence_s)
+        if not isinstance(opened, Stream):
+            return setback_of(opened)
+        delivery = Delivery(served, self._sink, self._position)
+        try:
+            setback = await self._drain(opened, delivery)
+        finally:
+            opened.close()
+        is_fruitful = delivery.count > 0 or self._pace.now() - began >= SHORT_LIFE_S
+        self._barren = 0 if is_fruitful else self._barren + 1
+        if is_fruitful:
+            self._backoff.reset()
+        if setback is None and self._barren > 1:
+            return Setback("the watch ends again and again without an event")
+        return setback
+
+    async def _drain(self, stream: Stream, delivery: Delivery) -> Setback | None:
+        """Take events as they come; None where the stream just ended, as the API server ends that of a slow client."""
+        lines = Lines()
+        while chunk := await stream.read():
+            if not isinstance(chunk, bytes):
+                return setback_of(chunk)
+            at, before = self._pace.now(), delivery.count
+            await self._rhythm.turns.take(delivery.steps(lines.feed(chunk)))
+            if delivery.count != before:
+                self._advance(delivery.position, at)
+            if delivery.setback:
+                return delivery.setback
+        return None
+
+    def _advance(self, version: str, at: float) -> None:
+        self._position = version
+        self._sink(Seen(self._resource, version, at))
+
+    def _query(self) -> Query:
+        """Ask for a watch that ends at a time that differs from client to client, or sooner for more bookmarks."""
+        wished = self._rhythm.bookmark_s
+        seconds = WATCH_S * (1 + self._pace.chance()) if wished is None else wished
+        return (
+            ("watch", "true"),
+            ("resourceVersion", self._position),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", str(max(1, int(seconds)))),
+        )

@@ -27,8 +27,11 @@ class Freshness:
         return tuple(name for name, seen in self._seen.items() if seen is None)
 
     def ages(self, now: float) -> dict[str, float]:
-        """Return for each resource how many seconds ago it was current; infinity before its first list."""
-        return {name: float("inf") if seen is None else now - seen.at for name, seen in self._seen.items()}
+        """Return for each resource how many seconds ago it was current; infinity before its first list.
+
+        What is not served has no age: there is nothing to miss.
+        """
+        return {name: _age(seen, now) for name, seen in self._seen.items()}
 
     def age(self, now: float) -> float:
         """Return the age of the view: that of its oldest part."""
@@ -38,3 +41,9 @@ class Freshness:
         """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""
         seen = self._seen.get(resource.name)
         return seen.version if isinstance(seen, Seen) else ""
+
+
+def _age(seen: Seen | Unserved | None, now: float) -> float:
+    if seen is None:
+        return float("inf")
+    return max(0.0, now - seen.at) if isinstance(seen, Seen) else 0.0

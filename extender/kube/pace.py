@@ -52,11 +52,14 @@ class Turns:
         self._lock = asyncio.Lock()
 
     async def take(self, steps: Iterator[object]) -> None:
-        """Go through *steps* to the end, in as many turns as they need; a step is never interrupted."""
-        is_done = await self._turn(steps)
+        """Go through *steps* to the end, in as many turns as they need; a step is never interrupted.
+
+        Others have run when this returns: a stream whose data is there already would never let them.
+        """
+        is_done = False
         while not is_done:
-            await asyncio.sleep(0)
             is_done = await self._turn(steps)
+            await asyncio.sleep(0)
 
     async def _turn(self, steps: Iterator[object]) -> bool:
         async with self._lock:

@@ -24,5 +24,14 @@ class Unserved:
     at: float
 
 
-Told = Changed | Gone | Listed | Seen | Unserved
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Reading *resource* did not go on at *at*; it is tried again."""
+
+    resource: Resource
+    why: str
+    at: float
+
+
+Told = Changed | Gone | Listed | Seen | Unserved | Trouble
 Sink = Callable[[Told], None]
