@@ -19,6 +19,7 @@ var commands = map[string]func(line []byte) (any, error){
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,
 	"semver":       semanticVersion,
+	"wire":         wire,
 }
 
 func main() {
