@@ -16,7 +16,7 @@ from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
-from extender.kube.resource import CLAIMS, RESOURCES
+from extender.kube.resource import CLAIMS, RESOURCES, Served
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -88,8 +88,8 @@ async def _assembled(
     planner = Planner(belief, chooser, policy)
     sink = _Sink()
     versions = Versions(api, pace, sink)
-    claims = await versions.find(CLAIMS)
-    writes = Writes(api, claims, settings.api.timeout_seconds)
+    # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.
+    writes = Writes(api, await versions.find(CLAIMS) or Served(CLAIMS, "v1"), settings.api.timeout_seconds)
     feed = Feed(belief, freshness, sink.stir)
     carrier = Carrier(writes, feed, now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)

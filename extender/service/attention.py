@@ -89,8 +89,8 @@ class Attention:
         await self._free()
         await self._steer()
         if self.waker.is_due:
-            for pod, node in self.waker.round(self.now()):
-                await self._wake(pod, node)
+            for wake in self.waker.round(self.now()):
+                await self._wake(wake.pod, wake.node)
 
     async def _free(self) -> None:
         """Free the claims that have kept a pod from being placed too often."""
