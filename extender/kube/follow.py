@@ -130,6 +130,7 @@ class _Following:
         wished = self._rhythm.bookmark_s
         seconds = WATCH_S * (1 + self._pace.chance()) if wished is None else wished
         return (
+            *self._resource.query,
             ("watch", "true"),
             ("resourceVersion", self._position),
             ("allowWatchBookmarks", "true"),

@@ -107,7 +107,7 @@ async def _assembled(
     work: dict[str, Coroutine[Any, Any, object]] = {
         f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
     }
-    work |= {"attention": attention.run(), "events": notices.run()}
+    work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
     return Service(answers, attention, belief, health, journal, server), work
 
 
