@@ -52,6 +52,10 @@ class Service:
     journal: Journal
     server: Server
 
+    async def ready(self) -> None:
+        """Return once everything was listed and what was half written has been looked after."""
+        await self.health.begun.wait()
+
 
 def manner_of(settings: Settings) -> Manner:
     """Return how to search."""
