@@ -31,6 +31,7 @@ from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
+from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
@@ -101,7 +102,9 @@ async def _assembled(
     habits = Habits(
         settings.holds.offer_seconds, settings.holds.rechecks, settings.waking.nominate, settings.waking.per_second
     )
-    attention = Attention(belief, Waker(belief, planner), writes, carrier, metrics, habits, now)
+    waker = Waker(belief, planner)
+    metrics.watch(Gauges(belief, freshness, waker, now))
+    attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
     sink.feed, sink.attention = feed, attention
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)

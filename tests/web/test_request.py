@@ -36,7 +36,7 @@ def test_whole_nodes_are_kept_verbatim() -> None:
     nodes = candidates_of(recorded("filter-nodes")).nodes
     assert nodes is not None
     for raw in NODES["items"]:
-        assert nodes[raw["metadata"]["name"]] == {"spec": {}, "status": nodes["worker-1"]["status"], **raw}  # type: ignore[index]  # JSON
+        assert nodes[raw["metadata"]["name"]] == {"spec": {}, "status": nodes["worker-1"]["status"], **raw}  # type: ignore[index]  # read from JSON
 
 
 def test_victims_are_read_by_uid_in_both_modes() -> None:
