@@ -1,6 +1,7 @@
 """HTTP before the registry: an API server on a port of loopback."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -142,10 +143,12 @@ class ApiServer:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        async for lines in watch.lines(self.store):
-            if lines:
-                await response.write(lines)
-        await response.write_eof()
+        # A client that goes away has seen enough.
+        with suppress(ConnectionError):
+            async for lines in watch.lines(self.store):
+                if lines:
+                    await response.write(lines)
+            await response.write_eof()
         return response
 
 

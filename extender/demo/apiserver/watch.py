@@ -16,7 +16,10 @@ BEFORE_THE_END_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """What a client asked to watch. Without a *revision* it is told what there is first."""
+    """What a client asked to watch. Without a *revision* it is told what there is first.
+
+    A bookmark is sent only where the revision has moved on since, as the real server does.
+    """
 
     kind: Kind
     namespace: str
@@ -29,6 +32,7 @@ class Watch:
         """Yield events, as many at once as have come, until the time is over."""
         loop = asyncio.get_running_loop()
         end, position = loop.time() + self.seconds, store.revision if self.revision is None else self.revision
+        first = position
         if self.revision is None:
             yield b"".join(event_line("ADDED", item) for item in store.all(self.kind, self.namespace))
         bookmark = self._bookmark_after(loop.time(), end)
@@ -39,7 +43,7 @@ class Watch:
                 news, position = self._news(store, position), max(position, store.revision)
                 yield news
                 if loop.time() >= bookmark:
-                    yield self._bookmark(position)
+                    yield self._bookmark(position) if position > first else b""
                     bookmark = self._bookmark_after(loop.time(), end)
                 await _until(woken, min(bookmark, end) - loop.time())
         except Failure as failure:
