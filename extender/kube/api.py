@@ -43,21 +43,24 @@ class Body:
 class Stream:
     """A response that goes on for as long as the API server likes."""
 
-    def __init__(self, response: aiohttp.ClientResponse, silence_s: float) -> None:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self._silence_s = silence_s
 
-    async def read(self) -> bytes | Unanswered:
-        """Return what has come since, waiting for it; empty at the end of the stream."""
+    async def read(self, patience_s: float) -> bytes | Unanswered | None:
+        """Return what has come since, waiting for it: empty at the end of the stream, None if nothing comes in time."""
         try:
-            async with asyncio.timeout(self._silence_s):
+            async with asyncio.timeout(patience_s):
                 return await self._response.content.read(CHUNK_BYTES)
         except TimeoutError:
-            return Unanswered(was_sent=True, why=f"silent for {self._silence_s:g} s")
+            return None
         except (aiohttp.ClientError, OSError) as error:
             return Unanswered(was_sent=True, why=_told(error))
 
     def close(self) -> None:
+        """Drop the connection at once: what a watch still has to say is of no use, and need not be taken leave of."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._response.close()
 
 
@@ -86,22 +89,18 @@ class Api:
         request = _Request(method, path, query, body)
         return await _within(timeout_s, request, self._whole(request))
 
-    async def open(
-        self, path: str, query: Query = (), *, timeout_s: float = 10.0, silence_s: float
-    ) -> Stream | Answer | Unanswered:
-        """Begin to read a response that does not end; one that is no success is returned whole.
-
-        A stream of which nothing is heard for *silence_s* counts as lost.
-        """
+    async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
+        """Begin to read a response that does not end; one that is no success is returned whole."""
         request = _Request("GET", path, query)
-        return await _within(timeout_s, request, self._opened(request, silence_s))
+        return await _within(timeout_s, request, self._opened(request))
 
     async def _whole(self, request: "_Request") -> Answer:
         return await _read(await self._respond(request))
 
-    async def _opened(self, request: "_Request", silence_s: float) -> Stream | Answer:
+    async def _opened(self, request: "_Request") -> Stream | Answer:
         response = await self._respond(request)
-        return Stream(response, silence_s) if response.status == SUCCESS else await _read(response)
+        is_stream = response.status == SUCCESS and response.content_type == JSON
+        return Stream(response) if is_stream else await _read(response)
 
     async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
         """Send *request*; where our credentials are refused, once more with what they are now."""
