@@ -14,7 +14,7 @@ from extender.allocation.reach import UNTOLD
 from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed, Gone
 from extender.model.device import NodeSelection, ResourceSlice
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, PoolName
 from extender.model.node import Node
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.state.cluster import Cluster
@@ -62,7 +62,7 @@ def drawn_selection(random: Random) -> NodeSelection:
 
 def drawn_slice(random: Random, index: int) -> ResourceSlice:
     item = published("pool", device("d0"), device("d1"), name=f"s{index}", count=3)
-    item = replace(item, pool=random.choice(("pool", "other")), selection=drawn_selection(random))  # type: ignore[arg-type]  # names
+    item = replace(item, pool=PoolName(random.choice(("pool", "other"))), selection=drawn_selection(random))
     if random.random() < 0.5:
         return item
     selections = (random.choice((None, drawn_selection(random))) for _ in item.devices)
@@ -172,7 +172,7 @@ def test_ways_that_no_node_sees_any_more_are_forgotten(monkeypatch: pytest.Monke
     built = zoned()
     for number in range(40):
         item = published("pool-a", device("d"), selector=selector("a"))
-        built.apply(Changed(replace(item, pool=f"p{number}", name=f"p{number}")))  # type: ignore[arg-type]  # names
+        built.apply(Changed(replace(item, pool=PoolName(f"p{number}"), name=f"p{number}")))
     random = Random(1)  # noqa: S311 - no secret depends on it
     for _ in range(200):
         built.apply(Changed(node(random.choice(NAMES), random.choice("abcd"))))
