@@ -237,7 +237,7 @@ class Fitter:
 def _without_shares(snapshot: Snapshot) -> Snapshot:
     """Leave out the use of devices that are held in shares only: it is not what keeps these from being given."""
     usage = snapshot.usage
-    if all(held is None or held.dedicated for held in usage.dictionary.values):
-        return snapshot
     is_whole = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)
+    if is_whole[1:].all():
+        return snapshot
     return replace(snapshot, usage=Column(np.where(is_whole[usage.codes], usage.codes, 0), usage.dictionary))
