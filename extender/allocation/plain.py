@@ -68,7 +68,9 @@ class Plain:
 
     def shortfalls(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> NDArray[np.int64]:
         """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
-        inventory, taken = snapshot.inventory, grid.flags(snapshot.usage.codes != 0)
+        inventory, usage = snapshot.inventory, snapshot.usage
+        # A device of which somebody has a share is taken by nobody: something else keeps it from being given.
+        taken = grid.flags(usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[usage.codes])
         weights = np.append(offers.weights, 0)[grid.rows]
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():

@@ -218,3 +218,21 @@ def test_a_work_that_is_given_up_leaves_nothing_behind(turns: int) -> None:
     work.close()
     for snapshot in (earlier, later):
         assert asked.fit(snapshot).verdicts.tolist() == fitter(mode="All").fit(snapshot).verdicts.tolist()
+
+
+def test_a_tainted_device_of_which_somebody_has_a_share_is_not_said_to_be_in_use() -> None:
+    sick = Taint(key="sick", effect="NoSchedule")
+    slices = [published(f"p{node}", f"p{node}", on(f"n{node}"), [device("d", taints=(sick,))]) for node in (1, 2)]
+    built, asked = cluster(slices), fitter()
+    built.apply(Changed(holder("p1", "d")))
+    built.apply(Changed(holder("p2", "d", share="s")))
+    assert together(built.snapshot, asked) == alone(built.snapshot, asked)
+
+
+def test_an_error_is_met_on_a_device_that_somebody_has_a_share_of() -> None:
+    # Not shareable any more, but not taken whole either: the search looks at it.
+    slices = [published("p", "p", on("n1"), [device("d"), device("e", "A")])]
+    built, asked = cluster(slices, nodes=1), fitter(IS_A)
+    built.apply(Changed(holder("p", "d", share="s")))
+    assert [verdict for verdict, _ in together(built.snapshot, asked)] == ["FAILS"]
+    assert together(built.snapshot, asked) == alone(built.snapshot, asked)
