@@ -90,6 +90,24 @@ def test_a_question_with_many_requests_is_decided_where_counting_decides_it() ->
     assert search.run() is None
 
 
+def test_who_needs_nothing_agrees_with_everybody() -> None:
+    # Seven devices have one value and thirteen the other; nobody has what the last request is bound by.
+    raw = crowded(devices=20, requests=3, alternatives=1, constraints=1, count=4)
+    for place, published in enumerate(raw["slices"][0]["spec"]["devices"]):
+        published["attributes"] = {"a0": {"int": int(place < 7)}}
+    spec = raw["claims"][0]["spec"]["devices"]
+    spec["requests"][2]["firstAvailable"][0]["count"] = 0
+    names = [request["name"] for request in spec["requests"]]
+    spec["constraints"] = [
+        {"matchAttribute": f"{DRIVER}/a0", "requests": names[:2]},
+        {"matchAttribute": f"{DRIVER}/nothing", "requests": names[2:]},
+    ]
+    found = hostile(raw)
+    picks = Search(found, STEPS, Foresight(found)).run()
+    assert picks is not None
+    assert {pick.place for pick in picks} == set(range(7, 15))
+
+
 def crowded(*, devices: int, requests: int, alternatives: int, constraints: int, count: int = 1) -> Json:
     """Ask as much of one node as a claim can ask."""
     attributes = [f"a{index}" for index in range(constraints)]
