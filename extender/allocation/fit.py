@@ -207,7 +207,9 @@ class Fitter:
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
-        fits = self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        fits = yield from self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        if fits is None:
+            return
         draft.verdicts[chosen.nodes] = fits
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
         described = self.plain.shortfalls(snapshot, rejected, offers)
