@@ -179,10 +179,7 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
     """Return the columns that decide beside what each ask is offered."""
     paths = {TRAITS, SHAREABLE, *(path for path in inventory.columns if path[0] == "capacity")}
     for part in question.claims:
-        for rule in part.rules:
-            # A bare name may be any driver's.
-            bare = {path for path in inventory.columns if path[0] == "attributes" and path[-1] == rule.attribute}
-            paths |= bare if "/" not in rule.attribute else {path_of(rule.attribute)}
+        paths |= {path_of(rule.attribute) for rule in part.rules}
         for program in (item.program for slot in part.slots for ask in slot.asks for item in ask.derivations):
             if program is not None:
                 paths |= inventory.columns.keys() if program.reads is None else program.reads

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from extender.allocation.choose import choose, choosing
+from extender.allocation.columns import blank
 from extender.allocation.features import Features
 from extender.allocation.fit import VERDICTS, Fitter, Verdict
 from extender.allocation.grid import grid_of
@@ -177,9 +178,8 @@ def test_a_state_takes_no_more_memory_however_much_a_node_sees() -> None:
     built, asked = cluster([published("s", "s", everywhere, devices)]), fitter()
     states = States(asked.question).continued(built.snapshot)
     fit = asked.fit(built.snapshot)
-    ground = asked.ground
-    assert ground is not None
-    naming = Naming(states, fit.snapshot, ground.offers, ground.added)
+    assert asked.offers is not None
+    naming = Naming(states, fit.snapshot, asked.offers, blank(fit.snapshot.inventory.rows))
     names = list(naming.of(grid_of(fit.snapshot.layout, np.arange(2))))
     assert [len(name) for name in names] == [16, 16]
 
