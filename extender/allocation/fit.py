@@ -40,7 +40,8 @@ VERDICTS: dict[type[Answer], Verdict] = {
     Failure: Verdict.FAILS,
     Undecided: Verdict.UNDECIDED,
 }
-# Nodes that are counted in one piece of work.
+# Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
+CELLS = 1 << 14
 BLOCK = 2048
 
 
@@ -131,9 +132,11 @@ class Fitter:
         draft, open_nodes = self._carried(snapshot)
         basis = yield from self._based(draft)
         naming = Naming(draft.states, snapshot, basis.offers, basis.added)
-        for start in range(0, len(open_nodes), BLOCK):
+        widest = int(np.diff(snapshot.layout.starts).max(initial=1))
+        block = min(BLOCK, max(1, CELLS // widest))
+        for start in range(0, len(open_nodes), block):
             yield
-            grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
+            grid = grid_of(snapshot.layout, open_nodes[start : start + block])
             yield from self._counted(draft, grid, basis)
             yield from self._searched(draft, grid, naming)
         for array in (draft.verdicts, draft.reason_codes):
@@ -188,11 +191,13 @@ class Fitter:
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
+        yield
         fits = yield from self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
         if fits is None:
             return
         draft.verdicts[chosen.nodes] = fits
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
+        yield
         described = self.plain.shortfalls(snapshot, rejected, offers)
         for node, shortfall in zip(rejected.nodes.tolist(), described, strict=True):
             key = shortfall.tobytes()

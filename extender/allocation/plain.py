@@ -189,8 +189,10 @@ def _most_groups(codes: NDArray[np.int32]) -> int:
 
 def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
     """Yield the devices of each node that share a value, one after the other: uint64[n]. codes: int32[n, width]."""
-    distinct = np.unique(codes)
-    values = distinct[distinct > 0]
+    occurs = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    occurs[codes] = True
+    occurs[0] = False
+    values = np.flatnonzero(occurs)
     if len(values) <= codes.shape[1]:
         for value in values.tolist():
             yield packed(codes == value)
