@@ -16,7 +16,7 @@ V = TypeVar("V", bound=Hashable)
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
     """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
-    if not same or before.nodes is not after.nodes or before.reach is not after.reach:
+    if not same or before.reach.seen is not after.reach.seen:
         return None
     rows = _changed(before.usage, after.usage)
     slices: NDArray[np.int64] | None = np.zeros(0, np.int64)
@@ -29,11 +29,32 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     if rows is None or slices is None:
         return None
     layout = after.layout
-    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
-    if after.reach.view.any():
-        # What is shared is seen from elsewhere.
+    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices], _moved(before, after))))
+    indices = np.union1d(np.searchsorted(after.inventory.starts, rows, "right") - 1, slices)
+    # What is shared is seen from elsewhere.
+    if _is_any_shared(before.inventory, indices) or _is_any_shared(after.inventory, indices):
         nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
     return nodes[nodes >= 0].astype(np.int64)
+
+
+def _is_any_shared(inventory: Inventory, slices: NDArray[np.int64]) -> bool:
+    values = inventory.standing.dictionary.values
+    standings = (values[code] for code in np.unique(inventory.standing.codes[slices]).tolist())
+    return any(standing is not None and standing.shared_pool is not None for standing in standings)
+
+
+def _moved(before: Snapshot, after: Snapshot) -> NDArray[np.int64]:
+    """Return the nodes that see other shared pools than before, or declare other features."""
+    nodes = np.flatnonzero(before.reach.view != after.reach.view)
+    if before.nodes is after.nodes:
+        return nodes
+    pairs = ((before.nodes[name], after.nodes[name]) for name in after.layout.nodes)
+    declared = [
+        index
+        for index, (old, new) in enumerate(pairs)
+        if old is not new and old.declared_features != new.declared_features
+    ]
+    return np.concatenate((nodes, np.array(declared, np.int64)))
 
 
 def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | None:
