@@ -1,6 +1,6 @@
 """The state of a node, as far as a question can tell: two nodes in one state have the same answer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -17,7 +17,9 @@ from extender.allocation.offer import Offers
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project
 from extender.allocation.question import Question
+from extender.allocation.result import terms_of
 from extender.allocation.snapshot import Snapshot
+from extender.model.device import NodeSelection
 from extender.model.names import PoolKey
 
 # States that one question remembers, and kinds of devices that it tells apart before it begins anew.
@@ -88,7 +90,6 @@ class Naming:
         self._states, self._snapshot, self._added = states, snapshot, added
         published = _published(states.question, snapshot.inventory)
         self._columns = [*published, snapshot.usage, *_flags(offers)]
-        self._bits: Mapping[int, slice] | None = None
         self._pools: dict[PoolKey, bytes] = {}
         self._seen: dict[int, bytes] = {}
 
@@ -128,13 +129,11 @@ class Naming:
 
     def _viewed(self, key: PoolKey, view: int) -> Iterator[bytes]:
         """Describe a pool, and which of its slices or devices are seen with *view*."""
-        if self._bits is None:
-            self._bits = _bits_of_slices(self._snapshot)
         if key not in self._pools:
             self._pools[key] = _name(self._content(key))
         yield self._pools[key]
-        seen = self._snapshot.reach.seen[view]
-        yield bytes(bit for index in self._indices(key) if index in self._bits for bit in seen[self._bits[index]])
+        seen = [spot for pool, *spot in self._snapshot.reach.seen[view] if pool == key]
+        yield np.array(seen, np.int32).tobytes()
 
     def _content(self, key: PoolKey) -> Iterator[bytes]:
         inventory, indices = self._snapshot.inventory, self._indices(key)
@@ -142,20 +141,14 @@ class Naming:
         yield "/".join(key).encode()
         yield self._kinds(rows).tobytes()
         yield inventory.standing.codes[indices.start : indices.stop].tobytes()
+        yield bytes(_writing(inventory.slices[index].selection) for index in indices)
 
 
-def _bits_of_slices(snapshot: Snapshot) -> dict[int, slice]:
-    """Tell which bits of a view are about which shared slice: one bit, or one for each of its devices."""
-    inventory = snapshot.inventory
-    bits: dict[int, slice] = {}
-    table = inventory.standing.table(lambda standing: int(standing.shared_pool is not None))
-    start = 0
-    for index in np.flatnonzero(table[inventory.standing.codes]).tolist():
-        item = inventory.slices[index]
-        stop = start + (1 if item.selection is not None else len(item.devices))
-        bits[index] = slice(start, stop)
-        start = stop
-    return bits
+def _writing(selection: NodeSelection | None) -> int:
+    """Tell how devices of a slice can be written down: for one node, or by so many terms, more than one or not."""
+    if selection is None or selection.node_name is not None:
+        return int(selection is None)
+    return 2 + (len(terms_of(selection)) > 1)
 
 
 def _name(parts: Iterable[bytes]) -> bytes:

@@ -236,3 +236,14 @@ def test_an_error_is_met_on_a_device_that_somebody_has_a_share_of() -> None:
     built.apply(Changed(holder("p", "d", share="s")))
     assert [verdict for verdict, _ in together(built.snapshot, asked)] == ["FAILS"]
     assert together(built.snapshot, asked) == alone(built.snapshot, asked)
+
+
+def test_a_state_tells_how_devices_can_be_written_down() -> None:
+    # An allocation has one term of a node selector, so devices that are published by two of them cannot be given.
+    one = zone("a")
+    assert one.selector is not None
+    two = NodeSelection(selector=NodeSelector(one.selector.terms * 2))
+    built, asked = cluster([published("s", "m", one, [device("d", "A")])], nodes=1), fitter(IS_A)
+    assert [verdict for verdict, _ in together(built.snapshot, asked)] == ["FITS"]
+    built.apply(Changed(published("s", "m", two, [device("d", "A")])))
+    assert [verdict for verdict, _ in together(built.snapshot, asked)] == ["FAILS"]
