@@ -29,25 +29,29 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     if rows is None or slices is None:
         return None
     layout = after.layout
-    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices], _moved(before, after))))
-    indices = np.union1d(np.searchsorted(after.inventory.starts, rows, "right") - 1, slices)
+    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
+    if before.nodes is not after.nodes:
+        nodes = np.union1d(nodes, _moved(before, after))
     # What is shared is seen from elsewhere.
-    if _is_any_shared(before.inventory, indices) or _is_any_shared(after.inventory, indices):
+    if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
     return nodes[nodes >= 0].astype(np.int64)
 
 
-def _is_any_shared(inventory: Inventory, slices: NDArray[np.int64]) -> bool:
-    values = inventory.standing.dictionary.values
-    standings = (values[code] for code in np.unique(inventory.standing.codes[slices]).tolist())
+def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64], slices: NDArray[np.int64]) -> bool:
+    """Tell whether *rows* or *slices* are part of a pool that is shared, or was."""
+    indices = np.union1d(np.searchsorted(after.starts, rows, "right") - 1, slices)
+    standings = (
+        inventory.standing.dictionary.values[code]
+        for inventory in (before, after)
+        for code in np.unique(inventory.standing.codes[indices]).tolist()
+    )
     return any(standing is not None and standing.shared_pool is not None for standing in standings)
 
 
 def _moved(before: Snapshot, after: Snapshot) -> NDArray[np.int64]:
     """Return the nodes that see other shared pools than before, or declare other features."""
     nodes = np.flatnonzero(before.reach.view != after.reach.view)
-    if before.nodes is after.nodes:
-        return nodes
     pairs = ((before.nodes[name], after.nodes[name]) for name in after.layout.nodes)
     declared = [
         index
