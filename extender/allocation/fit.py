@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from extender.allocation.added import Taints, added_taints
 from extender.allocation.cel import Budget
 from extender.allocation.choose import choose, choosing
-from extender.allocation.columns import Column, Dictionary
+from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
 from extender.allocation.memory import NO_REASON, SPARE, Basis, Reasons, renumbered
@@ -20,7 +20,7 @@ from extender.allocation.question import Question
 from extender.allocation.reason import Reason, cause_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
-from extender.allocation.state import Found, States
+from extender.allocation.state import Found, Naming, States
 from extender.allocation.work import Work, finished
 
 
@@ -40,10 +40,9 @@ VERDICTS: dict[type[Answer], Verdict] = {
     Failure: Verdict.FAILS,
     Undecided: Verdict.UNDECIDED,
 }
-# Nodes that are counted in one piece of work.
+# Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
+CELLS = 1 << 14
 BLOCK = 2048
-# The turn of a draft that goes on after another was begun.
-OUTRUN = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +78,21 @@ class Fit:
 
 @dataclass(slots=True)
 class Draft:
-    """A fit while it is made. *turn* tells whether its fitter has begun another since."""
+    """A fit while it is made, and what its work reads and writes: another work may begin and end in between."""
 
     snapshot: Snapshot
     verdicts: NDArray[np.int8]
     reason_codes: NDArray[np.int32]
     reasons: Reasons
     states: States
-    turn: int
 
 
 @dataclass(slots=True)
 class Fitter:
     """A question, and what was found out about it so far. One writer; the fits that it gives stay as they are.
 
-    Several fits may be under way, piece by piece in turns: what is remembered belongs to the one that began last.
+    Several fits may be under way, piece by piece in turns, or be given up: what they remember in common is only ever
+    added to, and numbers in it keep their meaning. Whoever needs room begins anew, and leaves the old to the others.
     """
 
     question: Question
@@ -106,7 +105,6 @@ class Fitter:
     _states: States = field(init=False)
     _reasons: Reasons = field(default_factory=Reasons)
     _taints: Dictionary[Taints] = field(default_factory=Dictionary)
-    _turn: int = OUTRUN
     # Where a rule names an attribute without its domain, which the API refuses, no column tells what it compares.
     _is_blind: bool = field(init=False)
 
@@ -129,19 +127,22 @@ class Fitter:
         """Do the same piece by piece, so that a service can answer others between the pieces."""
         if self._last is not None and self._last.snapshot is snapshot:
             return self._last
-        self._turn += 1
         self._forget()
+        self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
         basis = yield from self._based(draft)
-        for start in range(0, len(open_nodes), BLOCK):
+        naming = Naming(draft.states, snapshot, basis.offers, basis.added)
+        widest = int(np.diff(snapshot.layout.starts).max(initial=1))
+        block = min(BLOCK, max(1, CELLS // widest))
+        for start in range(0, len(open_nodes), block):
             yield
-            grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
+            grid = grid_of(snapshot.layout, open_nodes[start : start + block])
             yield from self._counted(draft, grid, basis)
-            yield from self._searched(draft, grid, basis)
+            yield from self._searched(draft, grid, naming)
         for array in (draft.verdicts, draft.reason_codes):
             array.setflags(write=False)
         fit = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, draft.reasons.all)
-        if draft.turn == self._turn:
+        if draft.reasons is self._reasons:
             self._last = fit
         return fit
 
@@ -167,20 +168,20 @@ class Fitter:
         else:
             verdicts, codes = last.verdicts.copy(), last.reason_codes.copy()
         verdicts[changed], codes[changed] = Verdict.UNKNOWN, NO_REASON
-        return Draft(snapshot, verdicts, codes, self._reasons, self._states, self._turn), changed
+        return Draft(snapshot, verdicts, codes, self._reasons, self._states), changed
 
     def _based(self, draft: Draft) -> Work[Basis]:
-        snapshot, inventory = draft.snapshot, draft.snapshot.inventory
+        snapshot, inventory, taints = draft.snapshot, draft.snapshot.inventory, self._taints
         if self._basis is not None and self._basis.holds(snapshot):
             return self._basis
-        added = yield from added_taints(inventory, snapshot.rules, snapshot.classes, self._taints)
+        added = yield from added_taints(inventory, snapshot.rules, snapshot.classes, taints)
         for ask in self.question.asks.values():
             for test in ask.tests:
                 if test.selector:
                     yield from test.selector.sweeping(inventory, Budget())
         offers = offers_of(self.question, inventory, added)
         basis = Basis(inventory, snapshot.rules, snapshot.classes, offers, added)
-        if draft.turn == self._turn:
+        if taints is self._taints and draft.reasons is self._reasons:
             self._basis = basis
         return basis
 
@@ -190,10 +191,14 @@ class Fitter:
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
-        fits = self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        yield
+        fits = yield from self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        if fits is None:
+            return
         draft.verdicts[chosen.nodes] = fits
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
-        described = self.plain.shortfalls(_without_shares(snapshot), rejected, offers)
+        yield
+        described = self.plain.shortfalls(snapshot, rejected, offers)
         for node, shortfall in zip(rejected.nodes.tolist(), described, strict=True):
             key = shortfall.tobytes()
             code = basis.shortfalls.get(key)
@@ -203,28 +208,17 @@ class Fitter:
                 yield
             draft.reason_codes[node] = code
 
-    def _searched(self, draft: Draft, grid: Grid, basis: Basis) -> Work[None]:
+    def _searched(self, draft: Draft, grid: Grid, naming: Naming) -> Work[None]:
         """Search on the nodes that counting left open, once for each state; yield after each search."""
-        snapshot = draft.snapshot
-        left = grid_of(snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
-        states = self._states_for(draft)
-        everything = left.nodes.tolist() if self._is_blind else states.of(snapshot, left, basis.offers, basis.added)
-        # The names of all before the first pause: what they are made of changes when another fit is begun.
-        for node, state in zip(left.nodes.tolist(), list(everything), strict=True):
-            found = states.known.get(state)
+        left = grid_of(draft.snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
+        for node, state in zip(left.nodes.tolist(), naming.of(left), strict=True):
+            # What is not told apart is not remembered either.
+            found = None if self._is_blind else draft.states.known.get(state)
             if found is None:
                 found = yield from self._found(draft, node)
-                states = self._states_for(draft)
-                states.remember(state, found)
+                draft.states.remember(state, found)
                 yield
-                states = self._states_for(draft)
             draft.verdicts[node], draft.reason_codes[node] = found
-
-    def _states_for(self, draft: Draft) -> States:
-        """Return the states that *draft* may read and write: one that is outrun goes on with its own."""
-        if draft.turn not in (self._turn, OUTRUN):
-            draft.states, draft.turn = States(self.question), OUTRUN
-        return draft.states
 
     def _found(self, draft: Draft, node: int) -> Work[Found]:
         """Search on one node."""
@@ -232,12 +226,3 @@ class Fitter:
         if not isinstance(answer, Nothing):
             return Found(VERDICTS[type(answer)], NO_REASON)
         return Found(Verdict.NO, draft.reasons.number(cause_of(answer.situation)))
-
-
-def _without_shares(snapshot: Snapshot) -> Snapshot:
-    """Leave out the use of devices that are held in shares only: it is not what keeps these from being given."""
-    usage = snapshot.usage
-    is_whole = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)
-    if is_whole[1:].all():
-        return snapshot
-    return replace(snapshot, usage=Column(np.where(is_whole[usage.codes], usage.codes, 0), usage.dictionary))
