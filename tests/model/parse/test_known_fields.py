@@ -7,7 +7,7 @@ import pytest
 
 from extender.model.claim import Consumer
 from extender.model.device import Attribute, NodeSelection, ResourceSlice
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.parse import (
     parse_claim,
@@ -21,7 +21,7 @@ from extender.model.parse import (
 from extender.model.problem import Problem
 from extender.model.quantity import Quantity
 from extender.model.taint import Taint, Toleration
-from tests.model.parse.exemplars import CLAIM, NODE, SELECTOR, SLICE, TEMPLATE
+from tests.model.parse.exemplars import CLAIM, NODE, POD, SELECTOR, SLICE, TEMPLATE
 from tests.model.parse.reading import changed, fault, read_claim
 
 Json = dict[str, Any]
@@ -98,6 +98,25 @@ def test_no_field_of_a_device_is_unknown() -> None:
     assert device.traits.unknown_fields == ()
     assert device.traits.taints == (Taint(key="sick", value="very", effect="NoExecute"),)
     assert device.traits.selection == NodeSelection(selector=NodeSelector((TERM,)))
+
+
+@pytest.mark.parametrize("where", [{"nodeName": "n2"}, {"allNodes": True}], ids=str)
+def test_where_a_device_belongs_is_no_unknown_field(where: Json) -> None:
+    (device,) = read_slice(changed(SLICE, *DEVICE, value={"name": "a"} | where)).devices
+    assert device.traits.unknown_fields == ()
+
+
+def test_a_container_that_restarts_is_no_sidecar_unless_it_is_an_init_container() -> None:
+    pod = parse_pod(changed(POD, "spec", "containers", 0, "restartPolicy", value="Always"))
+    assert not isinstance(pod, Problem)
+    assert [container.is_sidecar for container in pod.containers] == [True, False, False]
+
+
+@pytest.mark.parametrize("raw", [None, 1, {}, {"metadata": "x"}], ids=str)
+def test_a_problem_of_an_object_without_a_name_names_none(raw: object) -> None:
+    read = parse_node(raw)
+    assert isinstance(read, Problem)
+    assert read.key == ObjectKey("", "")
 
 
 @pytest.mark.parametrize(
