@@ -49,9 +49,11 @@ async def embedded() -> AsyncIterator[Cluster]:
     server = ApiServer(token=TOKEN)
     access = Access(server=await server.start(), authorization=f"Bearer {TOKEN}")
     api = Api(Fixed(access))
-    yield Cluster(api, access, server)
-    await api.close()
-    await server.stop()
+    try:
+        yield Cluster(api, access, server)
+    finally:
+        await api.close()
+        await server.stop()
 
 
 @asynccontextmanager
@@ -63,8 +65,10 @@ async def real(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     access = Access(server=plane.url, authorization=f"Bearer {plane.admin_token}", tls=tls)
     api = Api(Fixed(access))
-    yield Cluster(api, access)
-    await api.close()
+    try:
+        yield Cluster(api, access)
+    finally:
+        await api.close()
 
 
 @pytest.fixture(params=["embedded", "real"])

@@ -54,29 +54,30 @@ class Scheduler:
         self._queue = Queue(backoff_s)
         self._binding: dict[str, asyncio.Task[None]] = {}
         self._world: tuple[int, ...] = ()
+        self._woken = asyncio.Event()
 
     async def run(self) -> NoReturn:
         """Schedule for ever."""
-        woken = self._store.listen(POD, NODE, self._claims, self._classes)
+        self._woken = self._store.listen(POD, NODE, self._claims, self._classes)
         try:
             while True:
-                woken.clear()
+                self._woken.clear()
                 self._look()
                 uid = self._queue.next(time.monotonic())
                 if uid is None:
-                    await self._wait(woken)
+                    await self._wait()
                 else:
                     await self._cycle(uid)
         finally:
-            self._store.leave(woken)
+            self._store.leave(self._woken)
             for task in self._binding.values():
                 task.cancel()
 
-    async def _wait(self, woken: asyncio.Event) -> None:
+    async def _wait(self) -> None:
         until = self._queue.next_at()
         with suppress(TimeoutError):
             async with asyncio.timeout(None if until is None else max(0.0, until - time.monotonic())):
-                await woken.wait()
+                await self._woken.wait()
 
     def _look(self) -> None:
         """See which pods wait, and whether anything happened that wakes all of them."""
@@ -150,6 +151,7 @@ class Scheduler:
         else:
             self._look()
             self._give_up(pod, ERROR, failed.why)
+        self._woken.set()
 
     def _give_up(self, pod: Json, reason: str, message: str) -> None:
         """Say on the pod why it has no node, and let it wait."""
