@@ -162,6 +162,7 @@ class _Following:
         self._patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_checking else self._rhythm.quiet_s
         self._is_checking = False
         return (
+            *self._resource.query,
             ("watch", "true"),
             ("resourceVersion", self._position),
             ("allowWatchBookmarks", "true"),

@@ -16,9 +16,11 @@ import (
 var commands = map[string]func(line []byte) (any, error){
 	"allocate":     allocated,
 	"cel":          evaluated,
+	"cel-declared": declared,
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,
 	"semver":       semanticVersion,
+	"wire":         wire,
 }
 
 func main() {

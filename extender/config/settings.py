@@ -1,0 +1,157 @@
+"""Every setting with its type, its default and what it means.
+
+The file, the environment, the flags and the document are read off these classes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, NamedTuple
+
+from extender.allocation.features import Features
+from extender.allocation.solve import STEPS
+
+
+class Key(NamedTuple):
+    """What a setting means, and the bounds of a number."""
+
+    says: str
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen:
+    """Where we listen."""
+
+    verbs: Annotated[str, Key("address of the scheduler's calls and of decisions; loopback, or with mutual TLS")] = (
+        "127.0.0.1:8888"
+    )
+    probes: Annotated[str, Key("address of /livez, /readyz and /metrics; empty for none")] = ":8080"
+    keep_alive_seconds: Annotated[
+        float, Key("idle connections are kept this long; kube-scheduler keeps its end for 90 s", least=100)
+    ] = 180
+    max_body_mebibytes: Annotated[int, Key("larger requests are refused", least=1, most=1024)] = 64
+    shutdown_seconds: Annotated[float, Key("how long calls in progress may take at shutdown", least=0)] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """TLS of the scheduler's calls."""
+
+    certificate: Annotated[str, Key("file of our certificate and its chain, PEM; empty for plain HTTP")] = ""
+    key: Annotated[str, Key("file of our private key, PEM")] = ""
+    client_authorities: Annotated[
+        str, Key("file of the authorities whose clients may call, PEM; empty for any client")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """The API server."""
+
+    kubeconfig: Annotated[str, Key("file with the credentials; empty for the pod's own, or the usual places")] = ""
+    timeout_seconds: Annotated[float, Key("how long the API server may take to answer", least=0.1, most=60)] = 10
+    scheduler_timeout_seconds: Annotated[float, Key("httpTimeout of this extender in the scheduler", least=1)] = 30
+    bind_seconds: Annotated[float, Key("bind is answered by then; less than the scheduler waits", least=0.1)] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What filter answers."""
+
+    policy: Annotated[
+        Literal["all", "shortlist", "one"],
+        Key("all: every node that fits; shortlist: the best of them; one: the best one"),
+    ] = "shortlist"
+    shortlist: Annotated[int, Key("how many nodes a shortlist has", least=1)] = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """How devices are chosen."""
+
+    order: Annotated[
+        Literal["best", "first"], Key("best: preferred devices; first: those that kube-scheduler would take")
+    ] = "best"
+    strict: Annotated[bool, Key("an error on one node fails the pod, as in kube-scheduler")] = False
+    steps: Annotated[int, Key("candidates that one search may try before it is given up", least=1)] = STEPS
+    features: Annotated[Features, Key("feature gates by name, where they differ from Kubernetes 1.37")] = field(
+        default_factory=Features
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """Which devices are ours."""
+
+    owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holds:
+    """Devices that are promised."""
+
+    offer_seconds: Annotated[float, Key("how long an offer is kept that the scheduler does not take up", least=1)] = 30
+    rechecks: Annotated[int, Key("attempts of a pod before a claim on an unusable node is deallocated", least=1)] = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """The view of the cluster."""
+
+    max_age_seconds: Annotated[float, Key("with an older view the scheduler is asked to come back later", least=1)] = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waking:
+    """Rejected pods that have become possible."""
+
+    nominate: Annotated[bool, Key("wake by nominating the node: one write, one pod; otherwise by an annotation")] = True
+    nominate_ahead: Annotated[bool, Key("nominate nodes for pods as they appear, before they are asked about")] = False
+    per_second: Annotated[float, Key("pods woken per second at most", least=0.1)] = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """What people see on their pods."""
+
+    enabled: Annotated[bool, Key("write events about decisions")] = True
+    per_second: Annotated[float, Key("events written per second at most", least=0.1)] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What is remembered of decisions."""
+
+    keep: Annotated[int, Key("decisions that are remembered", least=1)] = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    """The log, on standard error."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], Key("the least severe lines that are written")] = (
+        "info"
+    )
+    format: Annotated[Literal["auto", "json", "text"], Key("auto: text on a terminal, otherwise JSON")] = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings."""
+
+    schedulers: Annotated[
+        tuple[str, ...], Key("schedulerName of the pods that we bind; with several, all of one kube-scheduler process")
+    ] = ("dra-scheduler",)
+    listen: Listen = field(default_factory=Listen)
+    tls: Tls = field(default_factory=Tls)
+    api: Api = field(default_factory=Api)
+    answer: Answer = field(default_factory=Answer)
+    allocation: Allocation = field(default_factory=Allocation)
+    ownership: Ownership = field(default_factory=Ownership)
+    holds: Holds = field(default_factory=Holds)
+    watch: Watch = field(default_factory=Watch)
+    waking: Waking = field(default_factory=Waking)
+    events: Events = field(default_factory=Events)
+    decisions: Decisions = field(default_factory=Decisions)
+    logging: Logging = field(default_factory=Logging)
+    fast_paths: Annotated[bool, Key("read and write long lists of nodes without decoding each name")] = True

@@ -1,0 +1,1 @@
+"""What can be seen from outside: metrics, and the keys of log lines. No global state."""

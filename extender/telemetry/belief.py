@@ -1,0 +1,80 @@
+"""What is asked at every scrape and kept nowhere."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+class DeviceCount(NamedTuple):
+    """The devices of a driver that a class selects. One device may be in several classes."""
+
+    driver: str
+    device_class: str
+    free: int
+    used: int
+
+
+class Belief(Protocol):
+    """What can be told of the present."""
+
+    def devices(self) -> Iterable[DeviceCount]:
+        """Count devices, free and used."""
+
+    def holds(self) -> Mapping[str, int]:
+        """Count claims with promised devices, by the phase of the promise."""
+
+    def ages(self) -> Mapping[str, float]:
+        """Tell how old the view of each resource is, in seconds."""
+
+    def unreadable(self) -> Mapping[str, int]:
+        """Count objects that cannot be read, by kind."""
+
+    def waiting(self) -> int:
+        """Count the pods that were rejected and are still waiting."""
+
+    def is_leading(self) -> bool:
+        """Tell whether this replica answers the scheduler."""
+
+
+class BeliefCollector(Collector):
+    """Turns belief into gauges."""
+
+    def __init__(self, prefix: str, belief: Belief) -> None:
+        self._prefix, self._belief = prefix, belief
+
+    def describe(self) -> Iterator[Metric]:
+        """Tell the names without asking: there may be no belief yet."""
+        yield from self._gauges().values()
+
+    def collect(self) -> Iterator[Metric]:
+        gauges = self._gauges()
+        for count in self._belief.devices():
+            gauges["devices"].add_metric((count.driver, count.device_class, "free"), count.free)
+            gauges["devices"].add_metric((count.driver, count.device_class, "used"), count.used)
+        for name, values in (
+            ("holds", self._belief.holds()),
+            ("watch_age_seconds", self._belief.ages()),
+            ("unreadable_objects", self._belief.unreadable()),
+        ):
+            for label, value in values.items():
+                gauges[name].add_metric((label,), value)
+        gauges["waiting_pods"].add_metric((), self._belief.waiting())
+        gauges["leading"].add_metric((), self._belief.is_leading())
+        yield from gauges.values()
+
+    def _gauges(self) -> dict[str, GaugeMetricFamily]:
+        return {
+            name: GaugeMetricFamily(f"{self._prefix}_{name}", says, labels=labels)
+            for name, says, labels in (
+                ("devices", "Devices by driver and class; one device may be in several classes.",
+                 ("driver", "device_class", "state")),
+                ("holds", "Claims with promised devices, by the phase of the promise.", ("phase",)),
+                ("watch_age_seconds", "Age of the view of a resource.", ("resource",)),
+                ("unreadable_objects", "Objects that cannot be read.", ("kind",)),
+                ("waiting_pods", "Pods that were rejected and still wait.", ()),
+                ("leading", "1 where this replica answers the scheduler, otherwise 0.", ()),
+            )
+        }  # fmt: skip

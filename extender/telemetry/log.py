@@ -1,0 +1,73 @@
+"""Log lines: JSON for machines, text for terminals; both carry the same fields."""
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final, TextIO
+
+from extender.telemetry.keys import KEYS
+
+LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR"}
+
+
+def configure(stream: TextIO, level: str, style: str) -> logging.Handler:
+    """Send the log to *stream* in *style*: json, text, or auto, which is text on a terminal."""
+    is_text = style == "text" or (style == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextLines() if is_text else JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(LEVELS[level])
+    return handler
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _unicode(record.getMessage()),
+            **dict(_fields(record)),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+class TextLines(logging.Formatter):
+    """Time, level, message, fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = "".join(f" {key}={_shown(value)}" for key, value in _fields(record))
+        time = _time(record).strftime("%H:%M:%S")
+        line = f"{time} {record.levelname.lower():7} {_one_line(record.getMessage())}{fields}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _time(record: logging.LogRecord) -> datetime:
+    return datetime.fromtimestamp(record.created, UTC)
+
+
+def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
+    for key, value in record.__dict__.items():
+        if key in KEYS:
+            yield key, _unicode(value) if isinstance(value, str) else value
+
+
+def _unicode(text: str) -> str:
+    """Replace half characters, which cannot be written."""
+    return text.encode(errors="replace").decode()
+
+
+def _shown(value: object) -> str:
+    text = _one_line(str(value))
+    return f'"{text}"' if " " in text or not text else text
+
+
+def _one_line(text: str) -> str:
+    """Spell what would end the line or colour the terminal: names and messages of others get here."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -1,0 +1,110 @@
+"""What is counted and measured, in a registry of its own. docs/metrics.md explains each."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+
+from extender.telemetry.belief import Belief, BeliefCollector
+from extender.telemetry.exposition import Exposed
+
+PREFIX: Final = "dra_extender"
+VERBS: Final = ("filter", "prioritize", "preempt", "bind")
+# A verb that answers from memory takes a fraction of a millisecond; bind waits for writes, up to its deadline.
+VERB_TIMES: Final = (.00025, .0005, .001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16)  # fmt: skip
+API_TIMES: Final = (.001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16, 32, 64)  # fmt: skip
+
+
+class Metrics:
+    """Everything that is told to Prometheus. Labels take few values, none of which come from a pod."""
+
+    def __init__(self, version: str = "") -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._verbs = self._histogram(
+            "verb_duration_seconds", "How long a verb took, by how it ended.", VERB_TIMES, "verb", "result"
+        )
+        self._names = self._histogram(
+            "verb_nodes", "How many nodes a request named.", (1, 8, 64, 128, 512, 1024, 2048, 4096, 8192, 16384), "verb"
+        )
+        self._rejections = self._counter("rejections", "Answers to filter that let no node pass, by reason.", "reason")
+        self._decisions = self._counter("decisions", "Decisions about pods, by outcome.", "outcome")
+        self._wakes = self._counter("wakes", "Pods woken, by the way it was done and whether it was.", "way", "result")
+        self._api = self._histogram(
+            "api_request_duration_seconds",
+            "How long the API server took, by verb and resource.",
+            API_TIMES,
+            "verb",
+            "resource",
+        )
+        self._api_answers = self._counter(
+            "api_requests", "Requests to the API server, by its answer's code.", "verb", "resource", "code"
+        )
+        self._relists = self._counter(
+            "watch_lists", "Lists of a resource: the first, and those after a watch could not go on.", "resource"
+        )
+        self._events = self._counter("events", "Events about decisions, by what became of them.", "result")
+        self._conflicts = self._counter(
+            "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
+        )
+        self._build = self._gauge("build_info", "1, with the version.", "version")
+        self._build.labels(version).set(1)
+        for verb in VERBS:
+            for result in ("ok", "error"):
+                self._verbs.labels(verb, result)
+
+    def verb(self, verb: str, result: str, seconds: float) -> None:
+        """Count a verb's call: ok, error (as an answer), refused (not understood) or crash."""
+        self._verbs.labels(verb, result).observe(seconds)
+
+    def named(self, verb: str, nodes: int) -> None:
+        """Note how many nodes a request named."""
+        self._names.labels(verb).observe(nodes)
+
+    def rejection(self, reason: str) -> None:
+        """Count an answer to filter that let no node pass."""
+        self._rejections.labels(reason).inc()
+
+    def decision(self, outcome: str) -> None:
+        """Count a decision about a pod."""
+        self._decisions.labels(outcome).inc()
+
+    def wake(self, way: str, result: str) -> None:
+        """Count a pod woken, or not, by nomination or annotation."""
+        self._wakes.labels(way, result).inc()
+
+    def api(self, verb: str, resource: str, code: str, seconds: float) -> None:
+        """Count a request to the API server; *code* is its status, or why there was none."""
+        self._api.labels(verb, resource).observe(seconds)
+        self._api_answers.labels(verb, resource, code).inc()
+
+    def listed(self, resource: str) -> None:
+        """Count a list of a resource."""
+        self._relists.labels(resource).inc()
+
+    def event(self, result: str) -> None:
+        """Count an event: written, refused or dropped."""
+        self._events.labels(result).inc()
+
+    def foreign_conflict(self, driver: str) -> None:
+        """Count an allocation of our devices by somebody else."""
+        self._conflicts.labels(driver).inc()
+
+    def watch(self, belief: Belief) -> None:
+        """Ask *belief* at every scrape."""
+        self.registry.register(BeliefCollector(PREFIX, belief))
+
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Write everything in the format that *accept* asks for; return it with its content type."""
+        encoder, content_type = choose_encoder(accept)
+        return encoder(Exposed(self.registry)), content_type
+
+    def _counter(self, name: str, says: str, *labels: str) -> Counter:
+        return Counter(name, says, labels, namespace=PREFIX, registry=self.registry)
+
+    def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
+        return Gauge(name, says, labels, namespace=PREFIX, registry=self.registry)
+
+    def _histogram(self, name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, says, labels, namespace=PREFIX, registry=self.registry, buckets=buckets)

@@ -1,0 +1,1 @@
+"""The HTTP server: bytes to questions, answers to bytes. Nothing is decided here."""

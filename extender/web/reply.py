@@ -1,0 +1,94 @@
+"""Answers to bytes: the bodies that kube-scheduler decodes with Go's encoding/json.
+
+A node that passes and is not of the request fails the whole call there; a score that is no integer, or a null among
+the victims, is worse: nobody notices, or the scheduler crashes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import orjson
+
+from extender.web.names import Names
+from extender.web.request import Candidates
+from extender.web.verbs import ALL_OTHERS, Filtered, Scores, Victims
+
+NO_SCORES: Final = b"[]"
+BOUND: Final = b'{"Error":""}'
+NONE_FAILED: Final = b"{}"
+
+
+def error_reply(text: str) -> bytes:
+    """Answer filter or bind with an error: the two whose answers have a field for it."""
+    return orjson.dumps({"Error": _text(text)})
+
+
+def bind_reply(error: str) -> bytes:
+    """Answer bind."""
+    return error_reply(error) if error else BOUND
+
+
+def filter_reply(asked: Candidates, answer: Filtered) -> bytes:
+    """Answer filter in the mode in which it was asked."""
+    if answer.error:
+        return error_reply(answer.error)
+    failed = _failed(asked.names, answer)
+    soft, hard = (failed, NONE_FAILED) if answer.is_resolvable else (NONE_FAILED, failed)
+    return b"".join((
+        b'{"NodeNames":', b"null" if asked.nodes is not None else _array(answer.names),
+        b',"Nodes":', b"null" if asked.nodes is None else _node_list(asked.nodes, answer.names),
+        b',"FailedNodes":', soft, b',"FailedAndUnresolvableNodes":', hard, b',"Error":""}',
+    ))  # fmt: skip
+
+
+def _array(names: Sequence[str]) -> bytes:
+    return names.json if isinstance(names, Names) else orjson.dumps(list(names))
+
+
+def _node_list(nodes: Mapping[str, object], names: Sequence[str]) -> bytes:
+    return orjson.dumps({"metadata": {}, "items": [nodes[name] for name in names]})
+
+
+def _failed(asked: Names, answer: Filtered) -> bytes:
+    if answer.rejected is not ALL_OTHERS:
+        rejected = answer.rejected
+    elif answer.names:
+        passed = frozenset(answer.names)
+        rejected = [name for name in asked if name not in passed]
+    else:
+        rejected = asked
+    return _each(rejected, _text(answer.text))
+
+
+def _each(names: Sequence[str], text: str) -> bytes:
+    """Write a map from each name to *text*."""
+    if not names:
+        return NONE_FAILED
+    array = _array(names)
+    if b"\\" in array:
+        return orjson.dumps(dict.fromkeys(names, text))
+    # Without escapes, a comma between quotes, from within the first name on, stands between two names and nowhere else.
+    value = orjson.dumps(text)
+    return b'{"' + array[2:-1].replace(b'","', b'":' + value + b',"') + b":" + value + b"}"
+
+
+def prioritize_reply(asked: Candidates, scores: Scores) -> bytes:
+    """Answer prioritize. A node that is left out counts as 0."""
+    if not scores:
+        return NO_SCORES
+    pairs = zip(asked.names, scores, strict=True)
+    return orjson.dumps([{"Host": name, "Score": int(score)} for name, score in pairs if score])
+
+
+def preempt_reply(accepted: Mapping[str, Victims]) -> bytes:
+    """Answer preempt: always with UIDs, whatever the scheduler sent; an empty list of victims is a list."""
+    return orjson.dumps({"NodeNameToMetaVictims": {node: _meta(victims) for node, victims in accepted.items()}})
+
+
+def _meta(victims: Victims) -> dict[str, object]:
+    return {"Pods": [{"UID": uid} for uid in victims.pods], "NumPDBViolations": victims.violations}
+
+
+def _text(text: str) -> str:
+    """Replace what is no Unicode: half a character in an object's name must not cost the answer."""
+    return text.encode(errors="replace").decode()

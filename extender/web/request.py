@@ -1,0 +1,148 @@
+"""Bytes to questions: the bodies that kube-scheduler sends, with the names of Go's fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.model.parse import parse_pod
+from extender.model.parse.fields import Fields, Malformed, int64
+from extender.model.problem import Problem
+from extender.web.names import Names, plain_names
+from extender.web.verbs import BindRequest, Victims
+
+NODE_NAMES: Final = b'"NodeNames":'
+WITHOUT_NAMES: Final = b'"NodeNames":null}'
+
+
+class Unreadable(ValueError):  # noqa: N818 - says what the request is, and is caught by that name
+    """A request that no kube-scheduler would send; *status* is what it is answered with."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What filter and prioritize are sent. *nodes* are there by name where the scheduler sends whole nodes."""
+
+    pod: Pod | Problem
+    names: Names
+    nodes: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """What preempt is sent."""
+
+    pod: Pod | Problem
+    victims: Mapping[str, Victims]
+
+
+def candidates_of(body: bytes, *, is_fast: bool = True) -> Candidates:
+    """Read the body of filter or prioritize; raise Unreadable where it is none."""
+    return (_quick(body) if is_fast else None) or _candidates(_loaded(body))
+
+
+def _quick(body: bytes) -> Candidates | None:
+    """Read a body that ends in plain names without decoding them; None for any other."""
+    start = body.rfind(NODE_NAMES)
+    names = plain_names(body[start + len(NODE_NAMES) : -1]) if start >= 0 and body.endswith(b"}") else None
+    if names is None:
+        return None
+    try:
+        # Where the names stood deeper than at the top, the rest lacks a bracket and is no JSON.
+        head = orjson.loads(body[:start] + WITHOUT_NAMES)
+    except orjson.JSONDecodeError:
+        return None
+    fields = Fields(head, "")
+    return None if fields.has("Nodes") else Candidates(_pod(fields), names)
+
+
+def _candidates(fields: Fields) -> Candidates:
+    try:
+        if fields.has("NodeNames"):
+            names = list(fields.texts("NodeNames"))
+            return Candidates(_pod(fields), _names(names))
+        if fields.has("Nodes"):
+            nodes = _nodes(fields.child("Nodes"))
+            return Candidates(_pod(fields), _names(list(nodes)), nodes)
+    except Malformed as error:
+        raise Unreadable(str(error)) from error
+    raise Unreadable("NodeNames: neither these nor Nodes are there")
+
+
+def _names(decoded: list[str]) -> Names:
+    return Names(orjson.dumps(decoded), len(decoded), decoded)
+
+
+def _nodes(fields: Fields) -> dict[str, object]:
+    return {node.child("metadata").required("name"): node.raw for node in fields.objects("items")}
+
+
+def eviction_of(body: bytes) -> Eviction:
+    """Read the body of preempt; raise Unreadable where it is none."""
+    fields = _loaded(body)
+    try:
+        if fields.has("NodeNameToMetaVictims"):
+            victims = {key: _meta_victims(child) for key, child in _by_node(fields, "NodeNameToMetaVictims")}
+        else:
+            victims = {key: _whole_victims(child) for key, child in _by_node(fields, "NodeNameToVictims")}
+    except Malformed as error:
+        raise Unreadable(str(error)) from error
+    return Eviction(_pod(fields), victims)
+
+
+def _by_node(fields: Fields, name: str) -> list[tuple[str, Fields]]:
+    return [(node, Fields.of(value, path)) for node, value, path in fields.entries(name)]
+
+
+def _meta_victims(fields: Fields) -> Victims:
+    return Victims(tuple(Uid(pod.required("UID")) for pod in fields.objects("Pods")), _violations(fields))
+
+
+def _whole_victims(fields: Fields) -> Victims:
+    pods = (pod.child("metadata") for pod in fields.objects("Pods"))
+    return Victims(tuple(Uid(pod.required("uid")) for pod in pods), _violations(fields))
+
+
+def _violations(fields: Fields) -> int:
+    return int64(fields.raw.get("NumPDBViolations") or 0, fields.at("NumPDBViolations"))
+
+
+def binding_of(body: bytes) -> BindRequest:
+    """Read the body of bind; raise Unreadable where it is none."""
+    fields = _loaded(body)
+    try:
+        return BindRequest(
+            pod=ObjectKey(fields.required("PodNamespace"), fields.required("PodName")),
+            uid=Uid(fields.required("PodUID")),
+            node=NodeName(fields.required("Node")),
+        )
+    except Malformed as error:
+        raise Unreadable(str(error)) from error
+
+
+def _loaded(body: bytes) -> Fields:
+    try:
+        raw: Any = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Unreadable(f"the body is no JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise Unreadable("the body is no JSON object")
+    return Fields(raw, "")
+
+
+def _pod(fields: Fields) -> Pod | Problem:
+    raw = fields.raw.get("Pod")
+    if not isinstance(raw, dict):
+        raise Unreadable("Pod: is required" if raw is None else "Pod: is no JSON object")
+    pod = parse_pod(raw)
+    if isinstance(pod, Pod) and not pod.uid:
+        return Problem("Pod", pod.key, "metadata.uid", "is required")
+    return pod

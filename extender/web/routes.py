@@ -1,0 +1,108 @@
+"""The scheduler's four verbs: read the body, ask, write the answer; and nothing that goes wrong gets past here."""
+
+import hashlib
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from typing import Final, NamedTuple
+
+from extender.model.problem import Problem
+from extender.telemetry.keys import ERROR_ID, PROBLEM, REASON, VERB
+from extender.telemetry.metrics import Metrics
+from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
+from extender.web.request import Unreadable, binding_of, candidates_of, eviction_of
+from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
+
+LOG: Final = logging.getLogger(__name__)
+
+OK, ERROR, REFUSED, CRASH = "ok", "error", "refused", "crash"
+
+
+class Reply(NamedTuple):
+    """What goes out: only a 200 is an answer, the body of anything else is for people with a trace."""
+
+    status: int
+    body: bytes
+    result: str = OK
+
+
+Answering = Callable[[bytes], Awaitable[Reply]]
+
+
+class Routes:
+    """Answers the verbs by name."""
+
+    def __init__(self, verbs: Verbs, metrics: Metrics, *, is_fast: bool = True) -> None:
+        self._verbs, self._metrics, self._is_fast = verbs, metrics, is_fast
+        self.by_verb: Mapping[str, Answering] = {
+            "filter": self._filter,
+            "prioritize": self._prioritize,
+            "preempt": self._preempt,
+            "bind": self._bind,
+        }
+
+    async def answer(self, verb: str, body: bytes) -> Reply:
+        """Answer one call, whatever happens."""
+        started = perf_counter()
+        try:
+            reply = await self.by_verb[verb](body)
+        except Unreadable as error:
+            LOG.warning("a request could not be read", extra={VERB: verb, REASON: error.text})
+            reply = Reply(error.status, error.text.encode(errors="replace"), REFUSED)
+        except Exception as error:  # noqa: BLE001 - the scheduler is to hear of any bug, and the next call to be answered
+            reply = _crash(verb, error)
+        self._metrics.verb(verb, reply.result, perf_counter() - started)
+        return reply
+
+    async def _filter(self, body: bytes) -> Reply:
+        asked = candidates_of(body, is_fast=self._is_fast)
+        self._metrics.named("filter", len(asked.names))
+        if isinstance(asked.pod, Problem):
+            return _error(_unreadable("filter", asked.pod))
+        answer = self._verbs.filter(FilterRequest(asked.pod, asked.names))
+        return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
+
+    async def _prioritize(self, body: bytes) -> Reply:
+        asked = candidates_of(body, is_fast=self._is_fast)
+        self._metrics.named("prioritize", len(asked.names))
+        if isinstance(asked.pod, Problem):
+            return _failure(_unreadable("prioritize", asked.pod))
+        scores = self._verbs.prioritize(PrioritizeRequest(asked.pod, asked.names))
+        return _failure(scores.text) if isinstance(scores, Failed) else Reply(200, prioritize_reply(asked, scores))
+
+    async def _preempt(self, body: bytes) -> Reply:
+        asked = eviction_of(body)
+        self._metrics.named("preempt", len(asked.victims))
+        if isinstance(asked.pod, Problem):
+            return _failure(_unreadable("preempt", asked.pod))
+        accepted = self._verbs.preempt(PreemptRequest(asked.pod, asked.victims))
+        return _failure(accepted.text) if isinstance(accepted, Failed) else Reply(200, preempt_reply(accepted))
+
+    async def _bind(self, body: bytes) -> Reply:
+        error = await self._verbs.bind(binding_of(body))
+        return Reply(200, bind_reply(error), ERROR if error else OK)
+
+
+def _unreadable(verb: str, problem: Problem) -> str:
+    LOG.warning("a pod could not be read", extra={VERB: verb, PROBLEM: str(problem)})
+    return str(problem)
+
+
+def _error(text: str) -> Reply:
+    return Reply(200, error_reply(text), ERROR)
+
+
+def _failure(text: str) -> Reply:
+    """Fail a verb whose answer has no field for an error."""
+    return Reply(500, text.encode(errors="replace"), ERROR)
+
+
+def _crash(verb: str, error: Exception) -> Reply:
+    """Answer with an id that names the place of the bug: one bug, one text, or the pod would be patched at each try."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    named = f"{type(error).__qualname__} {place.filename}:{place.lineno}"
+    error_id = hashlib.sha256(named.encode()).hexdigest()[:8]
+    LOG.error("a verb crashed", exc_info=error, extra={VERB: verb, ERROR_ID: error_id})
+    text = f"internal error {error_id}, see the extender's log"
+    return (_error(text) if verb in {"filter", "bind"} else _failure(text))._replace(result=CRASH)

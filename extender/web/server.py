@@ -1,0 +1,136 @@
+"""The two listeners: the scheduler's calls and decisions on one, probes and metrics on the other, which only reads."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+from aiohttp import web
+
+from extender.model.names import ObjectKey
+from extender.telemetry.keys import ERROR
+from extender.telemetry.metrics import Metrics
+from extender.web.listener import Listener, Terms, refused
+from extender.web.routes import Routes
+from extender.web.tls import Certificates, Files
+from extender.web.verbs import Decisions, Health, Verbs
+
+LOG: Final = logging.getLogger(__name__)
+DECISIONS: Final = "/v1/decisions/"
+JSON, PLAIN, OK = "application/json", "text/plain", 200
+REFRESH_SECONDS: Final = 10
+
+
+class Address(NamedTuple):
+    """Where to listen: no host is all interfaces, port 0 is any that is free."""
+
+    host: str
+    port: int
+
+
+LOOPBACK: Final = Address("127.0.0.1", 8888)
+EVERYWHERE: Final = Address("", 8080)  # the kubelet and Prometheus ask from elsewhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Where and how we serve."""
+
+    verbs: Address = LOOPBACK
+    probes: Address | None = EVERYWHERE
+    terms: Terms = field(default_factory=Terms)
+    tls: Files | None = None
+    is_fast: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Who answers."""
+
+    verbs: Verbs
+    decisions: Decisions
+    health: Health
+    metrics: Metrics
+
+
+class Server:
+    """Serves an application."""
+
+    def __init__(self, application: Application, options: Options) -> None:
+        self._application, self._options = application, options
+        self._routes = Routes(application.verbs, application.metrics, is_fast=options.is_fast)
+        self._certificates = Certificates(options.tls) if options.tls else None
+        context = self._certificates.context if self._certificates else None
+        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, options.terms))
+        self._refreshing: asyncio.Task[None] | None = None
+        self.ports = (0, 0)
+
+    async def start(self) -> None:
+        """Listen. The ports that were taken are in *ports*: that of the verbs, and that of the probes."""
+        calls, probes = self._listeners
+        self.ports = (
+            await calls.start(*self._options.verbs),
+            await probes.start(*self._options.probes) if self._options.probes else 0,
+        )
+        if self._certificates:
+            self._refreshing = asyncio.create_task(self._refresh(self._certificates), name="certificates")
+
+    async def stop(self) -> None:
+        """Let calls in progress end; probes are answered until then."""
+        if self._refreshing:
+            self._refreshing.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._refreshing
+        for listener in self._listeners:
+            await listener.stop()
+
+    async def _call(self, request: web.BaseRequest, body: bytes) -> web.Response:
+        if request.path.startswith(DECISIONS):
+            return self._decided(request)
+        verb = request.path[1:]
+        if verb not in self._routes.by_verb:
+            return refused(404, f"no such path; verbs are {', '.join(self._routes.by_verb)}")
+        if request.method != "POST":
+            return _wrong_method("POST")
+        status, answer, _ = await self._routes.answer(verb, body)
+        return web.Response(status=status, body=answer, content_type=JSON if status == OK else PLAIN, charset="utf-8")
+
+    def _decided(self, request: web.BaseRequest) -> web.Response:
+        namespace, _, name = request.path.removeprefix(DECISIONS).partition("/")
+        if request.method != "GET":
+            return _wrong_method("GET")
+        known = self._application.decisions.of(ObjectKey(namespace, name))
+        if known is None:
+            return refused(404, f"nothing is remembered of {namespace}/{name}")
+        return web.Response(body=orjson.dumps(known, option=orjson.OPT_INDENT_2), content_type=JSON)
+
+    async def _probe(self, request: web.BaseRequest, _body: bytes) -> web.Response:
+        if request.method not in {"GET", "HEAD"}:
+            return _wrong_method("GET")
+        if request.path == "/metrics":
+            body, content_type = self._application.metrics.exposition(request.headers.get("Accept", ""))
+            return web.Response(body=body, headers={"Content-Type": content_type})
+        health = self._application.health
+        if request.path == "/livez":
+            return web.Response(text="ok") if health.is_alive() else refused(500, "not alive")
+        if request.path == "/readyz":
+            missing = "\n".join(health.missing())
+            return refused(503, missing) if missing else web.Response(text="ok")
+        return refused(404, "no such path; there are /livez, /readyz, /metrics")
+
+    async def _refresh(self, certificates: Certificates) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                if certificates.refresh():
+                    LOG.info("certificates loaded again")
+            except OSError as error:  # also what ssl raises: the files may be half replaced
+                LOG.warning("certificates could not be loaded", extra={ERROR: str(error)})
+
+
+def _wrong_method(allowed: str) -> web.Response:
+    response = refused(405, f"only {allowed} is answered here")
+    response.headers["Allow"] = allowed
+    return response

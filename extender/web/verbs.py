@@ -1,0 +1,125 @@
+"""What the scheduler asks and what it is answered, as values, and who answers.
+
+Nothing here knows of bytes or sockets.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, Protocol
+
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRequest:
+    """Asks which of the named nodes can take the pod.
+
+    A pod that cannot be read is answered before it gets here. The names may be a view of the request's bytes.
+    """
+
+    pod: Pod
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritizeRequest:
+    """Asks how good each of the named nodes is for the pod."""
+
+    pod: Pod
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Pods on one node that would be evicted, by UID, and how many disruption budgets that would break."""
+
+    pods: tuple[Uid, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptRequest:
+    """Asks on which of these nodes evicting these pods helps."""
+
+    pod: Pod
+    victims: Mapping[str, Victims]
+
+
+@dataclass(frozen=True, slots=True)
+class BindRequest:
+    """Asks for this pod to be bound to this node."""
+
+    pod: ObjectKey
+    uid: Uid
+    node: NodeName
+
+
+class AllOthers(Enum):
+    """The one value that stands for all names of the request which did not pass."""
+
+    ALL_OTHERS = auto()
+
+
+ALL_OTHERS: Final = AllOthers.ALL_OTHERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filtered:
+    """Which nodes passed, all of them names of the request, and which were rejected.
+
+    *text* is the one reason of all rejected nodes of the reply: two reasons, or one with a number in it, wake the pod
+    that they reject. A shortage is not resolvable by evicting pods (*is_resolvable*). Where *error* says something,
+    the scheduler tries again later, and the rest is not sent.
+    """
+
+    names: Sequence[str] = ()
+    rejected: Sequence[str] | AllOthers = ()
+    text: str = ""
+    is_resolvable: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """There is no answer now. The scheduler goes on without scores, or gives this preemption up."""
+
+    text: str
+
+
+# A score for each name of the request, in its order; none at all where there is no opinion.
+Scores = Sequence[int] | None
+
+
+class Verbs(Protocol):
+    """Answers the scheduler. What it raises is a bug: it is answered by an error with an id that the log carries."""
+
+    def filter(self, request: FilterRequest) -> Filtered:
+        """Say which nodes can take the pod."""
+
+    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+        """Score the nodes."""
+
+    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+        """Say on which of the nodes evicting helps, and what to evict there; a node that is left out is vetoed."""
+
+    async def bind(self, request: BindRequest) -> str:
+        """Bind the pod; return what went wrong, nothing where it is bound."""
+
+
+class Decisions(Protocol):
+    """What was decided, for people who ask."""
+
+    def of(self, pod: ObjectKey) -> object | None:
+        """Return all that is remembered of the pod as JSON values, None where that is nothing."""
+
+
+class Health(Protocol):
+    """How we are."""
+
+    def is_alive(self) -> bool:
+        """Tell whether a restart would not help."""
+
+    def missing(self) -> Sequence[str]:
+        """Say what is still missing until we are ready; nothing where we are."""

@@ -1,0 +1,82 @@
+"""Someone who answers as a test says, and remembers what was asked."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from extender.model.names import ObjectKey
+from extender.telemetry.metrics import Metrics
+from extender.web.server import Address, Application, Options, Server
+from extender.web.verbs import (
+    BindRequest,
+    Failed,
+    Filtered,
+    FilterRequest,
+    PreemptRequest,
+    PrioritizeRequest,
+    Scores,
+    Victims,
+)
+
+ANYWHERE = Address("127.0.0.1", 0)
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class StandIn:
+    filtered: Filtered | Exception | None = None
+    scores: Scores | Failed | Exception = None
+    accepted: Mapping[str, Victims] | Failed | Exception | None = None
+    bound: str | Exception = ""
+    known: Mapping[ObjectKey, object] = field(default_factory=dict)
+    lacking: Sequence[str] = ()
+    alive: bool = True
+    asked: list[Any] = field(default_factory=list)
+
+    def filter(self, request: FilterRequest) -> Filtered:
+        self.asked.append(request)
+        return given(Filtered(names=request.names) if self.filtered is None else self.filtered)
+
+    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+        self.asked.append(request)
+        return given(self.scores)
+
+    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+        self.asked.append(request)
+        if isinstance(self.accepted, Exception):
+            raise self.accepted
+        return request.victims if self.accepted is None else self.accepted
+
+    async def bind(self, request: BindRequest) -> str:
+        self.asked.append(request)
+        return given(self.bound)
+
+    def of(self, pod: ObjectKey) -> object | None:
+        return self.known.get(pod)
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def missing(self) -> Sequence[str]:
+        return self.lacking
+
+
+def given(answer: T | Exception) -> T:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+@asynccontextmanager
+async def serving(standin: StandIn, **options: Any) -> AsyncIterator[Server]:
+    """Serve on real sockets, on ports that are free."""
+    application = Application(standin, standin, standin, Metrics())
+    server = Server(application, Options(verbs=ANYWHERE, probes=ANYWHERE, **options))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()

@@ -1,0 +1,175 @@
+from contextlib import suppress
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.model.problem import Problem
+from extender.web.names import plain_names
+from extender.web.request import Unreadable, binding_of, candidates_of, eviction_of
+from extender.web.verbs import BindRequest, Victims
+from tests.oracle_program import Oracle
+from tests.web.record import BODIES, NAMES, NODES, POD, recorded, written_by_go
+
+PATHS = pytest.mark.parametrize("is_fast", [True, False], ids=["fast", "plain"])
+
+
+def test_the_recorded_bodies_are_what_go_writes(oracle: Oracle) -> None:
+    assert {name: recorded(name) for name in BODIES} == written_by_go(oracle)
+
+
+@PATHS
+@pytest.mark.parametrize("name", [name for name, (verb, _) in BODIES.items() if verb in ("filter", "prioritize")])
+def test_a_body_of_the_scheduler_is_read_in_both_node_modes(name: str, is_fast: bool) -> None:  # noqa: FBT001 - a column
+    asked = candidates_of(recorded(name), is_fast=is_fast)
+    assert isinstance(asked.pod, Pod)
+    assert asked.pod.key == ObjectKey("lab", "trainer-0")
+    wanted = BODIES[name][1].get("NodeNames", ["worker-1", "worker-2"])
+    assert (asked.names, orjson.loads(asked.names.json)) == (wanted, wanted)
+    assert (asked.nodes is not None) == (name == "filter-nodes")
+
+
+def test_whole_nodes_are_kept_verbatim() -> None:
+    nodes = candidates_of(recorded("filter-nodes")).nodes
+    assert nodes is not None
+    for raw in NODES["items"]:
+        assert nodes[raw["metadata"]["name"]] == {"spec": {}, "status": nodes["worker-1"]["status"], **raw}  # type: ignore[index]  # read from JSON
+
+
+def test_victims_are_read_by_uid_in_both_modes() -> None:
+    victims = {"worker-1": Victims((Uid("victim-1"),), 1), "worker-2": Victims(())}
+    assert eviction_of(recorded("preempt-meta")).victims == victims
+    assert eviction_of(recorded("preempt-whole")).victims == victims
+
+
+def test_bind_says_which_pod_and_which_node() -> None:
+    uid = Uid("8d3f8c1e-6d0f-4b3a-9f57-0c5f2a8e7f11")
+    wanted = BindRequest(ObjectKey("lab", "trainer-0"), uid, NodeName("worker-1"))
+    assert binding_of(recorded("bind")) == wanted
+
+
+@PATHS
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        pytest.param(b"", "the body is no JSON", id="empty"),
+        pytest.param(b"<html>", "the body is no JSON", id="html"),
+        pytest.param(b"[]", "the body is no JSON object", id="list"),
+        pytest.param(b"{}", "NodeNames: neither these nor Nodes are there", id="nothing"),
+        pytest.param(b'{"NodeNames":["a"]}', "Pod: is required", id="no-pod"),
+        pytest.param(b'{"Pod":3,"NodeNames":["a"]}', "Pod: is no JSON object", id="pod-number"),
+        pytest.param(b'{"Pod":{},"NodeNames":"a"}', "NodeNames: is no list", id="names-text"),
+        pytest.param(b'{"Pod":{},"NodeNames":["a",3]}', "NodeNames[1]: is no string", id="name-number"),
+        pytest.param(b'{"Pod":{},"Nodes":[]}', "Nodes: is no JSON object", id="nodes-list"),
+        pytest.param(b'{"Pod":{},"Nodes":{"items":[{}]}}', "Nodes.items[0].metadata.name: is required", id="nameless"),
+    ],
+)
+def test_a_body_of_another_shape_is_refused_with_its_field(body: bytes, complaint: str, is_fast: bool) -> None:  # noqa: FBT001 - a column
+    with pytest.raises(Unreadable) as caught:
+        candidates_of(body, is_fast=is_fast)
+    assert caught.value.text.startswith(complaint)
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        pytest.param({"NodeNameToMetaVictims": []}, "NodeNameToMetaVictims: is no JSON object", id="list"),
+        pytest.param(
+            {"NodeNameToMetaVictims": {"a": 1}}, "NodeNameToMetaVictims[a]: is no JSON object", id="victims-number"
+        ),
+        pytest.param(
+            {"NodeNameToMetaVictims": {"a": {"Pods": [{}]}}},
+            "NodeNameToMetaVictims[a].Pods[0].UID: is required",
+            id="no-uid",
+        ),
+        pytest.param(
+            {"NodeNameToVictims": {"a": {"NumPDBViolations": 1.5}}},
+            "NodeNameToVictims[a].NumPDBViolations: is no integer",
+            id="fraction",
+        ),
+        pytest.param({}, "Pod: is required", id="nothing"),
+    ],
+)
+def test_a_preemption_of_another_shape_is_refused_with_its_field(body: object, complaint: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        eviction_of(orjson.dumps(body))
+    assert caught.value.text == complaint
+
+
+@pytest.mark.parametrize("missing", ["PodName", "PodNamespace", "PodUID", "Node"])
+def test_a_binding_needs_each_of_its_fields(missing: str) -> None:
+    body = orjson.loads(recorded("bind"))
+    del body[missing]
+    with pytest.raises(Unreadable) as caught:
+        binding_of(orjson.dumps(body))
+    assert caught.value.text == f"{missing}: is required"
+
+
+@pytest.mark.parametrize(
+    ("pod", "path"),
+    [
+        pytest.param({**POD, "spec": {"resourceClaims": [{}]}}, "spec.resourceClaims[0].name", id="claim"),
+        pytest.param({**POD, "spec": {"priority": "high"}}, "spec.priority", id="priority"),
+        pytest.param({"metadata": {"name": "p", "namespace": "n"}}, "metadata.uid", id="uid"),
+    ],
+)
+def test_a_pod_that_cannot_be_read_is_a_problem_with_its_field(pod: object, path: str) -> None:
+    asked = candidates_of(orjson.dumps({"Pod": pod, "NodeNames": NAMES}))
+    assert isinstance(asked.pod, Problem)
+    assert asked.pod.path == path
+
+
+def test_fields_that_we_do_not_know_are_tolerated() -> None:
+    body = {"Pod": {**POD, "spec": {"future": [1]}, "extra": {}}, "Later": 1, "NodeNames": NAMES}
+    assert isinstance(candidates_of(orjson.dumps(body)).pod, Pod)
+
+
+# Names of any characters, and more often those that look like the JSON around them.
+NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text('",[]\\{}:a', max_size=4)
+
+
+@given(st.lists(NAME, max_size=6))
+def test_both_paths_read_the_same_names(names: list[str]) -> None:
+    body = orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": names})
+    fast, plain = candidates_of(body), candidates_of(body, is_fast=False)
+    assert fast == plain
+    assert fast.names == names
+    assert len(fast.names) == len(names)
+
+
+@given(st.lists(NAME, max_size=4), st.binary(max_size=3), st.data())
+def test_names_taken_for_plain_are_what_json_says(names: list[str], inserted: bytes, data: st.DataObject) -> None:
+    json = orjson.dumps(names)
+    at = data.draw(st.integers(0, len(json)))
+    damaged = json[:at] + inserted + json[at:]
+    found = plain_names(damaged)
+    try:
+        wanted = orjson.loads(damaged)
+    except orjson.JSONDecodeError:
+        return  # the scheduler's own bytes are JSON
+    assert found is None or found == wanted
+
+
+JSON_PARTS = [b"null", b"[", b"]", b"{", b"}", b'"', b",", b":", b"1e400", b"-", b'"NodeNames":', b"\\ud800", b"\xff"]
+
+
+def damaged(body: bytes, data: st.DataObject) -> bytes:
+    """Replace some bytes by others."""
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(body)))
+        part = data.draw(st.binary(max_size=6) | st.sampled_from(JSON_PARTS))
+        body = body[:at] + part + body[at + data.draw(st.integers(0, 9)) :]
+    return body
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(sorted(BODIES)), st.data())
+def test_damaged_bodies_are_refused_or_read_but_never_crash(name: str, data: st.DataObject) -> None:
+    body = damaged(recorded(name), data)
+    for read in (candidates_of, eviction_of, binding_of):
+        with suppress(Unreadable):
+            read(body)
