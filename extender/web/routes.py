@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
@@ -11,7 +12,7 @@ from extender.model.problem import Problem
 from extender.telemetry.keys import ERROR_ID, PROBLEM, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
-from extender.web.request import Unreadable, binding_of, candidates_of, eviction_of
+from extender.web.request import QUICK_FROM, Unreadable, binding_of, candidates_of, eviction_of
 from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
 
 LOG: Final = logging.getLogger(__name__)
@@ -34,7 +35,8 @@ class Routes:
     """Answers the verbs by name."""
 
     def __init__(self, verbs: Verbs, metrics: Metrics, *, is_fast: bool = True) -> None:
-        self._verbs, self._metrics, self._is_fast = verbs, metrics, is_fast
+        self._verbs, self._metrics = verbs, metrics
+        self._quick_from = QUICK_FROM if is_fast else sys.maxsize
         self.by_verb: Mapping[str, Answering] = {
             "filter": self._filter,
             "prioritize": self._prioritize,
@@ -56,7 +58,7 @@ class Routes:
         return reply
 
     async def _filter(self, body: bytes) -> Reply:
-        asked = candidates_of(body, is_fast=self._is_fast)
+        asked = candidates_of(body, self._quick_from)
         self._metrics.named("filter", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
@@ -64,7 +66,7 @@ class Routes:
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 
     async def _prioritize(self, body: bytes) -> Reply:
-        asked = candidates_of(body, is_fast=self._is_fast)
+        asked = candidates_of(body, self._quick_from)
         self._metrics.named("prioritize", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _failure(_unreadable("prioritize", asked.pod))
