@@ -1,16 +1,15 @@
 """The scheduler's four verbs: read the body, ask, write the answer; and nothing that goes wrong gets past here."""
 
-import hashlib
 import logging
 import sys
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Final, NamedTuple
 
 from extender.model.problem import Problem
-from extender.telemetry.keys import ERROR_ID, PROBLEM, REASON, VERB
+from extender.telemetry.keys import PROBLEM, REASON, VERB
 from extender.telemetry.metrics import Metrics
+from extender.web.crash import reported
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
 from extender.web.request import QUICK_FROM, Unreadable, binding_of, candidates_of, eviction_of
 from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
@@ -101,10 +100,5 @@ def _failure(text: str) -> Reply:
 
 
 def _crash(verb: str, error: Exception) -> Reply:
-    """Answer with an id that names the place of the bug: one bug, one text, or the pod would be patched at each try."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    named = f"{type(error).__qualname__} {place.filename}:{place.lineno}"
-    error_id = hashlib.sha256(named.encode()).hexdigest()[:8]
-    LOG.error("a verb crashed", exc_info=error, extra={VERB: verb, ERROR_ID: error_id})
-    text = f"internal error {error_id}, see the extender's log"
+    text = reported(error, f"/{verb}")
     return (_error(text) if verb in {"filter", "bind"} else _failure(text))._replace(result=CRASH)
