@@ -12,18 +12,19 @@ COMPILE := --quiet --universal --fork-strategy fewest --python-version 3.11 --ge
 CODE := extender tests $(wildcard loadtests)
 FUZZ_SECONDS ?= 600
 CASES ?= 20000
+VERSION ?= 1.37.1
 EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock conformance bench fuzz hostile pythons image clean
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/ready ## Answer a selector over the devices of examples/slices.json
 	@$(BIN)/dra-extender select '$(EXAMPLE)' < examples/slices.json
 
 test: lint types ## Pass the gate: lint, types, floors and every test; skipped tests are listed with their reasons
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: .venv/ready ## Check style, formatting and the direction of imports
 	$(BIN)/ruff check .
@@ -38,6 +39,12 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
 	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
+
+control-plane: .venv/ready ## Build etcd and Kubernetes' own programs into the user's cache; VERSION (1.37.1)
+	CONTROL_PLANE_VERSION=$(VERSION) $(BIN)/python -m tests.controlplane.programs
+
+e2e: .venv/ready ## Run the tests that need a real control plane; VERSION (1.37.1) names another that tests/controlplane knows
+	CONTROL_PLANE_VERSION=$(VERSION) $(BIN)/python -m pytest -m control_plane
 
 conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selectors, and CASES drawn clusters (20000)
 	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py

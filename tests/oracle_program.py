@@ -37,7 +37,7 @@ def built(cache: Path | None = None) -> Oracle:
     folder = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dra-extender"
     folder.mkdir(parents=True, exist_ok=True)
     binary = folder / f"oracle-{_digest()}"
-    with _alone(folder / "oracle.lock"):
+    with alone(folder / "oracle.lock"):
         if not binary.exists():
             # Under its name only when it is whole, whatever interrupts the build.
             fresh = binary.with_suffix(".fresh")
@@ -55,7 +55,7 @@ def _digest() -> str:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
     """Wait for others who build: two at once would take twice as long."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
-Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node
-Kind = type[ResourceSlice] | type[DeviceClass] | type[ResourceClaim] | type[DeviceTaintRule] | type[Node]
+Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node | Pod
+Kind = type[ResourceSlice] | type[DeviceClass] | type[ResourceClaim] | type[DeviceTaintRule] | type[Node] | type[Pod]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Claims by name, and which of them a pod asks for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from extender.model.claim import ResourceClaim
@@ -36,6 +36,10 @@ class Claims:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, ResourceClaim] = {}
         self._by_uid: dict[Uid, ObjectKey] = {}
+        self._by_owner: dict[Uid, dict[ObjectKey, None]] = {}
+
+    def __iter__(self) -> Iterator[ResourceClaim]:
+        return iter(self._by_key.values())
 
     def get(self, key: ObjectKey) -> ResourceClaim | None:
         return self._by_key.get(key)
@@ -45,17 +49,29 @@ class Claims:
         key = self._by_uid.get(uid)
         return None if key is None else self._by_key[key]
 
+    def owned_by(self, pod: Uid) -> Iterator[ResourceClaim]:
+        """Yield the claims that were made for *pod*."""
+        return (self._by_key[key] for key in self._by_owner.get(pod, ()))
+
     def put(self, claim: ResourceClaim) -> None:
         """Take *claim* over, in place of the one of its name."""
         self.drop(claim.key)
         self._by_key[claim.key] = claim
         self._by_uid[claim.uid] = claim.key
+        for owner in _controllers(claim):
+            self._by_owner.setdefault(owner, {})[claim.key] = None
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
         claim = self._by_key.pop(key, None)
-        if claim is not None:
-            self._by_uid.pop(claim.uid, None)
+        if claim is None:
+            return
+        self._by_uid.pop(claim.uid, None)
+        for owner in _controllers(claim):
+            owned = self._by_owner[owner]
+            del owned[key]
+            if not owned:
+                del self._by_owner[owner]
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> None:
         """Forget all other claims."""
@@ -100,4 +116,8 @@ class Claims:
 
 
 def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    return any(owner.is_controller and owner.uid == pod.uid for owner in claim.owners)
+    return pod.uid in _controllers(claim)
+
+
+def _controllers(claim: ResourceClaim) -> frozenset[Uid]:
+    return frozenset(owner.uid for owner in claim.owners if owner.is_controller)

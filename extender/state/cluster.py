@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
-from extender.allocation.publication import published, with_slice, without
+from extender.allocation.publication import differs, published, with_nodes, with_slice, without
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Claims
@@ -34,9 +34,13 @@ class Cluster:
         self._problems: dict[tuple[str, ObjectKey], Problem] = {}
 
     def apply(self, change: Change) -> Snapshot:
-        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all."""
+        """Take *change* over and return the cluster as it is then: one generation later, if it differs at all.
+
+        Pods are no part of a snapshot: what concerns them makes no difference here.
+        """
         before = self.snapshot
-        self._take(change)
+        if not concerns_pods(change):
+            self._take(change)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
@@ -129,7 +133,7 @@ class Cluster:
         if self._slices.get(item.name, key) != key:
             self._remove_slice(item.name)
         inventory = self.snapshot.inventory
-        if item.name not in self._slices or inventory.slices[inventory.index(key)] != item:
+        if item.name not in self._slices or differs(inventory.slices[inventory.index(key)], item):
             self._slices[item.name] = key
             self.snapshot = with_slice(self.snapshot, item, self._occupancy.usage)
 
@@ -146,17 +150,18 @@ class Cluster:
         self.snapshot = with_usage(self.snapshot, rows)
 
     def _set_nodes(self, nodes: Mapping[Any, Node]) -> None:
-        snapshot = self.snapshot
-        if nodes is snapshot.nodes or nodes == snapshot.nodes:
+        if nodes is self.snapshot.nodes:
             return
-        if nodes.keys() != snapshot.nodes.keys():
-            layout = layout_of(snapshot.inventory, nodes)
-            snapshot = replace(snapshot, layout=layout, free=free_of(layout, snapshot.usage))
-        reach = reach_of(snapshot.inventory, snapshot.layout, nodes)
-        self.snapshot = replace(snapshot, nodes=nodes, reach=reach, boards={})
+        if nodes.keys() == self.snapshot.nodes.keys():
+            self.snapshot = with_nodes(self.snapshot, nodes)
+            return
+        layout = layout_of(self.snapshot.inventory, nodes)
+        reach = reach_of(self.snapshot.inventory, layout, nodes)
+        free = free_of(layout, self.snapshot.usage)
+        self.snapshot = replace(self.snapshot, nodes=nodes, layout=layout, reach=reach, free=free, boards={})
 
     def _set(self, **parts: Mapping[Any, Any]) -> None:
-        if any(getattr(self.snapshot, name) != part for name, part in parts.items()):
+        if not all(_say_the_same(getattr(self.snapshot, name), part) for name, part in parts.items()):
             self.snapshot = replace(self.snapshot, boards={}, **parts)  # type: ignore[arg-type]  # names of mappings only
 
 
@@ -165,12 +170,23 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+def concerns_pods(change: Change) -> bool:
+    if isinstance(change, Changed):
+        return isinstance(change.what, Pod) or (isinstance(change.what, Problem) and change.what.kind == Pod.__name__)
+    return change.kind is Pod
+
+
 def key_of_noun(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim) else ObjectKey("", noun.name)
+    return noun.key if isinstance(noun, ResourceClaim | Pod) else ObjectKey("", noun.name)
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
-    return mapping if mapping.get(key) == value else {**mapping, key: value}
+    return mapping if key in mapping and mapping[key] is value else {**mapping, key: value}
+
+
+def _say_the_same(left: Mapping[Any, Any], right: Mapping[Any, Any]) -> bool:
+    """Compare a few nouns word by word: in a driver's configuration, 1 equals true and is not the same."""
+    return left == right and all(repr(noun) == repr(right[name]) for name, noun in left.items())
 
 
 def _without(mapping: Mapping[K, V], key: object) -> Mapping[K, V]:

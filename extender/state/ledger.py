@@ -31,9 +31,8 @@ class Event(Enum):
     REFUSED = auto()  # the write was answered with no
     UNANSWERED = auto()  # the write has no known outcome
     SHOWN = auto()  # the watch shows the allocation
-    OUTDATED = (
-        auto()
-    )  # the claim is gone, or its version moved on without our allocation: the write can no longer succeed
+    OUTDATED = auto()  # the claim is gone, or moved on without our allocation: the write can no longer succeed
+    RESUMED = auto()  # the write that had no known outcome can no longer succeed, and is begun anew
     POD_GONE = auto()
     EXPIRED = auto()
 
@@ -55,29 +54,47 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Event, Phase | None]]] = MappingProxyT
             Event.SHOWN: None,
         },
         Phase.WRITTEN: {Event.SHOWN: None, Event.OUTDATED: None},
-        Phase.UNKNOWN: {Event.SHOWN: None, Event.OUTDATED: None, Event.ACCEPTED: Phase.WRITTEN},
+        Phase.UNKNOWN: {
+            Event.SHOWN: None,
+            Event.OUTDATED: None,
+            Event.ACCEPTED: Phase.WRITTEN,
+            Event.RESUMED: Phase.RESERVED,
+        },
     }
 )
 # From here on a write may have been sent.
 BINDING: Final = frozenset((Phase.RESERVED, Phase.WRITTEN, Phase.UNKNOWN))
+# What the identity of a claim begins with that does not exist yet.
+UNMADE: Final = "unmade:"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimHold:
-    """What one claim was promised, and how far that has come."""
+    """What one claim was promised, and how far that has come. A write is based on *version* of the claim."""
 
     claim: Uid
     devices: tuple[Hold, ...]
     phase: Phase = Phase.OFFERED
+    version: int = 0
+
+    @property
+    def is_of_unmade_claim(self) -> bool:
+        """Whether the claim is one that we make ourselves, and have not made yet."""
+        return self.claim.startswith(UNMADE)
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a pod was promised: one node, and devices for each claim that had none."""
+    """What a pod was promised: one node, and devices for each claim that had none.
+
+    *is_answer*: the scheduler was told; otherwise the pod has only been woken for it.
+    """
 
     pod: Uid
     node: NodeName
     claims: tuple[ClaimHold, ...]
+    since: float = 0.0
+    is_answer: bool = True
 
     @property
     def is_binding(self) -> bool:
@@ -91,6 +108,10 @@ class Ledger:
     def __init__(self) -> None:
         self._promises: dict[Uid, Promise] = {}
         self._pod_of_claim: dict[Uid, Uid] = {}
+        self._seen: tuple[Snapshot, Snapshot] | None = None
+
+    def __iter__(self) -> Iterator[Promise]:
+        return iter(self._promises.values())
 
     def of_pod(self, pod: Uid) -> Promise | None:
         """Return what *pod* was promised."""
@@ -100,6 +121,24 @@ class Ledger:
         """Return the promise that *claim* is part of: a second pod of that claim shares it, or waits."""
         pod = self._pod_of_claim.get(claim)
         return None if pod is None else self._promises[pod]
+
+    def hold_of(self, claim: Uid) -> ClaimHold | None:
+        """Return what *claim* was promised."""
+        promise = self.of_claim(claim)
+        return next((hold for hold in promise.claims if hold.claim == claim), None) if promise else None
+
+    def is_reserved(self, claim: Uid) -> bool:
+        """Tell whether a write for *claim* may be sent: its devices are kept, and no other write is under way."""
+        hold = self.hold_of(claim)
+        return hold is not None and hold.phase is Phase.RESERVED
+
+    def rename(self, claim: Uid, to: Uid) -> None:
+        """Remember that *claim*, which we had to make, is made and has an identity now."""
+        pod = self._pod_of_claim.get(claim)
+        if pod is not None:
+            promise = self._promises[pod]
+            holds = (replace(hold, claim=to) if hold.claim == claim else hold for hold in promise.claims)
+            self._replace(pod, replace(promise, claims=tuple(holds)))
 
     def offer(self, promise: Promise) -> bool:
         """Remember what filter answered, in place of what it answered before; False where that is out of its hands.
@@ -114,6 +153,29 @@ class Ledger:
         self._replace(promise.pod, promise if promise.claims else None)
         return True
 
+    def reserve(self, promise: Promise) -> bool:
+        """Remember that bind begins to write *promise*, in place of what was offered; False where it must not.
+
+        A claim that is being written for anybody, this pod included, is not written a second time.
+        """
+        own = self._promises.get(promise.pod)
+        others = (self._promises.get(self._pod_of_claim.get(hold.claim, promise.pod)) for hold in promise.claims)
+        if any(other.is_binding for other in (own, *others) if other):
+            return False
+        for hold in promise.claims:
+            self.tell_claim(hold.claim, Event.EXPIRED)
+        reserved = tuple(replace(hold, phase=Phase.RESERVED) for hold in promise.claims)
+        self._replace(promise.pod, replace(promise, claims=reserved) if reserved else None)
+        return True
+
+    def rebase(self, claim: Uid, version: int) -> None:
+        """Remember that what is being written for *claim* is based on *version* of it."""
+        pod = self._pod_of_claim.get(claim)
+        if pod is not None:
+            promise = self._promises[pod]
+            holds = (replace(hold, version=version) if hold.claim == claim else hold for hold in promise.claims)
+            self._promises[pod] = replace(promise, claims=tuple(holds))
+
     def tell(self, pod: Uid, event: Event, claim: Uid | None = None) -> Promise | None:
         """Tell of an *event* about one claim of *pod*, or about all; return what is left of the promise."""
         promise = self._promises.get(pod)
@@ -124,7 +186,8 @@ class Ledger:
             for hold in promise.claims
             if (after := _after(hold, event) if claim in (None, hold.claim) else hold) is not None
         )
-        self._replace(pod, replace(promise, claims=left) if left else None)
+        if left != promise.claims:
+            self._replace(pod, replace(promise, claims=left) if left else None)
         return self._promises.get(pod)
 
     def tell_claim(self, claim: Uid, event: Event) -> None:
@@ -141,10 +204,15 @@ class Ledger:
                     yield from claim.devices
 
     def overlay(self, snapshot: Snapshot, *, without: Uid | None = None) -> Snapshot:
-        """Return *snapshot* with everything taken that was promised."""
-        return overlay(snapshot, self.holds(without=without))
+        """Return *snapshot* with everything taken that was promised; the same object as long as nothing changes."""
+        if without in self._promises:
+            return overlay(snapshot, self.holds(without=without))
+        if self._seen is None or self._seen[0] is not snapshot:
+            self._seen = snapshot, overlay(snapshot, self.holds())
+        return self._seen[1]
 
     def _replace(self, pod: Uid, promise: Promise | None) -> None:
+        self._seen = None
         before = self._promises.pop(pod, None)
         for hold in before.claims if before else ():
             del self._pod_of_claim[hold.claim]

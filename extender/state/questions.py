@@ -41,8 +41,12 @@ class Questions:
 
 
 def _asked(spec: ClaimSpec) -> Hashable:
-    """Return all of *spec* that decides where it can be satisfied; configuration is for drivers."""
-    return spec.requests, spec.constraints, spec.unknown_fields
+    """Return all of *spec* that decides where it can be satisfied; configuration is for drivers.
+
+    Amounts are equal however they are written, but a policy's default is what is spelled like it.
+    """
+    amounts = (amount for request in _requests(spec) for _, amount in request.capacity or ())
+    return spec.requests, spec.constraints, spec.unknown_fields, tuple(amount.spelling for amount in amounts)
 
 
 def _named(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, ResourceClaim
 from extender.model.device import Capacity, Device, NodeSelection, ResourceSlice
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.state.cluster import Cluster
 from tests.worlds import NODES, World, changes
@@ -129,8 +130,12 @@ def expected_cells(published: ResourceSlice, device: Device) -> dict[Any, Any]:
         for name, value in entries:
             domain, slash, bare = name.rpartition("/")
             path = (group, domain or published.driver, bare)
-            if slash or path not in found:
-                found[path] = stated(name, value) if isinstance(value, Capacity) else value
+            hidden = next((item for item in entries if item[0] == bare and slash and domain == published.driver), None)
+            if isinstance(value, Capacity):
+                told = stated(name, value, stated(*hidden) if hidden else None)
+                found[path] = told if slash or path not in found else found[path]
+            elif slash or path not in found:
+                found[path] = value
     if any(value.kind == "invalid" for _, value in device.attributes):
         found[FAULT] = "no value"
     return found
@@ -238,3 +243,18 @@ def test_many_changed_slices_are_built_as_one() -> None:
     assert told(cluster.apply(Listed(ResourceSlice, tuple(second)))) == told(
         fresh.apply(Listed(ResourceSlice, tuple(second)))
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Changed(Pod(key=ObjectKey("default", "p"), uid=Uid("1"))),
+        Changed(Problem("Pod", ObjectKey("default", "p"), "spec", "is no JSON object")),
+        Gone(Pod, ObjectKey("default", "p")),
+        Listed(Pod, (Pod(key=ObjectKey("default", "p"), uid=Uid("1")),)),
+    ],
+)
+def test_pods_are_no_part_of_a_snapshot(change: Change) -> None:
+    cluster = Cluster()
+    before = cluster.snapshot
+    assert cluster.apply(change) is before

@@ -1,0 +1,122 @@
+"""Extended resources that device classes stand behind: the claim that nobody wrote, and who uses what of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot
+from extender.model.names import ClassName
+from extender.model.node import Container, Node, Pod
+
+ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+Classes = Mapping[str, ClassName]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A container's extended resource, and the request of the claim that serves it."""
+
+    container: str
+    resource: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a pod's claim for some of its extended resources says."""
+
+    spec: ClaimSpec
+    mappings: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one container needs beside what it can use of others."""
+
+    name: str
+    count: int
+
+
+def served_by_classes(classes: Iterable[DeviceClass]) -> Classes:
+    """Map extended resources to the classes behind them: the newest where several claim one, then the first by name."""
+    found: dict[str, ClassName] = {}
+    # Stable sorts: by name backwards first, so that of equally new ones the first by name is written last.
+    by_name = sorted(classes, key=lambda item: item.name, reverse=True)
+    for item in sorted(by_name, key=lambda item: item.created):
+        found[IMPLICIT + item.name] = item.name
+        if item.extended_resource:
+            found[item.extended_resource] = item.name
+    return found
+
+
+def wanted(pod: Pod, classes: Classes) -> tuple[str, ...]:
+    """Return which of its extended resources *pod* wants that classes stand behind, sorted."""
+    if not classes:
+        return ()
+    asked = {name for item in pod.containers for name, amount in item.requests if amount.nanos > 0 and name in classes}
+    return tuple(sorted(asked))
+
+
+def through_devices(resources: Iterable[str], node: Node) -> tuple[str, ...]:
+    """Return which of *resources* the node has no device plugin for."""
+    plugged = {name for name, amount in node.allocatable if amount.nanos > 0}
+    return tuple(name for name in resources if name not in plugged)
+
+
+def hidden_claim(pod: Pod, resources: Sequence[str], classes: Classes) -> Hidden:
+    """Write the claim of *pod* for *resources*."""
+    requests: list[RequestSlot] = []
+    mappings: list[Use] = []
+    for resource in sorted(resources):
+        parts, uses = _of_resource(pod.containers, resource)
+        requests.extend(_request(part, classes[resource]) for part in parts)
+        mappings.extend(uses)
+    return Hidden(ClaimSpec(requests=tuple(sorted(requests, key=lambda slot: slot.name))), tuple(mappings))
+
+
+def _of_resource(containers: Sequence[Container], resource: str) -> tuple[list[_Part], list[Use]]:
+    """Say what to ask for, and who uses it: containers that last ask for themselves, init containers borrow."""
+    lasting: list[_Part | None] = [None] * len(containers)
+    uses: list[Use] = []
+    for index, item in enumerate(containers):
+        if not item.is_init or item.is_sidecar:
+            lasting[index], used = _of_container(containers, index, resource, ())
+            uses.extend(used)
+    passing: list[_Part] = []
+    borrowed: list[Use] = []
+    for index, item in enumerate(containers):
+        if item.is_init and not item.is_sidecar:
+            part, used = _of_container(containers, index, resource, lasting[index:])
+            passing.extend([part] if part else [])
+            borrowed.extend(used)
+    largest = max(passing, key=lambda part: part.count, default=None)
+    own = {part.name for part in passing}
+    # Init containers run one after the other: the largest request serves them all.
+    shared = [Use(use.container, resource, largest.name) if largest and use.request in own else use for use in borrowed]
+    return [*([largest] if largest else []), *filter(None, lasting)], uses + shared
+
+
+def _of_container(
+    containers: Sequence[Container], index: int, resource: str, usable: Sequence[_Part | None]
+) -> tuple[_Part | None, list[Use]]:
+    """Say what one container needs of *resource* beyond *usable*, and what it uses."""
+    item = containers[index]
+    amount = dict(item.requests).get(resource)
+    needed = (amount.as_int64 if amount else None) or 0
+    uses: list[Use] = []
+    if needed == 0:
+        return None, uses
+    for part in filter(None, usable):
+        uses.append(Use(item.name, resource, part.name))
+        needed -= part.count
+        if needed <= 0:
+            return None, uses
+    place = sorted(name for name, _ in item.requests).index(resource)
+    own = _Part(f"container-{index}-request-{place}", needed)
+    return own, [*uses, Use(item.name, resource, own.name)]
+
+
+def _request(part: _Part, class_name: ClassName) -> RequestSlot:
+    exactly = DeviceRequest(name=part.name, class_name=class_name, mode="ExactCount", count=part.count)
+    return RequestSlot(name=part.name, exactly=exactly)

@@ -1,0 +1,39 @@
+"""Where the API server is, and how it knows us."""
+
+import ssl
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What every request needs. *authorization* is the value of the header; empty with a client certificate alone."""
+
+    server: str
+    authorization: str = ""
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+    proxy: str | None = None
+
+
+class Credentials(Protocol):
+    """Gives access as it is now: what is rotated on disk is seen by the next request but for a few seconds."""
+
+    async def access(self) -> Access:
+        """Return what there is, read anew where it has changed."""
+
+    async def renew(self) -> None:
+        """Read everything again: the API server has refused what there was."""
+
+
+class Fixed:
+    """Access that never changes."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def access(self) -> Access:
+        return self._access
+
+    async def renew(self) -> None:
+        """Change nothing: there is nowhere to read from."""

@@ -1,0 +1,172 @@
+"""Requests to the API server over one session. What happens on the way is returned, never raised."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from extender.kube.access import Access, Credentials
+from extender.kube.answer import Answer, Unanswered
+
+Query = Sequence[tuple[str, str]]
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+# A bind is three writes one after another, and kube-scheduler binds as many pods at once as it likes.
+CONNECTIONS: Final = 64
+# What a watch may hold unread before the socket is left alone: the API server drops a client that is slow to read.
+WATCH_BUFFER_BYTES: Final = 8 << 20
+# What is cut into lines in one go.
+CHUNK_BYTES: Final = 128 << 10
+SUCCESS: Final = 200
+UNAUTHORIZED: Final = 401
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a request carries; a JSON patch is a list."""
+
+    content: object
+    content_type: str = JSON
+
+
+class Stream:
+    """A response that goes on for as long as the API server likes."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def read(self, patience_s: float) -> bytes | Unanswered | None:
+        """Return what has come since, waiting for it: empty at the end of the stream, None if nothing comes in time."""
+        try:
+            async with asyncio.timeout(patience_s):
+                return await self._response.content.read(CHUNK_BYTES)
+        except TimeoutError:
+            return None
+        except (aiohttp.ClientError, OSError) as error:
+            return Unanswered(was_sent=True, why=_told(error))
+
+    def close(self) -> None:
+        """Drop the connection at once: what a watch still has to say is of no use, and need not be taken leave of."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        self._response.close()
+
+
+class Api:
+    """The API server. One session, whose connections outlive requests; close it when done."""
+
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+        self._credentials = credentials
+        sent = aiohttp.TraceConfig()
+        sent.on_request_headers_sent.append(_mark_sent)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections),
+            timeout=aiohttp.ClientTimeout(total=None),
+            trace_configs=[sent],
+            trust_env=False,  # reading the environment for each request doubles what it costs
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def call(
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+    ) -> Answer | Unanswered:
+        """Send one request and return the whole response, whatever its status."""
+        request = _Request(method, path, query, body)
+        return await _within(timeout_s, request, self._whole(request))
+
+    async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
+        """Begin to read a response that does not end; one that is no success is returned whole."""
+        request = _Request("GET", path, query)
+        return await _within(timeout_s, request, self._opened(request))
+
+    async def _whole(self, request: "_Request") -> Answer:
+        return await _read(await self._respond(request))
+
+    async def _opened(self, request: "_Request") -> Stream | Answer:
+        response = await self._respond(request)
+        is_stream = response.status == SUCCESS and response.content_type == JSON
+        return Stream(response) if is_stream else await _read(response)
+
+    async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
+        """Send *request*; where our credentials are refused, once more with what they are now."""
+        response = await self._exchange(request)
+        if response.status == UNAUTHORIZED:
+            response.release()
+            await self._credentials.renew()
+            request.was_sent = False
+            response = await self._exchange(request)
+        return response
+
+    async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
+        access = await self._credentials.access()
+        return await self._session.request(
+            request.method,
+            URL(f"{access.server}{request.target}", encoded=True),
+            data=request.data,
+            headers=_headers(access, request),
+            ssl=access.tls or True,
+            server_hostname=access.server_name,
+            proxy=access.proxy,
+            allow_redirects=False,
+            read_bufsize=WATCH_BUFFER_BYTES,
+            trace_request_ctx=request,
+        )
+
+
+class _Request:
+    """A request, and whether any of it can have left."""
+
+    def __init__(self, method: str, path: str, query: Query, body: Body | None = None) -> None:
+        self.method = method
+        self.target = f"{path}?{urlencode(query)}" if query else path
+        self.data = None if body is None else orjson.dumps(body.content)
+        self.content_type = JSON if body is None else body.content_type
+        self.was_sent = False
+
+
+def _headers(access: Access, request: _Request) -> dict[str, str]:
+    headers = {"Accept": JSON, "User-Agent": "dra-extender"}
+    if access.authorization:
+        headers["Authorization"] = access.authorization
+    if request.data is not None:
+        headers["Content-Type"] = request.content_type
+    return headers
+
+
+async def _mark_sent(_session: object, context: SimpleNamespace, _headers: object) -> None:
+    context.trace_request_ctx.was_sent = True
+
+
+async def _within(timeout_s: float, request: _Request, work: Coroutine[Any, Any, T]) -> T | Unanswered:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await work
+    except TimeoutError:
+        return Unanswered(request.was_sent, f"no answer within {timeout_s:g} s")
+    except (aiohttp.ClientError, OSError) as error:
+        return Unanswered(request.was_sent, _told(error))
+
+
+async def _read(response: aiohttp.ClientResponse) -> Answer:
+    async with response:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, headers, await response.read())
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

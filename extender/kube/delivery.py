@@ -1,0 +1,58 @@
+"""From the lines of a watch to the sink: in order, nothing twice, nothing backwards."""
+
+from collections.abc import Iterator
+
+from extender.kube.resource import Served
+from extender.kube.setback import Remedy, Setback
+from extender.kube.stream import Event, event_of, is_newer
+from extender.kube.told import Sink
+from extender.model.change import Changed, Gone
+from extender.model.parse import key_of
+from extender.model.problem import Problem
+
+
+class Delivery:
+    """What one watch delivers. *position* is the version up to which all was told, *setback* why it must end."""
+
+    def __init__(self, served: Served, sink: Sink, position: str) -> None:
+        self.served = served
+        self._sink = sink
+        self.position = position
+        self.setback: Setback | None = None
+        self.count = 0
+
+    def steps(self, lines: list[bytes]) -> Iterator[None]:
+        """Deliver *lines*, one at each step, up to the first that ends the watch."""
+        for line in lines:
+            event = event_of(line)
+            if isinstance(event, Event):
+                self._take(event)
+            else:
+                self.setback = event
+            if self.setback:
+                return
+            yield
+
+    def _take(self, event: Event) -> None:
+        is_news = is_newer(event.version, self.position)
+        if event.type == "BOOKMARK":
+            self._mark(event, is_news=is_news)
+        elif is_news:
+            self._tell(event)
+        self.count += 1
+
+    def _mark(self, event: Event, *, is_news: bool) -> None:
+        """Take a bookmark. One of the past means that the cluster was set back: what we know is of another future."""
+        if is_news:
+            self.position = event.version
+        elif is_newer(self.position, event.version):
+            self.setback = Setback(f"a bookmark at {event.version}, after {self.position}", Remedy.RELIST)
+
+    def _tell(self, event: Event) -> None:
+        noun = self.served.resource.parse(event.object, self.served.version)
+        if event.type == "DELETED":
+            key = noun.key if isinstance(noun, Problem) else key_of(noun)
+            self._sink(Gone(self.served.resource.kind, key))
+        else:
+            self._sink(Changed(noun))
+        self.position = event.version

@@ -1,0 +1,170 @@
+"""One resource, listed and then watched, for ever."""
+
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from extender.kube.api import Api, Query, Stream
+from extender.kube.delivery import Delivery
+from extender.kube.listing import Listing
+from extender.kube.pace import Backoff, Pace, Turns
+from extender.kube.probe import probe
+from extender.kube.resource import Resource, Served
+from extender.kube.setback import Remedy, Setback, setback_of
+from extender.kube.stream import Lines, is_newer
+from extender.kube.told import Seen, Sink, Trouble, Unserved
+from extender.kube.versions import Versions
+from extender.model.change import Listed
+
+LOOK_AGAIN_S: Final = 300.0
+# A watch that ends sooner than this, and has brought nothing, is one that may end again and again.
+SHORT_LIFE_S: Final = 5.0
+WATCH_S: Final = 300.0
+# The API server sends a bookmark two seconds before a watch ends: what is asked for so briefly gets one after a second.
+CHECK_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """How following goes about it. All follows of a process share one *turns*."""
+
+    pace: Pace = field(default_factory=Pace)
+    turns: Turns = field(default_factory=Turns)
+    page_items: int = 250
+    quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
+
+
+async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, rhythm: Rhythm) -> NoReturn:
+    """Keep a list and then a watch of *resource* going until cancelled, and tell *sink* in order.
+
+    ``Listed`` comes first, and again after every gap that a watch cannot close; ``Changed`` and ``Gone`` follow in the
+    order of their resourceVersions, none twice and none backwards; ``Seen`` says up to which version all has been told.
+    A resource that is not served is told as an empty ``Listed`` and ``Unserved``, and looked for again.
+    """
+    following = _Following(api, resource, sink, rhythm)
+    while True:
+        served = await versions.find(resource)
+        remedy = await following.once(served)
+        if remedy is Remedy.REDISCOVER:
+            versions.forget(resource)
+
+
+class _Following:
+    """Where one follow is: *position* is the version up to which all was told; without one, a list is next."""
+
+    def __init__(self, api: Api, resource: Resource, sink: Sink, rhythm: Rhythm) -> None:
+        self._api = api
+        self._resource = resource
+        self._sink = sink
+        self._rhythm = rhythm
+        self._pace = rhythm.pace
+        self._backoff = Backoff(rhythm.pace)
+        self._position = ""
+        self._barren = 0
+        self._is_checking = False
+        self._patience_s = rhythm.quiet_s
+
+    async def once(self, served: Served | None) -> Remedy:
+        """List, or watch until that ends; say what is to be done before the next time."""
+        if served is None:
+            return await self._unserved()
+        setback = await (self._watch(served) if self._position else self._list(served))
+        if setback is None:
+            return Remedy.AGAIN
+        self._sink(Trouble(self._resource, setback.why, self._pace.now()))
+        if setback.remedy is not Remedy.AGAIN:
+            self._position = ""
+        await self._backoff.wait(setback.pause_s)
+        return setback.remedy
+
+    async def _unserved(self) -> Remedy:
+        self._position = ""
+        self._sink(Listed(self._resource.kind, ()))
+        self._sink(Unserved(self._resource, self._pace.now()))
+        await self._pace.sleep(LOOK_AGAIN_S * (1 + self._pace.chance()))
+        return Remedy.REDISCOVER
+
+    async def _list(self, served: Served) -> Setback | None:
+        listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
+        asked = self._pace.now()
+        version = await listing.read()
+        if isinstance(version, Setback):
+            return version
+        self._sink(Listed(self._resource.kind, tuple(listing.items)))
+        self._advance(version, asked)
+        return None
+
+    async def _watch(self, served: Served) -> Setback | None:
+        began, query = self._pace.now(), self._query()
+        opened = await self._api.open(served.path(), query)
+        if not isinstance(opened, Stream):
+            return setback_of(opened)
+        delivery = Delivery(served, self._sink, self._position)
+        try:
+            setback = await self._drain(opened, delivery)
+        finally:
+            opened.close()
+        is_fruitful = delivery.count > 0 or self._is_checking or self._pace.now() - began >= SHORT_LIFE_S
+        self._barren = 0 if is_fruitful else self._barren + 1
+        if is_fruitful:
+            self._backoff.reset()
+        if setback is None and self._barren > 1:
+            return Setback("the watch ends again and again without an event")
+        return setback
+
+    async def _drain(self, stream: Stream, delivery: Delivery) -> Setback | None:
+        """Take events as they come; None where the stream just ended, as the API server ends that of a slow client."""
+        lines = Lines()
+        while chunk := await self._read(stream, delivery.served):
+            if isinstance(chunk, Setback):
+                return chunk
+            at, before = self._pace.now(), delivery.count
+            await self._rhythm.turns.take(delivery.steps(lines.feed(chunk)))
+            if delivery.count != before:
+                self._advance(delivery.position, at)
+            if delivery.setback:
+                return delivery.setback
+        return None
+
+    async def _read(self, stream: Stream, served: Served) -> bytes | Setback:
+        """Return what the stream brings next, empty at its end; a stream that is quiet is asked about."""
+        while True:
+            chunk = await stream.read(self._patience_s)
+            if isinstance(chunk, bytes):
+                return chunk
+            setback = await self._ask(served) if chunk is None else setback_of(chunk)
+            if setback or self._is_checking:
+                return setback or b""
+
+    async def _ask(self, served: Served) -> Setback | None:
+        """Find out whether anything can have happened while the stream was quiet.
+
+        Where the version of the whole cluster has moved on, a brief watch from where we are brings either the events
+        that the quiet one has lost, or a bookmark which says that there are none.
+        """
+        asked = self._pace.now()
+        version = await probe(self._api, served)
+        if isinstance(version, Setback):
+            return version
+        if is_newer(version, self._position):
+            self._is_checking = True
+        else:
+            self._advance(self._position, asked)
+        return None
+
+    def _advance(self, version: str, at: float) -> None:
+        self._position = version
+        self._sink(Seen(self._resource, version, at))
+
+    def _query(self) -> Query:
+        """Ask for a watch that ends by itself, at a time that differs from client to client."""
+        seconds = CHECK_S if self._is_checking else WATCH_S * (1 + self._pace.chance())
+        # A brief watch is left the time to end by itself.
+        self._patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_checking else self._rhythm.quiet_s
+        self._is_checking = False
+        return (
+            *self._resource.query,
+            ("watch", "true"),
+            ("resourceVersion", self._position),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", f"{seconds:.0f}"),
+        )

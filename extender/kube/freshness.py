@@ -1,0 +1,49 @@
+"""How old our view of each resource is."""
+
+from collections.abc import Iterable
+
+from extender.kube.resource import RESOURCES, Resource
+from extender.kube.told import Seen, Told, Unserved
+
+
+class Freshness:
+    """When each resource was last known to be current; *note* is told all that following tells."""
+
+    def __init__(self, resources: Iterable[Resource] = RESOURCES) -> None:
+        self._seen: dict[str, Seen | Unserved | None] = {resource.name: None for resource in resources}
+
+    def note(self, told: Told) -> None:
+        """Take over what *told* says of a resource's age."""
+        if isinstance(told, Seen | Unserved):
+            self._seen[told.resource.name] = told
+
+    @property
+    def is_synced(self) -> bool:
+        """Tell whether every resource was listed once, or is known not to be served."""
+        return None not in self._seen.values()
+
+    def unsynced(self) -> tuple[str, ...]:
+        """Name the resources of which nothing is known yet."""
+        return tuple(name for name, seen in self._seen.items() if seen is None)
+
+    def ages(self, now: float) -> dict[str, float]:
+        """Return for each resource how many seconds ago it was current; infinity before its first list.
+
+        What is not served has no age: there is nothing to miss.
+        """
+        return {name: _age(seen, now) for name, seen in self._seen.items()}
+
+    def age(self, now: float) -> float:
+        """Return the age of the view: that of its oldest part."""
+        return max(self.ages(now).values(), default=0.0)
+
+    def version(self, resource: Resource) -> str:
+        """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""
+        seen = self._seen.get(resource.name)
+        return seen.version if isinstance(seen, Seen) else ""
+
+
+def _age(seen: Seen | Unserved | None, now: float) -> float:
+    if seen is None:
+        return float("inf")
+    return max(0.0, now - seen.at) if isinstance(seen, Seen) else 0.0

@@ -1,0 +1,169 @@
+"""The bodies of writes as JSON.
+
+A patch *sets* the resourceVersion that was read, rather than testing it: the API server then answers 409 when the
+object has moved on, where a failed test is a 422 like any other. What patches do not name they leave alone, unknown
+fields too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from extender.kube.answer import Json
+from extender.model import encode
+from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+TOUCHED: Final = "dra-extender.example.com/touched"
+NOTE_BYTES: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Which request of a claim stands for an extended resource of a container."""
+
+    container: str
+    resource: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What an event on a pod says."""
+
+    regarding: Pod
+    name: str
+    reason: str
+    action: str
+    text: str
+    is_warning: bool
+
+
+def with_finalizer(claim: ResourceClaim) -> list[Json]:
+    finalizers = [*claim.finalizers, FINALIZER]
+    return [_guard(claim), {"op": "add", "path": "/metadata/finalizers", "value": finalizers}]
+
+
+def with_allocation(claim: ResourceClaim, allocation: Allocation, consumer: Consumer) -> list[Json]:
+    allocated = {"op": "add", "path": "/status/allocation", "value": encode.allocation(allocation)}
+    return [*with_consumer(claim, consumer), allocated]
+
+
+def with_consumer(claim: ResourceClaim, consumer: Consumer) -> list[Json]:
+    return [_guard(claim), _reserved((*claim.reserved_for, consumer))]
+
+
+def without_consumer(claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> list[Json]:
+    left = tuple(consumer for consumer in claim.reserved_for if consumer.uid != uid)
+    freed: list[Json] = [{"op": "remove", "path": "/status/allocation"}] if deallocate and claim.allocation else []
+    return [_guard(claim), _reserved(left), *freed]
+
+
+def _guard(claim: ResourceClaim) -> Json:
+    return {"op": "replace", "path": "/metadata/resourceVersion", "value": claim.resource_version}
+
+
+def _reserved(consumers: Sequence[Consumer]) -> Json:
+    return {"op": "add", "path": "/status/reservedFor", "value": [_consumer(item) for item in consumers]}
+
+
+def _consumer(item: Consumer) -> Json:
+    group = {"apiGroup": item.api_group} if item.api_group else {}
+    return {**group, "resource": item.resource, "name": item.name, "uid": item.uid}
+
+
+def touch(uid: Uid, mark: str) -> Json:
+    return {"metadata": {"uid": uid, "annotations": {TOUCHED: mark}}}
+
+
+def annotated(pod: Pod, annotation: str, value: str) -> Json:
+    return {"metadata": {"uid": pod.uid, "annotations": {annotation: value}}}
+
+
+def binding(pod: Pod, node: NodeName) -> Json:
+    """Bind *pod* as it was read: with its uid and its resourceVersion."""
+    namespace, name = pod.key
+    metadata = {"namespace": namespace, "name": name, "uid": pod.uid, "resourceVersion": pod.resource_version}
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+
+def nomination(pod: Pod, node: NodeName | None) -> Json:
+    return {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
+
+
+def extended_status(pod: Pod, claim: str, mappings: Sequence[Mapping]) -> Json:
+    requests = [
+        {"containerName": item.container, "resourceName": item.resource, "requestName": item.request}
+        for item in mappings
+    ]
+    status = {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": requests}}
+    return {"metadata": {"uid": pod.uid}, "status": status}
+
+
+def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) -> Json:
+    """Spell the hidden claim for a pod's extended resources, as kube-scheduler's plugin makes it."""
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": pod.key.name,
+        "uid": pod.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    metadata = {
+        "namespace": pod.key.namespace,
+        "generateName": f"{pod.key.name}-extended-resources-",
+        "ownerReferences": [owner],
+        "annotations": {EXTENDED_CLAIM: "true"},
+    }
+    asked = [_request(item, version) for item in requests]
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": {"devices": {"requests": asked}},
+    }
+
+
+def _request(item: DeviceRequest, version: str) -> Json:
+    exact = {"deviceClassName": item.class_name, "allocationMode": "ExactCount", "count": item.count}
+    return {"name": item.name, **(exact if version == "v1beta1" else {"exactly": exact})}
+
+
+def delete_options(uid: Uid) -> Json:
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+
+
+def event(note: Note, controller: str, instance: str, at: datetime) -> Json:
+    """Spell an event of events.k8s.io/v1; what exceeds the API's limit is cut off."""
+    pod = note.regarding
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": pod.key.namespace,
+        "name": pod.key.name,
+        "uid": pod.uid,
+    }
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": pod.key.namespace, "name": note.name},
+        "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": controller,
+        "reportingInstance": instance,
+        "action": note.action,
+        "reason": note.reason,
+        "regarding": regarding,
+        "note": note.text.encode()[:NOTE_BYTES].decode(errors="ignore"),
+        "type": "Warning" if note.is_warning else "Normal",
+    }
+
+
+def consumer_of(pod: Pod) -> Consumer:
+    """Return the reservation for *pod*."""
+    return Consumer(resource="pods", name=pod.key.name, uid=pod.uid)

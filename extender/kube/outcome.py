@@ -1,0 +1,102 @@
+"""How a write ended, as far as anybody can know."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
+
+DEFAULT_PAUSE_S: Final = 1.0
+UID: Final = "metadata.uid"
+
+
+class Refusal(Enum):
+    """Why nothing was written."""
+
+    CONFLICT = "conflict"  # 409: the object has moved on, or is another one by the same name
+    EXISTS = "exists"  # 409: an object of this name is there
+    NOT_FOUND = "not found"  # 404
+    INVALID = "invalid"  # 422
+    FORBIDDEN = "forbidden"  # 401, 403
+    REJECTED = "rejected"  # any other 3xx or 4xx
+    UNSENT = "unsent"  # no connection: the request never left
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The write landed; *object* is what the API server answered."""
+
+    object: Json
+
+    @property
+    def resource_version(self) -> str:
+        metadata = self.object.get("metadata")
+        return str(metadata.get("resourceVersion", "")) if isinstance(metadata, dict) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The write did not land and will not."""
+
+    kind: Refusal
+    status: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The API server, busy, did not look at the write and says when to try again: 429, and 503 with Retry-After."""
+
+    seconds: float
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The write may have landed, and may land yet: no answer, a 5xx, or a success that cannot be read."""
+
+    why: str
+    status: int | None = None
+
+
+Outcome = Done | Refused | Later | Unknown
+
+KINDS: Final = {
+    401: Refusal.FORBIDDEN,
+    403: Refusal.FORBIDDEN,
+    404: Refusal.NOT_FOUND,
+    409: Refusal.CONFLICT,
+    422: Refusal.INVALID,
+}
+
+
+def outcome_of(reply: Answer | Unanswered) -> Outcome:
+    """Tell what became of a write."""
+    if isinstance(reply, Unanswered):
+        if reply.was_sent:
+            return Unknown(reply.why)
+        return Refused(kind=Refusal.UNSENT, status=0, reason="", message=reply.why)
+    if reply.is_success:
+        read = reply.json()
+        return Unknown("success, but no JSON object", reply.status) if read is None else Done(read)
+    return _refusal(complaint_of(reply))
+
+
+def _refusal(complaint: Complaint) -> Outcome:
+    code = complaint.code
+    if code == 429 or (code == 503 and complaint.retry_after_s is not None):
+        return Later(complaint.retry_after_s or DEFAULT_PAUSE_S, complaint.message)
+    if code >= 500 or code < 300:
+        # A time-out of etcd or of a proxy arrives so, and the write behind it may still land.
+        return Unknown(f"{code} {complaint.reason}: {complaint.message}", code)
+    return Refused(kind=_kind(complaint), status=code, reason=complaint.reason, message=complaint.message)
+
+
+def _kind(complaint: Complaint) -> Refusal:
+    if complaint.reason == "AlreadyExists":
+        return Refusal.EXISTS
+    if UID in complaint.fields:
+        # A patch that names another object's uid: the API server takes it for an attempt to change the uid.
+        return Refusal.CONFLICT
+    return KINDS.get(complaint.code, Refusal.REJECTED)

@@ -1,0 +1,67 @@
+"""Time, as everything here takes it: a clock, waiting, chance, and turns of work short enough for the verbs."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+TURN_S: Final = 250e-6
+FIRST_DELAY_S: Final = 0.1
+LAST_DELAY_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The clock, in seconds from anywhere; how to wait; and a number in [0, 1)."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+class Backoff:
+    """Delays that double from one failure to the next, up to a limit, and differ from one client to the next."""
+
+    def __init__(self, pace: Pace, first_s: float = FIRST_DELAY_S, last_s: float = LAST_DELAY_S) -> None:
+        self._pace = pace
+        self._first_s = first_s
+        self._last_s = last_s
+        self._next_s = first_s
+
+    def reset(self) -> None:
+        self._next_s = self._first_s
+
+    async def wait(self, at_least_s: float = 0.0) -> None:
+        """Wait half of the delay and up to all of it, or *at_least_s* and up to as much more."""
+        delay = max(self._next_s, 2 * at_least_s) * (1 + self._pace.chance()) / 2
+        self._next_s = min(2 * self._next_s, self._last_s)
+        await self._pace.sleep(delay)
+
+
+class Turns:
+    """One piece of watch work at a time, none much longer than *turn_s*: between them, others on the loop run.
+
+    All follows of a process share one: six of them, a turn each, would hold a verb up six times as long.
+    """
+
+    def __init__(self, turn_s: float = TURN_S, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._turn_s = turn_s
+        self._clock = clock
+        self._lock = asyncio.Lock()
+
+    async def take(self, steps: Iterator[object]) -> None:
+        """Go through *steps* to the end, in as many turns as they need; a step is never interrupted.
+
+        Others have run when this returns: a stream whose data is there already would never let them.
+        """
+        is_done = False
+        while not is_done:
+            is_done = await self._turn(steps)
+            await asyncio.sleep(0)
+
+    async def _turn(self, steps: Iterator[object]) -> bool:
+        async with self._lock:
+            until = self._clock() + self._turn_s
+            return all(self._clock() < until for _ in steps)

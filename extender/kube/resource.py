@@ -1,0 +1,85 @@
+"""What is followed: each resource, where it is served and how its objects are read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.model.change import Kind, Noun
+from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.device import ResourceSlice
+from extender.model.node import Node, Pod
+from extender.model.parse import parse_claim, parse_class, parse_node, parse_pod, parse_rule, parse_slice
+from extender.model.problem import Problem
+from extender.model.taint import DeviceTaintRule
+
+CORE: Final = ""
+DRA: Final = "resource.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A resource of the API: *versions* are those that we read, the one that we prefer first.
+
+    *only* is a field selector: of what it leaves out nothing is told, and what ceases to match is told as gone.
+    """
+
+    name: str
+    kind: Kind
+    group: str
+    versions: tuple[str, ...]
+    parse: Callable[[object, str], Noun | Problem]
+    only: str = ""
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """What every list and watch of the resource asks for."""
+        return (("fieldSelector", self.only),) if self.only else ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A resource in the version in which the API server has it."""
+
+    resource: Resource
+    version: str
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Spell the path of all objects, of those of a namespace, or of one and a part of it."""
+        root = f"/apis/{self.resource.group}/{self.version}" if self.resource.group else f"/api/{self.version}"
+        inside = f"/namespaces/{namespace}" if namespace else ""
+        return "/".join(filter(None, (f"{root}{inside}/{self.resource.name}", name, subresource)))
+
+
+DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+
+NODES: Final = Resource(
+    name="nodes", kind=Node, group=CORE, versions=("v1",), parse=lambda raw, _version: parse_node(raw)
+)
+PODS: Final = Resource(
+    name="pods",
+    kind=Pod,
+    group=CORE,
+    versions=("v1",),
+    parse=lambda raw, _version: parse_pod(raw),
+    only="spec.nodeName=",  # pods that have a node change all the time, and nothing here asks about them
+)
+SLICES: Final = Resource(name="resourceslices", kind=ResourceSlice, group=DRA, versions=DRA_VERSIONS, parse=parse_slice)
+CLAIMS: Final = Resource(name="resourceclaims", kind=ResourceClaim, group=DRA, versions=DRA_VERSIONS, parse=parse_claim)
+CLASSES: Final = Resource(
+    name="deviceclasses",
+    kind=DeviceClass,
+    group=DRA,
+    versions=DRA_VERSIONS,
+    parse=lambda raw, _version: parse_class(raw),
+)
+RULES: Final = Resource(
+    name="devicetaintrules",
+    kind=DeviceTaintRule,
+    group=DRA,
+    versions=("v1", "v1beta2", "v1alpha3"),
+    parse=lambda raw, _version: parse_rule(raw),
+)
+RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES)

@@ -1,0 +1,46 @@
+"""Why a read did not go on, and what that asks for."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from extender.kube.answer import Answer, Complaint, Unanswered, complaint_of
+
+EXPIRED: Final = ("Expired", "Gone")
+
+
+class Remedy(Enum):
+    """What to do about it, after a pause."""
+
+    AGAIN = "again"  # the same once more
+    RELIST = "relist"  # the versions that we have are no longer served
+    REDISCOVER = "rediscover"  # the path leads nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """*pause_s* is what the API server asks for at least."""
+
+    why: str
+    remedy: Remedy = Remedy.AGAIN
+    pause_s: float = 0.0
+
+
+def setback_of(reply: Answer | Unanswered) -> Setback:
+    """Read a *reply* that is not what was asked for; a success too is none where it is no JSON object."""
+    if isinstance(reply, Unanswered):
+        return Setback(reply.why)
+    if reply.is_success:
+        return Setback(f"{reply.status}, but no JSON object of ours: {reply.headers.get('content-type', 'no type')}")
+    return setback_in(complaint_of(reply))
+
+
+def setback_in(complaint: Complaint) -> Setback:
+    """Read a failure that the API server reports, as a response or within a stream."""
+    why = " ".join(filter(None, (str(complaint.code), complaint.reason, complaint.message)))
+    remedy = Remedy.AGAIN
+    if complaint.code == 410 or complaint.reason in EXPIRED:
+        remedy = Remedy.RELIST
+    elif complaint.code == 404:
+        remedy = Remedy.REDISCOVER
+    return Setback(why, remedy, complaint.retry_after_s or 0.0)

@@ -1,0 +1,37 @@
+"""What following a resource tells beside its objects."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.kube.resource import Resource
+from extender.model.change import Changed, Gone, Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that happened to *resource* up to *version* has been told; *at* is when it was read, by our clock."""
+
+    resource: Resource
+    version: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """The API server, asked at *at*, does not have *resource* in any version that we read."""
+
+    resource: Resource
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Reading *resource* did not go on at *at*; it is tried again."""
+
+    resource: Resource
+    why: str
+    at: float
+
+
+Told = Changed | Gone | Listed | Seen | Unserved | Trouble
+Sink = Callable[[Told], None]

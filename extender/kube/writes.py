@@ -1,0 +1,99 @@
+"""Every write that owning allocations takes: one request each, guarded so that it lands on what was read or not at all.
+
+Each carries ``?timeout=`` below our own deadline, so that the API server gives up first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from extender.kube import objects
+from extender.kube.answer import Json
+from extender.kube.api import JSON_PATCH, MERGE_PATCH, Api, Body, Query
+from extender.kube.outcome import Outcome, outcome_of
+from extender.kube.resource import PODS, Served
+from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+
+# The part of our deadline that the API server gets.
+SERVER_SHARE = 0.8
+POD = Served(PODS, "v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Writes to one API server; *claims* is the version in which it has claims, *timeout_s* our deadline for each."""
+
+    api: Api
+    claims: Served
+    timeout_s: float = 4.0
+
+    async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
+        """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
+        return await self._patch_claim(claim, objects.with_finalizer(claim))
+
+    async def write_allocation(self, claim: ResourceClaim, allocation: Allocation, consumer: Consumer) -> Outcome:
+        """Give *claim* its devices and reserve it for *consumer*, both or neither."""
+        return await self._patch_claim(claim, objects.with_allocation(claim, allocation, consumer), "status")
+
+    async def reserve_shared(self, claim: ResourceClaim, consumer: Consumer) -> Outcome:
+        """Reserve an allocated *claim* for one more *consumer*."""
+        return await self._patch_claim(claim, objects.with_consumer(claim, consumer), "status")
+
+    async def release(self, claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> Outcome:
+        """Take the reservation of *uid* back, and the allocation too if *deallocate*."""
+        return await self._patch_claim(claim, objects.without_consumer(claim, uid, deallocate=deallocate), "status")
+
+    async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
+        """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
+        return await self._merge(self.claims.path(*claim.key), objects.touch(claim.uid, mark))
+
+    async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
+        """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
+        return await self._merge(POD.path(*pod.key), objects.touch(pod.uid, mark))
+
+    async def bind_pod(self, pod: Pod, node: NodeName) -> Outcome:
+        """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
+        return await self._send("POST", POD.path(*pod.key, "binding"), Body(objects.binding(pod, node)))
+
+    async def nominate(self, pod: Pod, node: NodeName | None) -> Outcome:
+        """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod."""
+        return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node))
+
+    async def map_extended(self, pod: Pod, claim: str, mappings: Sequence[objects.Mapping]) -> Outcome:
+        """Tell in the pod's status which *claim* has its extended resources."""
+        return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, mappings))
+
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+        """Set an *annotation* of *pod*, which wakes it too."""
+        return await self._merge(POD.path(*pod.key), objects.annotated(pod, annotation, value))
+
+    async def create_claim(self, namespace: str, claim: Json) -> Outcome:
+        """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
+        return await self._send("POST", self.claims.path(namespace), Body(claim))
+
+    async def delete_claim(self, key: ObjectKey, uid: Uid) -> Outcome:
+        """Delete the claim *key* if it is still the one with *uid*."""
+        return await self._send("DELETE", self.claims.path(*key), Body(objects.delete_options(uid)))
+
+    async def create_event(self, namespace: str, event: Json) -> Outcome:
+        """Create *event* of events.k8s.io/v1 (see ``objects.event``)."""
+        return await self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", Body(event))
+
+    async def read_claim(self, key: ObjectKey) -> Outcome:
+        """Read a claim as it is now, to find out what became of a write."""
+        return await self._send("GET", self.claims.path(*key))
+
+    async def read_pod(self, key: ObjectKey) -> Outcome:
+        """Read a pod as it is now, to find out what became of a write."""
+        return await self._send("GET", POD.path(*key))
+
+    async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
+        return await self._send("PATCH", self.claims.path(*claim.key, subresource), Body(patch, JSON_PATCH))
+
+    async def _merge(self, path: str, patch: Json) -> Outcome:
+        return await self._send("PATCH", path, Body(patch, MERGE_PATCH))
+
+    async def _send(self, method: str, path: str, body: Body | None = None) -> Outcome:
+        query: Query = () if body is None else (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"),)
+        return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))

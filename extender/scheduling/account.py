@@ -1,0 +1,120 @@
+"""Decisions put into records, and records into words for people."""
+
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.binding import Bound, NotBound, Result
+from extender.scheduling.decision import Decision, Given, Outcome
+from extender.scheduling.placement import Placement
+from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.vocabulary import TEXTS, Word
+
+# What an event may say, in bytes; reasons beyond these are in the record.
+NOTE_BYTES = 1024
+MOST_REASONS = 5
+
+
+def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> Decision:
+    """Record what filter answered."""
+    if isinstance(plan, Rejection):
+        return Decision(
+            pod=pod.key,
+            uid=pod.uid,
+            at=now,
+            generation=generation,
+            outcome=Outcome.REJECTED,
+            reason=plan.word,
+            detail=plan.detail,
+            rejected=plan.rejected,
+        )
+    return Decision(
+        pod=pod.key,
+        uid=pod.uid,
+        at=now,
+        generation=generation,
+        outcome=Outcome.OFFERED,
+        reason="Fits",
+        node=plan.placement.node,
+        given=given_by(plan.placement),
+        best=plan.best,
+        fitting=plan.fitting,
+        offered=len(plan.nodes),
+        rejected=plan.rejected,
+    )
+
+
+def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None, now: float) -> Decision:
+    """Record how a bind ended, with what filter had said *before*."""
+    offer = before if before and before.uid == pod.uid and before.outcome is Outcome.OFFERED else None
+    generation = before.generation if before else 0
+    if isinstance(result, NotBound):
+        outcome = Outcome.WAITING if result.is_waiting else Outcome.FAILED
+        return Decision(
+            pod=pod.key,
+            uid=pod.uid,
+            at=now,
+            generation=generation,
+            outcome=outcome,
+            reason="BindingConditionsPending" if result.is_waiting else "BindFailed",
+            detail=result.message,
+            node=node,
+        )
+    return _of_bound(result, node, offer, generation, now)
+
+
+def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation: int, now: float) -> Decision:
+    return Decision(
+        pod=result.pod.key,
+        uid=result.pod.uid,
+        at=now,
+        generation=generation,
+        outcome=Outcome.BOUND,
+        reason="DevicesAllocated",
+        node=node,
+        given=given_by(result.placement) if result.placement else (),
+        best=offer.best if offer else (),
+        fitting=offer.fitting if offer else 0,
+        offered=offer.offered if offer else 0,
+        rejected=offer.rejected if offer else (),
+    )
+
+
+def given_by(placement: Placement) -> tuple[Given, ...]:
+    """List the devices of *placement*."""
+    return tuple(
+        Given(claim.key.name, item.request, item.device)
+        for claim, allocation in placement.claims
+        for item in allocation.devices
+    )
+
+
+def note_of(decision: Decision) -> str:
+    """Tell a decision to people, in a kilobyte."""
+    text = _of_success(decision) if decision.outcome in (Outcome.BOUND, Outcome.OFFERED) else _of_failure(decision)
+    return text.encode()[:NOTE_BYTES].decode(errors="ignore")
+
+
+def _of_success(decision: Decision) -> str:
+    devices = ", ".join(f"{item.request}={'/'.join(item.device)}" for item in decision.given)
+    parts = [f"node {decision.node}: {devices or 'devices allocated before'}"]
+    mine = next((item for item in decision.best if item.node == decision.node), None)
+    if mine:
+        parts.append(f"score {mine.score} (free devices before: {mine.free_devices})")
+    other = next((item for item in decision.best if item.node != decision.node), None)
+    if other:
+        parts.append(f"runner-up {other.node} with score {other.score} (free devices: {other.free_devices})")
+    if decision.fitting:
+        parts.append(f"{decision.fitting} nodes fit")
+    return "; ".join(parts)
+
+
+def _of_failure(decision: Decision) -> str:
+    if decision.outcome is not Outcome.REJECTED:
+        return decision.detail
+    text = TEXTS[Word(decision.reason)]
+    lead = f"{text}: {decision.detail}" if decision.detail else text
+    reasons = [
+        f"{tally.nodes} {'node' if tally.nodes == 1 else 'nodes'}: {tally.message} (such as {tally.example})"
+        for tally in decision.rejected[:MOST_REASONS]
+    ]
+    more = len(decision.rejected) - MOST_REASONS
+    return "; ".join([lead, *reasons, *([f"and {more} more reasons"] if more > 0 else [])])

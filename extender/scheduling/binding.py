@@ -1,0 +1,272 @@
+"""Binding one pod: claims first, then the pod, and everything back if that fails. Waits for nothing itself.
+
+A binding is a generator: it yields the steps that the world has to take and is sent how each ended. What it decides,
+it decides between two steps, on what is believed at that moment.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.model.claim import Allocation, ResourceClaim
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.scheduling.claiming import ATTEMPTS, Problem, Written, allocate, release, reserve
+from extender.scheduling.conditions import Readiness, standing_of
+from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.placement import Chooser, Placement
+from extender.scheduling.steps import (
+    AwaitShown,
+    BindPod,
+    CreateClaim,
+    DeleteClaim,
+    Done,
+    Later,
+    MapExtended,
+    Outcome,
+    Pause,
+    ReadPod,
+    Refusal,
+    Step,
+    TouchPod,
+    Unknown,
+)
+from extender.scheduling.steps import Refused as RefusedStep
+from extender.state.belief import Belief, version
+from extender.state.ledger import Event
+
+WAITING: Final = "waiting for conditions"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the scheduler wants bound."""
+
+    pod: ObjectKey
+    uid: Uid
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The pod is on its node, with what it was given there."""
+
+    pod: Pod
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotBound:
+    """The pod is not bound; *is_waiting*: it will be, once its devices are ready."""
+
+    message: str
+    is_waiting: bool = False
+
+
+Result = Bound | NotBound
+Doing = Generator[Step, Outcome, Result]
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds pods. *clock* gives the time that conditions are judged by."""
+
+    belief: Belief
+    chooser: Chooser
+    clock: Callable[[], float]
+
+    def bind(self, order: Order) -> Doing:
+        """Carry out *order*, which may have been carried out before, wholly or in part."""
+        pod = yield from _current(order, self.belief)
+        if isinstance(pod, NotBound):
+            return pod
+        if pod.node_name:
+            return (
+                Bound(pod) if pod.node_name == order.node else NotBound(f"the pod is on node {pod.node_name} already")
+            )
+        needs = needs_of(pod, self.belief)
+        if isinstance(needs, Refused):
+            return NotBound(needs.detail)
+        if needs.is_plain:
+            bound = yield from _to_node(pod, order.node)
+            return bound if isinstance(bound, NotBound) else Bound(bound)
+        return (yield from self._with_devices(needs, order.node))
+
+    def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
+        placement = self.chooser.place(needs, node)
+        if isinstance(placement, str):
+            return NotBound(placement)
+        promise = placement.promise(needs, self.clock())
+        if not self.belief.ledger.reserve(promise):
+            return NotBound("a claim of the pod is being written already")
+        work = _Work(self.belief, needs, placement, self.clock)
+        result = yield from work.carried_out()
+        for claim in work.unwritten():
+            self.belief.ledger.tell_claim(claim, Event.REFUSED)
+        return result
+
+
+@dataclass(slots=True)
+class _Work:
+    """One pod on its way to one node, and what was written for it so far."""
+
+    belief: Belief
+    needs: Needs
+    placement: Placement
+    clock: Callable[[], float]
+    written: list[Written] = field(default_factory=list)
+    made: list[ResourceClaim] = field(default_factory=list)
+
+    def unwritten(self) -> list[Uid]:
+        """Return the claims that are reserved in the ledger, and will not be written by this work."""
+        claims = [claim.uid for claim, _ in self.placement.claims] + [claim.uid for claim in self.made]
+        return [uid for uid in claims if self.belief.ledger.is_reserved(uid)]
+
+    def carried_out(self) -> Doing:
+        problem = yield from self._claims()
+        problem = problem or (yield from self._verified())
+        pod = self.needs.pod
+        if problem is None and self.made:
+            mapped = yield from self._mapped(pod)
+            pod, problem = (pod, mapped) if isinstance(mapped, Problem) else (mapped, None)
+        if problem is not None:
+            return (yield from self._undone(problem.message))
+        standing = standing_of(self._claims_now(), self.clock(), None)
+        if standing.readiness is Readiness.WAITING:
+            return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
+        if standing.readiness is Readiness.FAILED:
+            return (yield from self._undone(standing.detail))
+        bound = yield from _to_node(pod, self.placement.node)
+        if isinstance(bound, Pod):
+            return Bound(bound, self.placement)
+        # As long as the Binding may still land, the pod needs what was written for it.
+        return bound if bound.is_waiting else (yield from self._undone(bound.message))
+
+    def _claims(self) -> Generator[Step, Outcome, Problem | None]:
+        """Write every claim; stop at the first that cannot be had."""
+        for claim, allocation in self.placement.claims:
+            found = yield from self._claim(claim, allocation)
+            if isinstance(found, Problem):
+                return found
+            self.written.append(found)
+        for claim in self.needs.allocated:
+            found = yield from reserve(claim, self.needs.pod)
+            if isinstance(found, Problem):
+                return found
+            self.written.append(found)
+        return None
+
+    def _claim(self, claim: ResourceClaim, allocation: Allocation) -> Generator[Step, Outcome, Written | Problem]:
+        hidden = self.placement.hidden
+        if hidden is None or claim is not self.placement.claims[-1][0]:
+            return (yield from allocate(claim, allocation, self.needs.pod, self.belief))
+        outcome = yield CreateClaim(self.needs.pod, hidden)
+        made = outcome.what if isinstance(outcome, Done) else None
+        if not isinstance(made, ResourceClaim):
+            return Problem(f"the claim for extended resources could not be made: {_told(outcome)}")
+        self.made.append(made)
+        self.belief.ledger.rename(claim.uid, made.uid)
+        return (yield from allocate(made, allocation, self.needs.pod, self.belief))
+
+    def _verified(self) -> Generator[Step, Outcome, Problem | None]:
+        """See our writes on the watch, and that no claim was there before us."""
+        for item in self.written:
+            shown = yield AwaitShown(item.claim.uid, version(item.claim))
+            if not isinstance(shown, Done):
+                return Problem(f"claim {item.claim.key.name}: the watch did not show its devices in time")
+        for claim in self._claims_now():
+            device = self.belief.contested(claim)
+            if device:
+                return Problem(f"claim {claim.key.name}: an earlier claim holds {'/'.join(device)}")
+        return None
+
+    def _claims_now(self) -> list[ResourceClaim]:
+        known = self.belief.cluster.claims
+        return [known.with_uid(item.claim.uid) or item.claim for item in self.written]
+
+    def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | Problem]:
+        for made in self.made:
+            outcome = yield MapExtended(pod, made.key.name, self.placement.hidden)
+            if not isinstance(outcome, Done) or not isinstance(outcome.what, Pod):
+                return Problem(f"the pod's status could not be written: {_told(outcome)}")
+            pod = outcome.what
+        return pod
+
+    def _undone(self, message: str) -> Doing:
+        """Take everything back, the last first, as far as it can be; what cannot is found again later."""
+        for item in reversed(self.written):
+            yield from release(item.claim, self.needs.pod, is_ours=item.is_ours)
+        for made in self.made:
+            yield DeleteClaim(made)
+        return NotBound(message)
+
+
+def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, Pod | NotBound]:
+    """Return the pod that is meant: as the watch shows it, or as the API server has it."""
+    pod = belief.pods.with_uid(order.uid)
+    if pod is None:
+        outcome = yield ReadPod(order.pod)
+        found = outcome.what if isinstance(outcome, Done) else None
+        if not isinstance(found, Pod):
+            return NotBound(f"pod {order.pod} cannot be read: {_told(outcome)}")
+        pod = found
+    if pod.uid != order.uid:
+        return NotBound(f"pod {order.pod} is another one by now")
+    if not belief.pods.serves(pod):
+        return NotBound(f"scheduler {pod.scheduler!r} is not configured here")
+    return pod
+
+
+def _to_node(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | NotBound]:
+    """Bind *pod*. An outcome that stays unknown is told as waiting: the Binding may still land."""
+    for _ in range(ATTEMPTS):
+        obstacle = _obstacle(pod)
+        if obstacle:
+            return NotBound(obstacle)
+        outcome = yield BindPod(pod, node)
+        match outcome:
+            case Done():
+                return pod
+            case Later(seconds):
+                yield Pause(seconds)
+                continue
+            case RefusedStep(kind, message) if kind is not Refusal.CONFLICT:
+                return NotBound(f"the Binding was refused: {message or kind.value}")
+        found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
+        if isinstance(found, NotBound) or found.node_name == node:
+            return found
+        pod = found
+    return NotBound("the pod kept changing")
+
+
+def _obstacle(pod: Pod) -> str:
+    if pod.is_deleting:
+        return "the pod is being deleted"
+    return "the pod has scheduling gates" if pod.scheduling_gates else ""
+
+
+def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | NotBound]:
+    """Find out what became of a Binding; a pod without a node means: try again with it."""
+    outcome: Outcome = yield ReadPod(pod.key)
+    fresh = outcome.what if isinstance(outcome, Done) else None
+    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name and is_open:
+        outcome = yield TouchPod(fresh)
+        fresh = outcome.what if isinstance(outcome, Done) else None
+    if isinstance(fresh, Pod) and fresh.uid == pod.uid:
+        elsewhere = fresh.node_name and fresh.node_name != node
+        return NotBound(f"the pod is on node {fresh.node_name} already") if elsewhere else fresh
+    is_gone = isinstance(fresh, Pod) or (isinstance(outcome, RefusedStep) and outcome.kind is Refusal.NOT_FOUND)
+    if is_gone or not is_open:
+        return NotBound("the pod is gone or cannot be read")
+    return NotBound("nobody knows yet whether the pod was bound", is_waiting=True)
+
+
+def _told(outcome: Outcome) -> str:
+    match outcome:
+        case RefusedStep(kind, message):
+            return message or kind.value
+        case Unknown(why):
+            return why or "no answer"
+        case Later(_, message):
+            return message or "the API server is busy"
+    return "the answer cannot be read"

@@ -1,0 +1,83 @@
+"""What was decided about a pod and why: records for people and programs. The last ones are kept."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
+from extender.scheduling.survey import Tally
+
+
+class Outcome(StrEnum):
+    """How a decision ended."""
+
+    OFFERED = "Offered"
+    REJECTED = "Rejected"
+    BOUND = "Bound"
+    FAILED = "Failed"
+    WAITING = "Waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Devices that a request of a claim is given."""
+
+    claim: str
+    request: str
+    device: DeviceKey
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A node with its score and what that is made of."""
+
+    node: NodeName
+    score: int
+    free_devices: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One decision about one pod, made from *generation* of the cluster at the time *at*."""
+
+    pod: ObjectKey
+    uid: Uid
+    at: float
+    generation: int
+    outcome: Outcome
+    reason: str
+    detail: str = ""
+    node: NodeName | None = None
+    given: tuple[Given, ...] = ()
+    best: tuple[Ranked, ...] = ()
+    fitting: int = 0
+    offered: int = 0
+    rejected: tuple[Tally, ...] = ()
+
+    @property
+    def says(self) -> tuple[object, ...]:
+        """All but the time and the generation: what makes it another decision than the last."""
+        return self.outcome, self.reason, self.detail, self.node, self.given
+
+
+@dataclass(slots=True)
+class Decisions:
+    """The last decision of each pod, for the *most* pods decided about last. One writer."""
+
+    most: int = 10_000
+    _last: OrderedDict[ObjectKey, Decision] = field(default_factory=OrderedDict)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def put(self, decision: Decision) -> bool:
+        """Remember *decision*; tell whether it says anything that the pod's last one did not."""
+        before = self._last.get(decision.pod)
+        self._last[decision.pod] = decision
+        self._last.move_to_end(decision.pod)
+        if len(self._last) > self.most:
+            self._last.popitem(last=False)
+        return before is None or before.uid != decision.uid or before.says != decision.says
+
+    def get(self, pod: ObjectKey) -> Decision | None:
+        return self._last.get(pod)

@@ -1,0 +1,120 @@
+"""What a pod needs before it can be placed, or why nobody can place it."""
+
+from dataclasses import dataclass, replace
+
+from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
+from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey, Uid
+from extender.model.node import Pod
+from extender.scheduling.vocabulary import Word
+from extender.state.belief import Belief
+from extender.state.claims import Asked, Unclear, Waiting
+from extender.state.ledger import UNMADE
+
+# How many pods can use one claim.
+RESERVATIONS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The pod is placed nowhere. *detail* says it with names and numbers."""
+
+    word: Word
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a pod needs: its claims without an allocation, those with one, and extended resources that classes serve."""
+
+    pod: Pod
+    pending: tuple[ResourceClaim, ...] = ()
+    allocated: tuple[ResourceClaim, ...] = ()
+    extended: tuple[str, ...] = ()
+    classes: Classes | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the pod needs no devices at all."""
+        return not (self.pending or self.allocated or self.extended)
+
+    def hidden(self, resources: tuple[str, ...]) -> Hidden:
+        """Write the claim for *resources*, those of the pod's that a node serves by devices."""
+        return hidden_claim(self.pod, resources, self.classes or {})
+
+    def unmade(self, hidden: Hidden) -> ResourceClaim:
+        """Return the claim that *hidden* describes as it will be once it is made."""
+        key = ObjectKey(self.pod.key.namespace, f"{self.pod.key.name}-extended-resources")
+        return ResourceClaim(key=key, uid=Uid(UNMADE + self.pod.uid), spec=hidden.spec)
+
+
+def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
+    """Say what *pod* needs."""
+    if not belief.pods.serves(pod):
+        return Refused(Word.FOREIGN_SCHEDULER, f"scheduler {pod.scheduler!r} is not configured here")
+    classes = belief.served_by_classes()
+    extended = wanted(pod, classes)
+    if not pod.claims and not extended:
+        return Needs(pod)
+    if pod.scheduling_group is not None:
+        return Refused(Word.GANG, "spec.schedulingGroup is set")
+    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
+    if not isinstance(asked, Asked):
+        word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
+        return Refused(word, asked.message)
+    refusal = _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
+    if refusal or _is_served(pod, asked):
+        return refusal or Needs(pod, asked.pending, asked.allocated)
+    return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes)
+
+
+def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> Asked | Waiting | Unclear:
+    """Add the claim that was made for the extended resources of *pod* and is in use by it already."""
+    made = belief.cluster.claims.get(ObjectKey(pod.key.namespace, pod.extended_claim)) if pod.extended_claim else None
+    if not made or not made.allocation or made.is_deleting or not is_reserved_for(made, pod):
+        return asked
+    return replace(asked, allocated=(*asked.allocated, made)) if isinstance(asked, Asked) else asked
+
+
+def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Tell whether *pod* may use *claim* already."""
+    return any(consumer.uid == pod.uid for consumer in claim.reserved_for)
+
+
+def _is_served(pod: Pod, asked: Asked) -> bool:
+    return any(claim.key.name == pod.extended_claim for claim in asked.allocated)
+
+
+def stale_claim(pod: Pod, belief: Belief) -> ResourceClaim | None:
+    """Find a claim that was made for the extended resources of *pod* in an earlier attempt."""
+    for claim in belief.cluster.claims.owned_by(pod.uid):
+        is_hidden = (ANNOTATION, "true") in claim.annotations
+        if is_hidden and belief.ledger.hold_of(claim.uid) is None:
+            return claim
+    return None
+
+
+def _of_stale(pod: Pod, belief: Belief) -> Refused | None:
+    stale = stale_claim(pod, belief)
+    if stale is None:
+        return None
+    return Refused(Word.CLAIM_STALE, f"claim {stale.key.name} is left from an earlier attempt")
+
+
+def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Refused | None:
+    for claim in asked.allocated:
+        device = belief.contested(claim)
+        if device:
+            text = f"claim {claim.key.name} holds {'/'.join(device)}, which an earlier claim holds"
+            return Refused(Word.CLAIM_CONTESTED, text)
+        if len(claim.reserved_for) >= RESERVATIONS and not is_reserved_for(claim, pod):
+            return Refused(Word.CLAIM_FULL, f"claim {claim.key.name} is reserved for {RESERVATIONS} pods")
+    return None
+
+
+def _of_pending(pod: Pod, asked: Asked, belief: Belief) -> Refused | None:
+    for claim in asked.pending:
+        promise = belief.ledger.of_claim(claim.uid)
+        if promise is not None and promise.pod != pod.uid:
+            return Refused(Word.CLAIM_IN_FLIGHT, f"claim {claim.key.name} is promised to another pod on {promise.node}")
+    return None

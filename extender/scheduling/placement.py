@@ -1,0 +1,76 @@
+"""The devices for a pod on one node."""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.allocation.choose import choose
+from extender.allocation.extended import Hidden, through_devices
+from extender.allocation.question import Refusal
+from extender.allocation.result import Release, allocations
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import BEST, Failure, Manner, Solution
+from extender.allocation.usage import holds_of
+from extender.model.claim import Allocation, ResourceClaim
+from extender.model.names import NodeName
+from extender.model.node_selector import matches
+from extender.scheduling.needs import Needs
+from extender.scheduling.survey import claims_for
+from extender.state.belief import Belief, version
+from extender.state.ledger import ClaimHold, Promise
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A node, and what each claim without an allocation gets there. *hidden* is the claim that we make ourselves."""
+
+    node: NodeName
+    claims: tuple[tuple[ResourceClaim, Allocation], ...] = ()
+    hidden: Hidden | None = None
+
+    def promise(self, needs: Needs, now: float, *, is_answer: bool = True) -> Promise:
+        """Return what the pod is promised by this placement."""
+        holds = (ClaimHold(claim.uid, holds_of(given), version=version(claim)) for claim, given in self.claims)
+        return Promise(needs.pod.uid, self.node, tuple(holds), now, is_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Chooses devices. share_id: gives a new identifier for each share of a device."""
+
+    belief: Belief
+    share_id: Callable[[], str]
+    manner: Manner = BEST
+    release: Release = Release.V1_37
+
+    def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
+        """Find devices on *node*, as things are now or as *snapshot* has them; a text where there are none."""
+        snapshot = snapshot or self.belief.seen_by(needs.pod.uid)
+        known = snapshot.nodes.get(node)
+        if known is None:
+            return f"node {node} is not known"
+        labels = dict(known.labels)
+        for claim in needs.allocated:
+            selector = claim.allocation.node_selector if claim.allocation else None
+            if selector is not None and not matches(selector, node, labels):
+                return f"claim {claim.key.name} is allocated on another node"
+        resources = through_devices(needs.extended, known)
+        claims = claims_for(needs, resources)
+        if not claims:
+            return Placement(node)
+        return self._given(snapshot, node, claims, needs.hidden(resources) if resources else None)
+
+    def _given(
+        self, snapshot: Snapshot, node: NodeName, claims: tuple[ResourceClaim, ...], hidden: Hidden | None
+    ) -> Placement | str:
+        try:
+            question = self.belief.questions.question(claims, snapshot.classes)
+        except Refusal as refusal:
+            return str(refusal)
+        answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, self.manner)
+        if isinstance(answer, Solution):
+            given = allocations(answer, self.share_id, self.release)
+            return Placement(node, tuple(zip(claims, given, strict=True)), hidden)
+        if isinstance(answer, Failure):
+            return answer.message
+        return f"the devices of node {node} do not suffice any more"

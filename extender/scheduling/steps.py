@@ -1,0 +1,180 @@
+"""What a binding asks of the world, one step at a time, and how a step can end."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from extender.allocation.extended import Hidden
+from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClaim:
+    """Read a claim as the API server has it now."""
+
+    key: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPod:
+    """Read a pod as the API server has it now."""
+
+    key: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    """Keep a claim from going while it is in use."""
+
+    claim: ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAllocation:
+    """Give a claim its devices and reserve it, both or neither."""
+
+    claim: ResourceClaim
+    allocation: Allocation
+    consumer: Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Reserve an allocated claim for one more pod."""
+
+    claim: ResourceClaim
+    consumer: Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take a reservation back, and the allocation too if *deallocate*."""
+
+    claim: ResourceClaim
+    pod: Uid
+    deallocate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TouchClaim:
+    """Move a claim's version on, so that no earlier write can land."""
+
+    claim: ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class TouchPod:
+    """Move a pod's version on, so that no earlier Binding can land."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """Make the claim for a pod's extended resources."""
+
+    pod: Pod
+    hidden: Hidden
+
+
+@dataclass(frozen=True, slots=True)
+class MapExtended:
+    """Tell in the pod's status which claim has its extended resources."""
+
+    pod: Pod
+    claim: str
+    hidden: Hidden | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """Delete a claim that we made."""
+
+    claim: ResourceClaim
+
+
+@dataclass(frozen=True, slots=True)
+class BindPod:
+    """Bind a pod, as it was read, to a node."""
+
+    pod: Pod
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitShown:
+    """Wait until the watch has shown a claim in *version* or later, or that it is gone."""
+
+    claim: Uid
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait, because the API server said so."""
+
+    seconds: float
+
+
+Step = (
+    ReadClaim
+    | ReadPod
+    | AddFinalizer
+    | WriteAllocation
+    | Reserve
+    | Release
+    | TouchClaim
+    | TouchPod
+    | CreateClaim
+    | MapExtended
+    | DeleteClaim
+    | BindPod
+    | AwaitShown
+    | Pause
+)
+
+
+class Refusal(Enum):
+    """Why nothing was written."""
+
+    CONFLICT = "conflict"  # 409: the object has moved on, or a precondition does not hold
+    EXISTS = "exists"  # 409: an object of this name is there
+    NOT_FOUND = "not found"  # 404
+    INVALID = "invalid"  # 422
+    FORBIDDEN = "forbidden"  # 401, 403
+    REJECTED = "rejected"  # any other 3xx or 4xx
+    UNSENT = "unsent"  # no connection, or no time left: the request never left
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step succeeded; *what* is what the API server answered, where that is a pod or a claim."""
+
+    what: ResourceClaim | Pod | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The step did not happen and will not."""
+
+    kind: Refusal
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The API server is busy and did not look at it."""
+
+    seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It may have happened, and may happen yet."""
+
+    why: str = ""
+
+
+Outcome = Done | Refused | Later | Unknown

@@ -1,0 +1,167 @@
+"""Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.extended import through_devices
+from extender.allocation.fit import Fit, Verdict
+from extender.allocation.grid import Flags
+from extender.allocation.question import Refusal
+from extender.allocation.reason import Reason
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Failure
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName
+from extender.model.node_selector import matches
+from extender.scheduling.needs import Needs, Refused
+from extender.scheduling.vocabulary import NEARNESS, Word
+from extender.state.questions import Questions
+
+Numbers = NDArray[np.int64]
+
+
+class Tally(NamedTuple):
+    """How many nodes were rejected for one reason, with the reason in full and one of the nodes."""
+
+    word: Word
+    nodes: int
+    message: str
+    example: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some nodes, and what was asked of them: no fit where they need nothing of us."""
+
+    nodes: Flags
+    fit: Fit | None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Every node judged. fits: where the pod can be placed; usable: where the claims that it has can be used."""
+
+    snapshot: Snapshot
+    fits: Flags
+    usable: Flags
+    parts: tuple[Part, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some search was given up: the pod may fit where nobody knows."""
+        return any((verdicts == Verdict.UNDECIDED).any() for verdicts in self._verdicts())
+
+    def _verdicts(self) -> list[NDArray[np.int8]]:
+        return [part.fit.verdicts[part.nodes & self.usable] for part in self.parts if part.fit]
+
+    def shortage(self) -> Word:
+        """Say what the nodes closest to a success are short of."""
+        if not self.usable.any():
+            return Word.CLAIM_ELSEWHERE
+        found = {tally.word for tally in self.tallies()}
+        nearest = [Word(kind.value) for kind in NEARNESS if Word(kind.value) in found]
+        return nearest[0] if nearest else Word.NODE_ERROR
+
+    def failure(self) -> str | None:
+        """Return what was met on a node that must fail the pod as a whole, if anything was."""
+        for part in self.parts:
+            failed = np.flatnonzero((part.fit.verdicts == Verdict.FAILS) & part.nodes) if part.fit else ()
+            for node in failed[:1]:
+                found = part.fit.reason(int(node)) if part.fit else None
+                if isinstance(found, Failure) and not found.is_local:
+                    return found.message
+        return None
+
+    def tallies(self) -> list[Tally]:
+        """Count the rejected nodes by reason, the most frequent first."""
+        names = self.snapshot.layout.nodes
+        found: list[Tally] = []
+        elsewhere = np.flatnonzero(~self.usable)
+        if len(elsewhere):
+            text = "a claim of the pod is allocated elsewhere"
+            found.append(Tally(Word.CLAIM_ELSEWHERE, len(elsewhere), text, names[int(elsewhere[0])]))
+        for part in self.parts:
+            found.extend(_tallies(part, self.usable, names))
+        return sorted(found, key=lambda tally: -tally.nodes)
+
+    def reason(self, node: int) -> str | None:
+        """Say why *node* is rejected; None where it is not."""
+        if not self.usable[node]:
+            return "a claim of the pod is allocated elsewhere"
+        part = next(part for part in self.parts if part.nodes[node])
+        found = part.fit.reason(node) if part.fit else None
+        return None if found is None else _text(found)
+
+
+def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
+    if part.fit is None:
+        return []
+    rejected = np.flatnonzero(part.nodes & usable & (part.fit.verdicts != Verdict.FITS))
+    _, first, counts = np.unique(part.fit.reason_codes[rejected], return_index=True, return_counts=True)
+    found = []
+    for index, count in zip(first.tolist(), counts.tolist(), strict=True):
+        node = int(rejected[index])
+        reason = part.fit.reason(node)
+        found.append(Tally(_word(reason), count, _text(reason), names[node]))
+    return found
+
+
+def _word(reason: object) -> Word:
+    return Word(reason.shortage.value) if isinstance(reason, Reason) else Word.NODE_ERROR
+
+
+def _text(reason: object) -> str:
+    if isinstance(reason, Reason | Failure):
+        return reason.message
+    return "the search was given up before it was known whether the devices suffice"
+
+
+def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | Refused:
+    """Judge every node of *snapshot*."""
+    count = len(snapshot.layout.nodes)
+    usable = np.ones(count, np.bool_)
+    for claim in needs.allocated:
+        usable &= _usable(claim, snapshot)
+    parts: list[Part] = []
+    try:
+        for nodes, resources in _groups(needs, snapshot):
+            claims = claims_for(needs, resources)
+            fit = questions.fitter(claims, snapshot.classes).fit(snapshot) if claims else None
+            parts.append(Part(nodes, fit))
+    except Refusal as refusal:
+        return Refused(Word.QUESTION, str(refusal))
+    fits = np.zeros(count, np.bool_)
+    for part in parts:
+        fits |= part.nodes & usable & (part.fit.mask if part.fit else True)
+    return Survey(snapshot, fits, usable, tuple(parts))
+
+
+def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:
+    """Return the claims to allocate on a node that serves *resources* by devices."""
+    return (*needs.pending, *([needs.unmade(needs.hidden(resources))] if resources else []))
+
+
+def _groups(needs: Needs, snapshot: Snapshot) -> list[tuple[Flags, tuple[str, ...]]]:
+    """Group the nodes by the extended resources that they serve by devices, rather than by a device plugin."""
+    names = snapshot.layout.nodes
+    if not needs.extended:
+        return [(np.ones(len(names), np.bool_), ())]
+    groups: dict[tuple[str, ...], Flags] = {}
+    for index, name in enumerate(names):
+        served = through_devices(needs.extended, snapshot.nodes[name])
+        groups.setdefault(served, np.zeros(len(names), np.bool_))[index] = True
+    return [(nodes, resources) for resources, nodes in groups.items()]
+
+
+def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
+    """Tell on which nodes the devices of an allocated claim can be reached."""
+    names = snapshot.layout.nodes
+    selector = claim.allocation.node_selector if claim.allocation else None
+    if selector is None:
+        return np.ones(len(names), np.bool_)
+    accepted = (matches(selector, name, dict(snapshot.nodes[name].labels)) for name in names)
+    return np.fromiter(accepted, np.bool_, len(names))

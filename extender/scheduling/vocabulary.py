@@ -1,0 +1,78 @@
+"""The words in which pods are refused: few, without numbers, always the same.
+
+kube-scheduler writes the text into the pod's condition and wakes the pod whenever that changes: a text that counts
+would keep it busy for ever. Numbers and names are in the decision's record and in the event.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from extender.allocation.reason import Shortage
+
+
+class Word(StrEnum):
+    """Why a pod was not placed. People count by these words: they stay as they are."""
+
+    NO_DEVICES = "NoDevices"
+    NO_MATCH = "NoMatch"
+    IN_USE = "InUse"
+    OBSTACLE = "Obstacle"
+    CAPACITY = "Capacity"
+    COUNTERS = "Counters"
+    CONSTRAINT = "Constraint"
+    TOGETHER = "Together"
+    POOL_UPDATING = "PoolUpdating"
+    NODE_ERROR = "NodeError"
+    QUESTION = "InvalidRequest"
+    UNKNOWN_FIELD = "UnknownField"
+    GANG = "SchedulingGroup"
+    CLAIM_WAITING = "ClaimNotReady"
+    CLAIM_IN_FLIGHT = "ClaimInFlight"
+    CLAIM_FULL = "ClaimFull"
+    CLAIM_ELSEWHERE = "ClaimAllocatedElsewhere"
+    CLAIM_CONTESTED = "ClaimContested"
+    CLAIM_STALE = "ClaimStale"
+    CONDITIONS_FAILED = "BindingConditionsFailed"
+    FOREIGN_SCHEDULER = "ForeignScheduler"
+    NOT_OFFERED = "OnlyOtherNodes"
+    NOT_CHOSEN = "NotAmongTheBest"
+
+
+TEXTS: Final = {
+    Word.NO_DEVICES: "no devices are published for the node",
+    Word.NO_MATCH: "too few devices match the claim's requests",
+    Word.IN_USE: "too few matching devices are free",
+    Word.OBSTACLE: "matching devices are tainted or cannot be used on the node",
+    Word.CAPACITY: "too few matching devices have enough capacity left",
+    Word.COUNTERS: "the counters of the devices' pool do not suffice",
+    Word.CONSTRAINT: "no set of free devices fulfils the claim's constraints",
+    Word.TOGETHER: "the claim's requests cannot be satisfied together",
+    Word.POOL_UPDATING: "a pool of devices is being updated",
+    Word.NODE_ERROR: "a device or a pool of the node cannot be evaluated",
+    Word.QUESTION: "the claim's request cannot be answered as it is written",
+    Word.UNKNOWN_FIELD: "the claim or its class says something that this version does not know",
+    Word.GANG: "pods of a scheduling group are not supported",
+    Word.CLAIM_WAITING: "a claim of the pod is not there yet",
+    Word.CLAIM_IN_FLIGHT: "a claim of the pod is being allocated for another pod",
+    Word.CLAIM_FULL: "a claim of the pod is reserved for as many pods as it can be",
+    Word.CLAIM_ELSEWHERE: "a claim of the pod is allocated on another node",
+    Word.CLAIM_CONTESTED: "a claim of the pod holds devices that an earlier claim holds",
+    Word.CLAIM_STALE: "the claim of an earlier attempt is being removed",
+    Word.CONDITIONS_FAILED: "a device of the pod could not be made ready",
+    Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",
+    Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
+    Word.NOT_CHOSEN: "not among the best nodes for the pod's devices",
+}
+
+# The nearest to a success first: what a pod is told is what its best nodes were short of.
+NEARNESS: Final = (
+    Shortage.TOGETHER,
+    Shortage.CONSTRAINT,
+    Shortage.COUNTERS,
+    Shortage.CAPACITY,
+    Shortage.IN_USE,
+    Shortage.POOL_UPDATING,
+    Shortage.OBSTACLE,
+    Shortage.NO_MATCH,
+    Shortage.NO_DEVICES,
+)

@@ -1,0 +1,91 @@
+"""The answers to the scheduler's verbs."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.model.names import NodeName, Uid
+from extender.scheduling.account import of_plan
+from extender.scheduling.binding import Order
+from extender.scheduling.placement import Chooser
+from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
+from extender.scheduling.veto import helped
+from extender.scheduling.vocabulary import TEXTS, Word
+from extender.service.attention import Attention
+from extender.service.binds import Binds
+from extender.service.journal import Journal
+from extender.state.belief import Belief
+from extender.web.verbs import (
+    ALL_OTHERS,
+    BindRequest,
+    Failed,
+    Filtered,
+    FilterRequest,
+    PreemptRequest,
+    PrioritizeRequest,
+    Scores,
+    Victims,
+)
+
+# Pods whose scores are remembered between filter and prioritize, which follow each other.
+REMEMBERED = 256
+
+
+@dataclass(slots=True)
+class Answers:
+    """Answers from belief. *missing* says what keeps us from answering at all, if anything does."""
+
+    belief: Belief
+    planner: Planner
+    chooser: Chooser
+    binds: Binds
+    journal: Journal
+    attention: Attention
+    missing: Callable[[], Sequence[str]]
+    now: Callable[[], float]
+    _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
+
+    def filter(self, request: FilterRequest) -> Filtered:
+        """Say which nodes can take the pod, and keep its devices on the best of them."""
+        missing = self.missing()
+        if missing:
+            return Filtered(error=f"not ready: {'; '.join(missing)}")
+        pod = request.pod
+        plan = self.planner.plan(pod, [NodeName(name) for name in request.names], self.now())
+        if isinstance(plan, Plain):
+            return Filtered(names=request.names)
+        if isinstance(plan, Trouble):
+            return Filtered(error=plan.message)
+        self.journal.put(of_plan(pod, plan, self.belief.cluster.snapshot.generation, self.journal.wall()))
+        if isinstance(plan, Rejection):
+            self.attention.rejected(pod, plan)
+            return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
+        self.attention.offered(pod)
+        return self._offered(pod.uid, plan)
+
+    def _offered(self, pod: Uid, plan: Offer) -> Filtered:
+        self._scores[pod] = plan.scores
+        self._scores.move_to_end(pod)
+        if len(self._scores) > REMEMBERED:
+            self._scores.popitem(last=False)
+        return Filtered(names=plan.nodes, rejected=ALL_OTHERS, text=TEXTS[Word.NOT_CHOSEN])
+
+    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+        """Score the nodes as filter ranked them."""
+        scores = self._scores.get(request.pod.uid)
+        return None if scores is None else [scores.get(NodeName(name), 0) for name in request.names]
+
+    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+        """Leave the nodes on which the pod would have its devices."""
+        missing = self.missing()
+        if missing:
+            return Failed(f"not ready: {'; '.join(missing)}")
+        victims = {NodeName(name): items.pods for name, items in request.victims.items()}
+        return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}
+
+    async def bind(self, request: BindRequest) -> str:
+        """Bind the pod; return what went wrong, nothing where it is bound."""
+        missing = self.missing()
+        if missing:
+            return f"not ready: {'; '.join(missing)}"
+        return await self.binds.bind(Order(request.pod, request.uid, request.node))

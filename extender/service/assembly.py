@@ -1,0 +1,133 @@
+"""The service, put together from its settings."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
+
+from extender.allocation.solve import BEST, FIRST, Manner
+from extender.config.settings import Settings
+from extender.kube.access import Credentials
+from extender.kube.api import Api
+from extender.kube.follow import Rhythm, follow
+from extender.kube.freshness import Freshness
+from extender.kube.pace import Pace
+from extender.kube.resource import CLAIMS, RESOURCES, Served
+from extender.kube.told import Told
+from extender.kube.versions import Versions
+from extender.kube.writes import Writes
+from extender.scheduling.binding import Binder
+from extender.scheduling.decision import Decisions
+from extender.scheduling.placement import Chooser
+from extender.scheduling.planner import Planner
+from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.waking import Waker
+from extender.service.answers import Answers
+from extender.service.attention import Attention, Habits
+from extender.service.binds import Binds
+from extender.service.carrier import Carrier
+from extender.service.feed import Feed
+from extender.service.gauges import Gauges
+from extender.service.health import Health
+from extender.service.journal import Journal
+from extender.service.notices import Notices
+from extender.state.belief import Belief
+from extender.telemetry.metrics import Metrics
+from extender.web.server import Application, Options, Server
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service."""
+
+    answers: Answers
+    attention: Attention
+    belief: Belief
+    health: Health
+    journal: Journal
+    server: Server
+
+    async def ready(self) -> None:
+        """Return once everything was listed and what was half written has been looked after."""
+        await self.health.begun.wait()
+
+
+def manner_of(settings: Settings) -> Manner:
+    """Return how to search."""
+    order = FIRST if settings.allocation.order == "first" else BEST
+    return Manner(order.preference, not settings.allocation.strict and order.is_lenient, settings.allocation.steps)
+
+
+@asynccontextmanager
+async def running(settings: Settings, credentials: Credentials, options: Options) -> AsyncIterator[Service]:
+    """Run the service until the end of the block."""
+    api = Api(credentials)
+    service, work = await _assembled(settings, api, options)
+    await service.server.start()
+    tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
+    try:
+        yield service
+    finally:
+        await service.server.stop()
+        await service.answers.binds.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await api.close()
+
+
+async def _assembled(
+    settings: Settings, api: Api, options: Options
+) -> tuple[Service, dict[str, Coroutine[Any, Any, object]]]:
+    now, manner = time.monotonic, manner_of(settings)
+    belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
+    metrics, pace, freshness = Metrics(), Pace(), Freshness()
+    chooser = Chooser(belief, lambda: str(uuid4()), manner)
+    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
+    planner = Planner(belief, chooser, policy)
+    sink = _Sink()
+    versions = Versions(api, pace, sink)
+    # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.
+    writes = Writes(api, await versions.find(CLAIMS) or Served(CLAIMS, "v1"), settings.api.timeout_seconds)
+    feed = Feed(belief, freshness, sink.stir)
+    carrier = Carrier(writes, feed, now)
+    notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
+    journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
+    habits = Habits(
+        settings.holds.offer_seconds, settings.holds.rechecks, settings.waking.nominate, settings.waking.per_second
+    )
+    waker = Waker(belief, planner)
+    metrics.watch(Gauges(belief, freshness, waker, now))
+    attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
+    sink.feed, sink.attention = feed, attention
+    health = Health(freshness, settings.watch.max_age_seconds, now)
+    binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
+    answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
+    server = Server(Application(answers, journal, health, metrics), options)
+    rhythm = Rhythm(pace=pace)
+    work: dict[str, Coroutine[Any, Any, object]] = {
+        f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
+    }
+    work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
+    return Service(answers, attention, belief, health, journal, server), work
+
+
+class _Sink:
+    """Passes on what following tells, once there is somebody to tell it to."""
+
+    feed: Feed | None = None
+    attention: Attention | None = None
+
+    def __call__(self, told: Told) -> None:
+        if self.feed is not None:
+            self.feed.take(told)
+
+    def stir(self) -> None:
+        if self.attention is not None:
+            self.attention.stir()

@@ -1,0 +1,131 @@
+"""What has to be done unasked: pods woken, steered and freed; offers that nobody takes up ended."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.kube.outcome import Done
+from extender.kube.writes import Writes
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.scheduling.planner import Rejection
+from extender.scheduling.remedy import freed, settled, unusable
+from extender.scheduling.waking import Waker, expired
+from extender.service.carrier import Carrier
+from extender.state.belief import Belief
+from extender.state.ledger import Event
+from extender.telemetry import keys
+from extender.telemetry.metrics import Metrics
+
+LOG: Final = logging.getLogger(__name__)
+WOKEN: Final = "dra-extender.x-k8s.io/woken"
+# How often what only time changes is looked at; changes are looked at when they come.
+TICK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How attentive to be."""
+
+    offer_s: float = 30.0
+    attempts: int = 3
+    nominates: bool = True
+    wakes_per_second: float = 50.0
+
+
+@dataclass(slots=True)
+class Attention:
+    """Looks after pods that wait. One round at a time."""
+
+    belief: Belief
+    waker: Waker
+    writes: Writes
+    carrier: Carrier
+    metrics: Metrics
+    habits: Habits
+    now: Callable[[], float]
+    _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    _steers: dict[Uid, NodeName] = field(default_factory=dict)
+    _refusals: Counter[Uid] = field(default_factory=Counter)
+
+    def stir(self) -> None:
+        """Have a round done: something has changed."""
+        self._stirred.set()
+
+    def rejected(self, pod: Pod, plan: Rejection) -> None:
+        """Remember that *pod* waits; where it fits on a node that was not looked at, have it tried there."""
+        self.waker.put(pod.uid)
+        if plan.elsewhere is not None:
+            self._steers[pod.uid] = plan.elsewhere
+        if unusable(pod, self.belief):
+            self._refusals[pod.uid] += 1
+        self.stir()
+
+    def offered(self, pod: Pod) -> None:
+        """Remember that *pod* was offered nodes."""
+        self.waker.drop(pod.uid)
+        self._steers.pop(pod.uid, None)
+        self._refusals.pop(pod.uid, None)
+
+    async def begin(self) -> None:
+        """Look after what was half written before we began: have those pods tried where their claims are."""
+        for pod in self.belief.pods:
+            if unusable(pod, self.belief):
+                self.waker.put(pod.uid)
+        await self.round()
+
+    async def run(self, begun: Callable[[], None], is_synced: Callable[[], bool]) -> None:
+        """Begin once everything is known, then do rounds for ever: when something has changed, and now and then."""
+        while not is_synced():
+            await self._stirring()
+        await self.begin()
+        begun()
+        while True:
+            await self._stirring()
+            await self.round()
+
+    async def _stirring(self) -> None:
+        try:
+            async with asyncio.timeout(TICK_S):
+                await self._stirred.wait()
+        except TimeoutError:
+            pass
+        self._stirred.clear()
+
+    async def round(self) -> None:
+        """Look after everything once."""
+        for pod in expired(self.belief, self.now(), self.habits.offer_s):
+            self.belief.ledger.tell(pod, Event.EXPIRED)
+        await self.carrier.carry(settled(self.belief), self.now() + TICK_S)
+        await self._free()
+        await self._steer()
+        if self.waker.is_due:
+            for wake in self.waker.round(self.now()):
+                await self._wake(wake.pod, wake.node)
+
+    async def _free(self) -> None:
+        """Free the claims that have kept a pod from being placed too often."""
+        for uid in [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]:
+            del self._refusals[uid]
+            pod = self.belief.pods.with_uid(uid)
+            if pod is not None and await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S):
+                LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
+
+    async def _steer(self) -> None:
+        for uid, node in tuple(self._steers.items()):
+            del self._steers[uid]
+            pod = self.belief.pods.with_uid(uid)
+            if pod is not None:
+                await self._wake(pod, node)
+
+    async def _wake(self, pod: Pod, node: NodeName) -> None:
+        way = "nomination" if self.habits.nominates and pod.nominated_node != node else "annotation"
+        if way == "nomination":
+            outcome = await self.writes.nominate(pod, node)
+        else:
+            outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
+        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
+        await asyncio.sleep(1 / self.habits.wakes_per_second)

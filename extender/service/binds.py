@@ -1,0 +1,60 @@
+"""Bindings under way: one for each pod, which ends in its own time, whoever waits for it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.model.names import Uid
+from extender.scheduling.binding import Binder, NotBound, Order, Result
+from extender.service.carrier import Carrier
+
+# The part of the limit in which a binding may go forward; the rest is for taking it back.
+FORWARD_SHARE: Final = 0.75
+UNDER_WAY: Final = "the pod is being bound still"
+
+
+@dataclass(slots=True)
+class Binds:
+    """Serialises by pod. limit_s: how long a caller waits; the work itself goes on, to finish or to undo.
+
+    *ended* is told of each result once.
+    """
+
+    binder: Binder
+    carrier: Carrier
+    limit_s: float
+    ended: Callable[[Order, Result], None]
+    _tasks: dict[Uid, tuple[Order, asyncio.Task[Result]]] = field(default_factory=dict)
+
+    async def bind(self, order: Order) -> str:
+        """Bind a pod; return what went wrong, nothing where it is bound."""
+        known = self._tasks.get(order.uid)
+        if known is not None and known[0] != order:
+            return f"{UNDER_WAY}, to node {known[0].node}"
+        task = known[1] if known else self._begin(order)
+        done, _ = await asyncio.wait({task}, timeout=self.limit_s)
+        if not done:
+            return UNDER_WAY
+        result = task.result()
+        return result.message if isinstance(result, NotBound) else ""
+
+    async def stop(self) -> None:
+        """Wait for what is under way."""
+        if self._tasks:
+            await asyncio.wait({task for _, task in self._tasks.values()}, timeout=self.limit_s)
+
+    def _begin(self, order: Order) -> asyncio.Task[Result]:
+        task = asyncio.create_task(self._carried(order), name=f"bind {order.pod}")
+        self._tasks[order.uid] = order, task
+        return task
+
+    async def _carried(self, order: Order) -> Result:
+        try:
+            result = await self.carrier.carry(
+                self.binder.bind(order), self.carrier.now() + FORWARD_SHARE * self.limit_s
+            )
+        finally:
+            del self._tasks[order.uid]
+        self.ended(order, result)
+        return result

@@ -1,0 +1,141 @@
+"""Carries out the steps of bindings and remedies at the API server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import uuid4
+
+from extender.allocation.extended import Hidden
+from extender.kube import objects
+from extender.kube import outcome as kube
+from extender.kube.answer import Json
+from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
+from extender.model.parse import parse_claim, parse_pod
+from extender.scheduling.steps import (
+    AddFinalizer,
+    AwaitShown,
+    BindPod,
+    CreateClaim,
+    DeleteClaim,
+    Done,
+    Later,
+    MapExtended,
+    Outcome,
+    Pause,
+    ReadClaim,
+    ReadPod,
+    Refusal,
+    Refused,
+    Release,
+    Reserve,
+    Step,
+    TouchClaim,
+    TouchPod,
+    Unknown,
+    WriteAllocation,
+)
+from extender.service.feed import Feed
+
+R = TypeVar("R")
+Work = Generator[Step, Outcome, R]
+
+# Steps that go forward: past the deadline they are not taken any more, while what undoes and finds out still is.
+FORWARD = (AddFinalizer, WriteAllocation, Reserve, CreateClaim, MapExtended, BindPod)
+# What the watch may take to show what the API server has said already.
+SHOWN_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Drives work that is written as steps. *now* is a clock that only goes forward."""
+
+    writes: Writes
+    feed: Feed
+    now: Callable[[], float]
+
+    async def carry(self, work: Work[R], deadline: float) -> R:
+        """Take the steps of *work* until it ends; none forward after *deadline*."""
+        try:
+            step = next(work)
+            while True:
+                step = work.send(await self._outcome(step, deadline))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    async def _outcome(self, step: Step, deadline: float) -> Outcome:
+        left = deadline - self.now()
+        if left <= 0 and isinstance(step, FORWARD):
+            return Refused(Refusal.UNSENT, "there was no time left")
+        if isinstance(step, Pause):
+            await asyncio.sleep(min(step.seconds, max(left, 0)))
+            return Done()
+        if isinstance(step, AwaitShown):
+            return await self._shown(step, left)
+        return self._told(await self._sent(step))
+
+    async def _shown(self, step: AwaitShown, left: float) -> Outcome:
+        try:
+            async with asyncio.timeout(min(SHOWN_WITHIN_S, max(left, 0))):
+                await self.feed.shown(step.claim, step.version)
+        except TimeoutError:
+            return Unknown("the watch did not show it in time")
+        return Done()
+
+    def _sent(self, step: Step) -> Awaitable[kube.Outcome]:  # noqa: PLR0911, C901 - a table of steps
+        writes = self.writes
+        match step:
+            case ReadClaim(key):
+                return writes.read_claim(key)
+            case ReadPod(key):
+                return writes.read_pod(key)
+            case AddFinalizer(claim):
+                return writes.add_finalizer(claim)
+            case WriteAllocation(claim, allocation, consumer):
+                return writes.write_allocation(claim, allocation, consumer)
+            case Reserve(claim, consumer):
+                return writes.reserve_shared(claim, consumer)
+            case Release(claim, pod, deallocate):
+                return writes.release(claim, pod, deallocate=deallocate)
+            case TouchClaim(claim):
+                return writes.touch_claim(claim, str(uuid4()))
+            case TouchPod(pod):
+                return writes.touch_pod(pod, str(uuid4()))
+            case CreateClaim(pod, hidden):
+                return writes.create_claim(pod.key.namespace, self._hidden(pod, hidden))
+            case MapExtended(pod, claim, hidden):
+                return writes.map_extended(pod, claim, _mappings(hidden))
+            case DeleteClaim(claim):
+                return writes.delete_claim(claim.key, claim.uid)
+            case BindPod(pod, node):
+                return writes.bind_pod(pod, node)
+        raise AssertionError(step)
+
+    def _hidden(self, pod: Pod, hidden: Hidden) -> Json:
+        requests = [slot.exactly for slot in hidden.spec.requests if slot.exactly]
+        return objects.extended_claim(pod, self.writes.claims.version, requests)
+
+    def _told(self, outcome: kube.Outcome) -> Outcome:
+        match outcome:
+            case kube.Done(read):
+                return self._done(read)
+            case kube.Refused(kind=kind, message=message):
+                return Refused(Refusal[kind.name], message)
+            case kube.Later(seconds, message):
+                return Later(seconds, message)
+            case kube.Unknown(why):
+                return Unknown(why)
+
+    def _done(self, read: Json) -> Outcome:
+        if read.get("kind") not in ("Pod", "ResourceClaim"):
+            return Done()
+        noun = parse_pod(read) if read["kind"] == "Pod" else parse_claim(read, self.writes.claims.version)
+        return Done(noun) if isinstance(noun, Pod | ResourceClaim) else Unknown(f"what came back is unreadable: {noun}")
+
+
+def _mappings(hidden: Hidden | None) -> list[objects.Mapping]:
+    uses = hidden.mappings if hidden else ()
+    return [objects.Mapping(use.container, use.resource, use.request) for use in uses]

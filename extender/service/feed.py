@@ -1,0 +1,68 @@
+"""From following to belief. Whoever waits for a claim to be shown is told here."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from extender.kube.freshness import Freshness
+from extender.kube.told import Told
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
+from extender.state.belief import Belief, version
+
+CHANGES = (Changed, Gone, Listed)
+
+
+class Feed:
+    """Applies what following tells, one thing at a time. *stir* is called after each change."""
+
+    def __init__(self, belief: Belief, freshness: Freshness, stir: Callable[[], None]) -> None:
+        self.freshness = freshness
+        self._belief = belief
+        self._stir = stir
+        self._waiting: dict[Uid, list[tuple[int, asyncio.Event]]] = {}
+
+    def take(self, told: Told) -> None:
+        """Take over what following tells."""
+        self.freshness.note(told)
+        if not isinstance(told, CHANGES):
+            return
+        self._belief.apply(told)
+        if isinstance(told, Changed):
+            if isinstance(told.what, ResourceClaim):
+                self._show(told.what.uid)
+        elif told.kind is ResourceClaim:
+            for uid in tuple(self._waiting):
+                self._show(uid)
+        self._stir()
+
+    async def shown(self, claim: Uid, since: int) -> None:
+        """Return once *claim* was shown in version *since* or later, or is gone."""
+        if self._is_shown(claim, since) and claim not in self._waiting:
+            return
+        with self._waiter(claim, since) as event:
+            await event.wait()
+
+    @contextmanager
+    def _waiter(self, claim: Uid, since: int) -> Iterator[asyncio.Event]:
+        entry = since, asyncio.Event()
+        self._waiting.setdefault(claim, []).append(entry)
+        if self._is_shown(claim, since):
+            entry[1].set()
+        try:
+            yield entry[1]
+        finally:
+            self._waiting[claim].remove(entry)
+            if not self._waiting[claim]:
+                del self._waiting[claim]
+
+    def _is_shown(self, claim: Uid, since: int) -> bool:
+        known = self._belief.cluster.claims.with_uid(claim)
+        return known is not None and version(known) >= since
+
+    def _show(self, claim: Uid) -> None:
+        known = self._belief.cluster.claims.with_uid(claim)
+        for since, event in self._waiting.get(claim, ()):
+            if known is None or version(known) >= since:
+                event.set()

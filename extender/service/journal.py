@@ -1,0 +1,47 @@
+"""What was decided: remembered for those who ask, and told on the pods' events where it is news."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+from extender.model.names import ObjectKey
+from extender.scheduling.account import note_of, of_result
+from extender.scheduling.binding import Bound, Order, Result
+from extender.scheduling.decision import Decision, Decisions, Outcome
+from extender.service.notices import Notices
+from extender.state.belief import Belief
+from extender.telemetry.metrics import Metrics
+
+# An offer is told when it is taken up: until then nothing has happened to the pod.
+TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
+
+
+@dataclass(slots=True)
+class Journal:
+    """The last decisions. *wall* is the time of the day."""
+
+    belief: Belief
+    notices: Notices
+    metrics: Metrics
+    wall: Callable[[], float]
+    decisions: Decisions = field(default_factory=Decisions)
+
+    def put(self, decision: Decision) -> None:
+        """Remember *decision*, and tell it on the pod if it is news."""
+        is_news = self.decisions.put(decision)
+        self.metrics.decision(decision.outcome)
+        if decision.outcome is Outcome.REJECTED:
+            self.metrics.rejection(decision.reason)
+        if is_news and decision.outcome in TOLD:
+            self.notices.put(decision)
+
+    def ended(self, order: Order, result: Result) -> None:
+        """Remember how a bind ended."""
+        pod = result.pod if isinstance(result, Bound) else self.belief.pods.with_uid(order.uid)
+        if pod is None or (isinstance(result, Bound) and result.placement is None):
+            return
+        self.put(of_result(pod, result, order.node, self.decisions.get(order.pod), self.wall()))
+
+    def of(self, pod: ObjectKey) -> object | None:
+        """Return what was decided last about *pod*, as JSON values."""
+        decision = self.decisions.get(pod)
+        return None if decision is None else {**asdict(decision), "pod": str(pod), "note": note_of(decision)}

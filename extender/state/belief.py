@@ -1,0 +1,160 @@
+"""All that we hold for true: the cluster, the pods that wait, and what was promised. One change at a time.
+
+Taking over what the watch shows and ending the holds that it speaks about is one step: nobody sees a device free
+in between.
+"""
+
+from dataclasses import replace
+
+from extender.allocation.extended import Classes, served_by_classes
+from extender.allocation.features import Features
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import BEST, Manner
+from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.claim import ResourceClaim
+from extender.model.device import Device, ResourceSlice
+from extender.model.names import DeviceKey, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.model.problem import Problem
+from extender.model.taint import DeviceTaintRule
+from extender.state.cluster import Cluster
+from extender.state.contest import contested
+from extender.state.ledger import UNMADE, Event, Ledger, Phase
+from extender.state.pods import Pods
+from extender.state.questions import Questions
+from extender.state.seniority import Seniority
+
+
+class Belief:
+    """What we know, for some schedulers. *owner_taint* is the key of the taint that keeps other allocators away."""
+
+    def __init__(
+        self, schedulers: tuple[str, ...], features: Features, manner: Manner = BEST, owner_taint: str = ""
+    ) -> None:
+        self.cluster = Cluster()
+        self.pods = Pods(schedulers)
+        self.ledger = Ledger()
+        self.questions = Questions(features, manner)
+        self._seniority = Seniority()
+        self._owner_taint = owner_taint
+        self._served = (self.cluster.snapshot.classes, served_by_classes(()))
+
+    def served_by_classes(self) -> Classes:
+        """Return the extended resources that device classes stand behind now."""
+        classes = self.cluster.snapshot.classes
+        if self._served[0] is not classes:
+            self._served = classes, served_by_classes(classes.values())
+        return self._served[1]
+
+    def seen_by(self, pod: Uid | None = None) -> Snapshot:
+        """Return the cluster with all that was promised taken, but for what was merely offered to *pod*."""
+        return self.ledger.overlay(self.cluster.snapshot, without=pod)
+
+    def contested(self, claim: ResourceClaim) -> DeviceKey | None:
+        """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
+        mine, before = self._seniority.of(claim.key), self._seniority.before(claim.key)
+        return contested(mine, before, self.cluster.snapshot.inventory) if before else None
+
+    def apply(self, change: Change) -> None:
+        """Take *change* over."""
+        match change:
+            case Changed(Pod() as pod):
+                self._part(self.pods.put(pod))
+            case Gone(kind, key) if kind is Pod:
+                self._part(self.pods.drop(key))
+            case Listed(kind, items) if kind is Pod:
+                self._list_pods(items)
+            case Changed(Problem() as problem) if problem.kind == Pod.__name__:
+                self._part(self.pods.drop(problem.key))
+            case _:
+                self._apply(change)
+
+    def _apply(self, change: Change) -> None:
+        self.cluster.apply(_without_taint(change, self._owner_taint))
+        match change:
+            case Changed(ResourceClaim() as claim):
+                self._seniority.put(claim)
+                self._conclude(claim)
+            case Gone(kind, key) if kind is ResourceClaim:
+                self._seniority.drop(key)
+                self._conclude_all()
+            case Listed(kind, items) if kind is ResourceClaim:
+                claims = [item for item in items if isinstance(item, ResourceClaim)]
+                self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
+                # Of those that were there before us nobody tells which came first; the versions come closest.
+                for claim in sorted(claims, key=version):
+                    self._seniority.put(claim)
+                self._conclude_all()
+
+    def unanswered(self, claim: Uid) -> None:
+        """Remember that nobody knows whether the write for *claim* arrived, unless the watch has told already."""
+        self.ledger.tell_claim(claim, Event.UNANSWERED)
+        known = self.cluster.claims.with_uid(claim)
+        if known is not None:
+            self._conclude(known)
+        elif not claim.startswith(UNMADE):
+            self.ledger.tell_claim(claim, Event.OUTDATED)
+
+    def _list_pods(self, items: tuple[Noun | Problem, ...]) -> None:
+        pods = [item for item in items if isinstance(item, Pod)]
+        for uid in self.pods.keep_only(pod.key for pod in pods):
+            self._part(uid)
+        for pod in pods:
+            self._part(self.pods.put(pod))
+
+    def _part(self, pod: Uid | None) -> None:
+        """Free what was only offered to a pod that waits no longer."""
+        if pod is not None:
+            self.ledger.tell(pod, Event.POD_GONE)
+
+    def _conclude(self, claim: ResourceClaim) -> None:
+        """End the hold on *claim* where what is shown of it tells how the write went."""
+        hold = self.ledger.hold_of(claim.uid)
+        if hold is None:
+            return
+        if claim.allocation is not None:
+            self.ledger.tell_claim(claim.uid, Event.SHOWN)
+        elif hold.phase is not Phase.OFFERED and version(claim) > hold.version:
+            self.ledger.tell_claim(claim.uid, Event.OUTDATED)
+
+    def _conclude_all(self) -> None:
+        for promise in tuple(self.ledger):
+            for hold in promise.claims:
+                claim = self.cluster.claims.with_uid(hold.claim)
+                if claim is not None:
+                    self._conclude(claim)
+                elif not hold.is_of_unmade_claim:
+                    self.ledger.tell(promise.pod, Event.OUTDATED, hold.claim)
+
+
+def version(claim: ResourceClaim) -> int:
+    """Return the version of *claim* as the number that it is; 0 where it is none."""
+    return int(claim.resource_version) if claim.resource_version.isdigit() else 0
+
+
+def _without_taint(change: Change, key: str) -> Change:
+    """Leave the owner's taint out of *change*: it is meant for everybody but us."""
+    match change:
+        case Changed(DeviceTaintRule() as rule) if key and rule.taint.key == key:
+            return Gone(DeviceTaintRule, ObjectKey("", rule.name))
+        case Changed(ResourceSlice() as published) if key:
+            return Changed(_untainted(published, key))
+        case Listed(kind, items) if key and kind in (DeviceTaintRule, ResourceSlice):
+            kept = (_untainted(item, key) if isinstance(item, ResourceSlice) else item for item in items)
+            return Listed(kind, tuple(item for item in kept if not _is_owners(item, key)))
+    return change
+
+
+def _is_owners(item: Noun | Problem, key: str) -> bool:
+    return isinstance(item, DeviceTaintRule) and item.taint.key == key
+
+
+def _untainted(published: ResourceSlice, key: str) -> ResourceSlice:
+    if not any(taint.key == key for device in published.devices for taint in device.traits.taints):
+        return published
+    return replace(published, devices=tuple(_bare(device, key) for device in published.devices))
+
+
+def _bare(device: Device, key: str) -> Device:
+    kept = tuple(taint for taint in device.traits.taints if taint.key != key)
+    return replace(device, traits=replace(device.traits, taints=kept))

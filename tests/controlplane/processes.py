@@ -1,0 +1,45 @@
+"""Programs in the background that never outlive this one, and ports for them."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+LEASH = Path(__file__).with_name("leash.py")
+# Below those that the kernel gives to outgoing connections: nobody takes one between our look and its use.
+PORTS = range(20_000, 32_000)
+PATIENCE_SECONDS = 10
+
+
+def start(program: Path, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+    """Start *program*; it is killed when this process ends, even when that is killed."""
+    command = [sys.executable, "-I", str(LEASH), str(os.getpid()), str(program), *arguments]
+    # Nothing on loopback goes through a proxy.
+    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    with log.open("ab") as output:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process and wait for it: politely, then not."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    """Return a port on loopback that nobody listens on."""
+    while True:
+        port = random.choice(PORTS)  # noqa: S311 - to differ from others, not to be secret
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
