@@ -13,7 +13,7 @@ from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
 from extender.kube.api import Api, Body
-from tests.tree import ROOT
+from tests.controlplane.plane import Plane
 
 Json = dict[str, Any]
 NUMBERS = count(1)
@@ -55,19 +55,22 @@ async def embedded() -> AsyncIterator[Cluster]:
 
 
 @asynccontextmanager
-async def real(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
-    if not (ROOT / "tests" / "controlplane" / "plane.py").exists():
-        pytest.skip("there is no real control plane in this tree")
-    plane = request.getfixturevalue("control_plane")
-    tls = ssl.create_default_context()
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    access = Access(server=plane.url, authorization=f"Bearer {plane.admin_token}", tls=tls)
+async def real(plane: Plane) -> AsyncIterator[Cluster]:
+    tls = ssl.create_default_context(cafile=plane.authority)
+    access = Access(server=plane.url, authorization=f"Bearer {plane.tokens['admin']}", tls=tls)
     api = Api(Fixed(access))
     yield Cluster(api, access)
     await api.close()
 
 
-@pytest.fixture(params=["embedded", "real"])
-async def api_server(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
-    async with embedded() if request.param == "embedded" else real(request) as cluster:
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.xdist_group("control-plane"))])
+def plane(request: pytest.FixtureRequest) -> Plane | None:
+    """Return the real control plane, or nothing where the embedded API server is meant."""
+    found: Plane | None = request.getfixturevalue("control_plane") if request.param == "real" else None
+    return found
+
+
+@pytest.fixture
+async def api_server(plane: Plane | None) -> AsyncIterator[Cluster]:
+    async with embedded() if plane is None else real(plane) as cluster:
         yield cluster
