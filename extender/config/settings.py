@@ -83,7 +83,9 @@ class Allocation:
 class Ownership:
     """Which devices are ours."""
 
-    owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = ""
+    owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
+        "dra-extender.x-k8s.io/owned"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

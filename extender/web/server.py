@@ -70,10 +70,14 @@ class Server:
     async def start(self) -> None:
         """Listen. The ports that were taken are in *ports*: that of the verbs, and that of the probes."""
         calls, probes = self._listeners
-        self.ports = (
-            await calls.start(*self._options.verbs),
-            await probes.start(*self._options.probes) if self._options.probes else 0,
-        )
+        try:
+            self.ports = (
+                await calls.start(*self._options.verbs),
+                await probes.start(*self._options.probes) if self._options.probes else 0,
+            )
+        except OSError:
+            await self.stop()
+            raise
         if self._certificates:
             self._refreshing = asyncio.create_task(self._refresh(self._certificates), name="certificates")
 
