@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 # How long a test waits for what should happen; what happens is waited for, not the time.
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)

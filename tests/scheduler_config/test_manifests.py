@@ -1,5 +1,7 @@
 """The manifests hang together: nothing is left out, and copies differ where they are meant to."""
 
+import json
+import os
 import re
 from pathlib import Path
 
@@ -93,6 +95,17 @@ def test_the_variant_for_few_device_nodes_differs_in_what_it_says_alone() -> Non
     usual, few = profile(SCHEDULER), profile(FEW / "scheduler.yaml")
     differing = {key for key in usual | few if usual.get(key) != few.get(key)}
     assert differing == {"percentageOfNodesToScore", "pluginConfig"}
+
+
+def test_the_variant_takes_the_place_of_the_usual_configuration(
+    overlays: dict[str, list[Object]], tmp_path: Path
+) -> None:
+    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / OVERLAYS[-1], FEW))
+    kustomization = {"resources": [overlay], "components": [component]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    (held,) = (each for each in rendered(tmp_path) if each["kind"] == "ConfigMap")
+    (usual,) = (each for each in overlays[OVERLAYS[-1]] if each["kind"] == "ConfigMap")
+    assert held["data"] == {**usual["data"], "scheduler.yaml": (FEW / "scheduler.yaml").read_text()}
 
 
 @pytest.mark.parametrize("path", [SCHEDULER, FEW / "scheduler.yaml"], ids=["usual", "few-device-nodes"])
