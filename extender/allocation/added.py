@@ -1,5 +1,6 @@
 """What taint rules add to each published device, as a column."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -50,11 +51,7 @@ def _concerned(
 
 def _named(inventory: Inventory, selector: TaintSelector) -> Work[Rows]:
     """Find the rows that *selector* accepts by their names."""
-    chosen = [
-        index
-        for index, key in enumerate(inventory.keys)
-        if selector.driver in (None, key.driver) and selector.pool in (None, key.pool)
-    ]
+    chosen = _slices(inventory, selector)
     if selector.device is None:
         is_chosen = np.zeros(len(inventory.slices), np.bool_)
         is_chosen[chosen] = True
@@ -67,6 +64,16 @@ def _named(inventory: Inventory, selector: TaintSelector) -> Work[Rows]:
         if count % PIECE == 0:
             yield
     return np.array(found, np.int64)
+
+
+def _slices(inventory: Inventory, selector: TaintSelector) -> Sequence[int]:
+    """Find the slices of the driver and the pool of *selector*; slices are sorted by these."""
+    keys, driver, pool = inventory.keys, selector.driver, selector.pool
+    if driver is None:
+        return [index for index, key in enumerate(keys) if pool in (None, key.pool)]
+    if pool is not None:
+        return inventory.pool(driver, pool)
+    return range(bisect_left(keys, (driver,)), bisect_right(keys, driver, key=lambda key: key.driver))
 
 
 def _matching(inventory: Inventory, rows: Rows, texts: Sequence[str | None]) -> Work[Rows]:

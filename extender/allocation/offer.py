@@ -71,7 +71,8 @@ def spread(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
     depends on it.
     """
     if int(kinds.max(initial=-1)) < DIGITS:
-        return np.int64(BITS + 1) ** kinds.astype(np.int64)
+        places: NDArray[np.int64] = np.int64(BITS + 1) ** np.arange(DIGITS)
+        return places[kinds]
     # SplitMix64, but for the constant in its first line: without it the weight of a double is often the double weight.
     mixed = kinds.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(0xD1B54A32D192ED03)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,5 +1,6 @@
 """What rules add to all devices at once is what they add to each."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -35,11 +36,18 @@ def drawn_rule(random: Random, index: int) -> DeviceTaintRule:
 
 def drawn_inventory(random: Random) -> Inventory:
     return inventory_of(
-        published(
-            pool,
-            *(device(f"d{index}", {"model": random.choice(("old", "new"))}) for index in range(random.randint(0, 4))),
+        replace(
+            published(
+                pool,
+                *(
+                    device(f"d{index}", {"model": random.choice(("old", "new"))})
+                    for index in range(random.randint(0, 4))
+                ),
+            ),
+            driver=driver,
         )
         for pool in ("n1", "n2", "n3")
+        for driver in (DRIVER, DriverName("other"), DriverName("z.example.com"))
     )
 
 
