@@ -68,8 +68,9 @@ class States:
 
     def kinds(self, columns: Sequence[AnyColumn], added: Column[Taints]) -> Codes:
         """Give each row the number of everything that can be seen of it, in *columns* and of what is *added*."""
-        projection = project([*columns, added], len(added))
-        codes = [column.codes[projection.first].tolist() for column in (*columns, added)]
+        seen: list[AnyColumn] = [*columns, added]
+        projection = project(seen, len(added))
+        codes = [column.codes[projection.first].tolist() for column in seen]
         # What rules add is encoded anew each time: only the taints themselves mean the same.
         codes[-1] = [
             0 if taints is None else self._taint(taints)
