@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from extender.allocation.cel import compile_selector
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
@@ -86,6 +87,7 @@ async def _assembled(
     settings: Settings, api: Api, options: Options
 ) -> tuple[Service, dict[str, Coroutine[Any, Any, object]]]:
     now, manner = time.monotonic, manner_of(settings)
+    compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
     metrics, pace, freshness = Metrics(), Pace(), Freshness()
     chooser = Chooser(belief, lambda: str(uuid4()), manner)

@@ -19,7 +19,7 @@ from extender.model.node import Pod
 from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
-from tests.controlplane.client import Client, Object, RefusedError, until
+from tests.controlplane.client import Client, Object, until
 from tests.controlplane.plane import Plane
 
 SCHEDULER = "dra-scheduler"
