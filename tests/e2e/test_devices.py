@@ -22,9 +22,7 @@ async def test_several_devices_with_one_value_of_an_attribute(here: World) -> No
     await here.device_class()
     for node, numas in (("a", [0, 1, 0, 1]), ("b", [0, 0, 0, 1])):
         await here.node(node)
-        devices = [
-            {"name": f"gpu-{index}", "attributes": {"numa": {"int": numa}}} for index, numa in enumerate(numas)
-        ]
+        devices = [{"name": f"gpu-{index}", "attributes": {"numa": {"int": numa}}} for index, numa in enumerate(numas)]
         await here.slice(node, devices)
     rule = {"requests": ["gpu"], "matchAttribute": f"{here.driver}/numa"}
     claim = await here.claim("c", here.request(count=3), constraints=[rule])
@@ -127,9 +125,7 @@ async def test_partitions_are_given_as_far_as_their_counters_go(here: World) -> 
         await here.bound(await here.pod(f"p{index}", claims=(f"c{index}",)))
         assert (await here.devices(claim))[0].startswith("a/half-")
     await here.claim("more", here.request())
-    await here.refused(
-        await here.pod("more", claims=("more",)), "the counters of the devices' pool do not suffice"
-    )
+    await here.refused(await here.pod("more", claims=("more",)), "the counters of the devices' pool do not suffice")
 
 
 async def test_shares_of_a_device_are_given_as_far_as_its_capacity_goes(here: World) -> None:
