@@ -1,5 +1,6 @@
 """The cast of scheduling tests: nodes with devices, claims, pods, and the belief that knows them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -35,9 +36,9 @@ GPU_CLASS = DeviceClass(name=GPU, selectors=(Selector(f"device.driver == '{DRIVE
 WHOLE = Traits()
 
 
-def node(name: str, **allocatable: int) -> Node:
-    amounts = {key.replace("_", "/"): parse_quantity(str(amount)) for key, amount in allocatable.items()}
-    return Node(name=NodeName(name), allocatable=tuple(sorted(amounts.items())))
+def node(name: str, allocatable: Mapping[str, int] | None = None) -> Node:
+    amounts = sorted((key, parse_quantity(str(amount))) for key, amount in (allocatable or {}).items())
+    return Node(name=NodeName(name), allocatable=tuple(amounts))
 
 
 def gpus(node_name: str, devices: int, traits: Traits = WHOLE) -> ResourceSlice:
