@@ -19,7 +19,7 @@ from extender.model.names import NodeName
 from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.vocabulary import NEARNESS, Word
-from extender.state.questions import Questions
+from extender.state.questions import Questions, told
 
 Numbers = NDArray[np.int64]
 
@@ -35,13 +35,14 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some nodes, and what was asked of them: no fit where they need nothing of us.
+    """Some nodes, and what *claims* ask of them: no fit where they need nothing of us.
 
     *question* is as this pod asks it: a fit is shared by all who ask the same, under other names.
     """
 
     nodes: Flags
     fit: Fit | None
+    claims: tuple[ResourceClaim, ...] = ()
     question: Question | None = None
 
     def reason(self, node: int) -> Reason | Failure | Undecided | None:
@@ -80,7 +81,7 @@ class Survey:
             for node in failed[:1]:
                 found = part.reason(int(node))
                 if isinstance(found, Failure) and not found.is_local:
-                    return found.message
+                    return told(found.message, part.claims)
         return None
 
     def tallies(self) -> list[Tally]:
@@ -101,7 +102,7 @@ class Survey:
             return "a claim of the pod is allocated elsewhere"
         part = next(part for part in self.parts if part.nodes[node])
         found = part.reason(node)
-        return None if found is None else _text(found)
+        return None if found is None else told(_text(found), part.claims)
 
 
 def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
@@ -113,7 +114,7 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
         node = int(rejected[index])
         reason = part.reason(node)
-        found.append(Tally(_word(reason), count, _text(reason), names[node]))
+        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node]))
     return found
 
 
@@ -134,12 +135,13 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | R
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
     parts: list[Part] = []
+    claims: tuple[ResourceClaim, ...] = ()
     try:
         for nodes, resources in _groups(needs, snapshot):
             claims = claims_for(needs, resources)
             parts.append(_part(nodes, claims, snapshot, questions))
     except Refusal as refusal:
-        return Refused(Word.QUESTION, str(refusal))
+        return Refused(Word.QUESTION, told(str(refusal), claims))
     fits = np.zeros(count, np.bool_)
     for part in parts:
         fits |= part.nodes & usable & (part.fit.mask if part.fit else True)
@@ -150,7 +152,7 @@ def _part(nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, q
     if not claims:
         return Part(nodes, None)
     fit = questions.fitter(claims, snapshot.classes).fit(snapshot)
-    return Part(nodes, fit, questions.question(claims, snapshot.classes))
+    return Part(nodes, fit, claims, questions.question(claims, snapshot.classes))
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

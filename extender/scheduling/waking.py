@@ -105,7 +105,7 @@ class Waker:
         """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid)) is not None]
         for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
-            rest = self._waiting[pod.uid] or self._steered(pod.uid)
+            rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
             if until <= now or (is_news and not (rest and rest.wakes)):
                 self._waiting[pod.uid] = Rest(now, rest.wakes if rest else 0)
@@ -114,10 +114,12 @@ class Waker:
                 self._waiting[pod.uid] = rest or Rest(now)
                 self._next = min(self._next, until)
 
-    def _steered(self, pod: Uid) -> Rest | None:
-        """Let a pod rest that was sent to a node when it was rejected: that is a wake as well."""
-        at = self.planner.steered_at(pod)
-        return None if at is None else Rest(at, 1)
+    def _rest(self, pod: Uid) -> Rest | None:
+        """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well."""
+        rest, at = self._waiting[pod], self.planner.steered_at(pod)
+        if at is None or (rest and rest.since >= at):
+            return rest
+        return Rest(at, max(1, rest.wakes if rest else 0))
 
     def _until(self, rest: Rest) -> float:
         return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))

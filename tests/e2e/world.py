@@ -100,7 +100,10 @@ class World:
         item = {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": f"{self.name}-{name}", "labels": {"world": self.name}},
+            "metadata": {
+                "name": self.full(name),
+                "labels": {"world": self.name, "kubernetes.io/hostname": self.full(name)},
+            },
         }
         created = await self.create(item)
         amounts = {"cpu": str(cpus), "memory": "64Gi", "pods": "200"}
@@ -230,21 +233,27 @@ class World:
 
     async def devices(self, claim: Object) -> list[str]:
         """Return the devices of a claim as node/device."""
-        read = await self.admin.read(claim)
-        results = read["status"]["allocation"]["devices"]["results"]
+        return self.given(await self.admin.read(claim))
+
+    def given(self, claim: Object) -> list[str]:
+        """Return the devices of a claim that was read as node/device; none where it has none."""
+        results = (claim.get("status", {}).get("allocation") or {}).get("devices", {}).get("results", [])
         return [f"{item['pool'].removeprefix(self.name + '-')}/{item['device']}" for item in results]
+
+    def holds(self, claim: Object, device: str) -> bool:
+        return device in self.given(claim)
 
     async def claim_of(self, pod: Object, entry: int = 0) -> Object:
         """Return the claim that was made for *pod* from a template."""
         status = (await self.admin.read(pod))["status"]["resourceClaimStatuses"][entry]
-        metadata = {"name": status["resourceClaimName"], "namespace": self.namespace}
-        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
+        return self.claim_named(status["resourceClaimName"])
 
     async def own_namespace(self, **labels: str) -> None:
         """Put what is created from now on into a namespace with *labels*."""
-        named = {"name": f"{self.name}-{next(NUMBERS)}", "labels": labels}
-        await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": named})
-        self.namespace = named["name"]
+        name = f"{self.name}-{next(NUMBERS)}"
+        metadata = {"name": name, "labels": labels}
+        await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self.namespace = name
 
     async def unbound(self, pod: Object) -> bool:
         """Tell whether *pod* has no node."""
@@ -300,6 +309,40 @@ class World:
         """Return the nodes of each filter call for *pod*."""
         return [item.nodes for item in self.stage.heard.asked if item.pod == pod["metadata"]["name"]]
 
+    async def until_asked(self, pod: Object, times: int) -> None:
+        """Wait until filter was asked about *pod* so often."""
+
+        async def enough() -> bool:
+            return len(self.asked(pod)) >= times
+
+        await until(enough, f"{times} filter calls for {pod['metadata']['name']}")
+
+    async def hidden_claim_of(self, pod: Object) -> Object:
+        """Return the claim that was made for the extended resources of *pod*."""
+        status = (await self.admin.read(pod))["status"]["extendedResourceClaimStatus"]
+        return self.claim_named(status["resourceClaimName"])
+
+    def claim_named(self, name: str) -> Object:
+        metadata = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
+
+    async def leave(self, claim: Object, pod: Object) -> None:
+        """Delete *pod*, and have *claim* stay as it was allocated, reserved by nobody."""
+        allocation = (await self.admin.read(claim))["status"]["allocation"]
+        await self.admin.delete(pod)
+        await self.freed(claim)
+        await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
+
+    async def priority(self, name: str, value: int) -> None:
+        """Create a class of priority."""
+        metadata = {"name": self.full(name)}
+        version, kind = "scheduling.k8s.io/v1", "PriorityClass"
+        await self.create({"apiVersion": version, "kind": kind, "metadata": metadata, "value": value})
+
+    async def succeed(self, pod: Object) -> None:
+        """Let *pod* end well, as its kubelet reports."""
+        await self.admin.patch(pod, {"status": {"phase": "Succeeded"}}, "status")
+
     async def finish(self, pod: Object) -> None:
         await self.admin.delete(pod)
 
@@ -317,9 +360,11 @@ async def staged(
     changed: Callable[[Object], None] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the service and kube-scheduler, its configuration *changed*, against *plane*."""
-    async with served(plane, settings, port=port) as made:
-        async with plane.scheduler(_configuration(plane, changed), extender=made.url):
-            yield made
+    async with (
+        served(plane, settings, port=port) as made,
+        plane.scheduler(_configuration(plane, changed), extender=made.url),
+    ):
+        yield made
 
 
 @asynccontextmanager

@@ -1,0 +1,204 @@
+"""Q2: we wake only pods that fit, by priority and age, as many as what is free serves, and not the same for ever."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from extender.model.change import Changed, Gone
+from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
+from extender.model.node import Pod
+from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.waking import Waker, expired
+from extender.state.ledger import Event
+from tests.scheduling.cast import (
+    belief_of,
+    claim,
+    device,
+    gpus,
+    held,
+    names,
+    node,
+    planner_of,
+    pod,
+    promised,
+)
+
+PATIENCE = 10.0
+LONG = 10_000.0
+
+
+class Stage:
+    """A full cluster, pods that were rejected, and who is woken."""
+
+    def __init__(self, *pods: Pod, devices: int = 2, nodes: int = 1) -> None:
+        holders = [
+            held(claim(f"h{number}-{index}"), device(f"n{number}", index))
+            for number in range(1, nodes + 1)
+            for index in range(devices)
+        ]
+        fleet = [item for number in range(1, nodes + 1) for item in (node(f"n{number}"), gpus(f"n{number}", devices))]
+        self.belief = belief_of(*fleet, *holders)
+        self.planner = planner_of(self.belief)
+        self.waker = Waker(self.belief, self.planner, PATIENCE)
+        for item in pods:
+            self.belief.apply(Changed(item))
+            for entry in item.claims:
+                self.belief.apply(Changed(claim(str(entry.claim_name))))
+            assert isinstance(self.filter(item, 0.0), Rejection)
+        assert self.woken(0.0) == []
+
+    def filter(self, item: Pod, now: float, *nodes: str) -> object:
+        plan = self.planner.plan(item, names(*(nodes or ("n1", "n2"))), now)
+        if isinstance(plan, Offer):
+            self.waker.drop(item.uid)
+        else:
+            self.waker.put(item.uid)
+        return plan
+
+    def free(self, index: int, number: int = 1) -> None:
+        self.belief.apply(Gone(ResourceClaim, claim(f"h{number}-{index}").key))
+
+    def woken(self, now: float, most: int = 64) -> list[str]:
+        return [f"{wake.pod.key.name}@{wake.node}" for wake in self.waker.round(now, most)]
+
+
+def test_q2_nobody_is_woken_as_long_as_nothing_is_free() -> None:
+    stage = Stage(pod("p", "c"))
+    assert [stage.woken(now) for now in (1.0, PATIENCE, LONG)] == [[], [], []]
+    assert not promised(stage.belief)
+
+
+def test_q2_priority_goes_before_age_and_age_before_names() -> None:
+    old = pod("old", "a", created="2026-01-01T00:00:00Z")
+    young = pod("young", "b", created="2026-01-02T00:00:00Z")
+    high = pod("high", "c", created="2026-01-03T00:00:00Z", priority=5)
+    stage = Stage(young, old, high, devices=3)
+    for index in range(3):
+        stage.free(index)
+    assert stage.woken(1.0) == ["high@n1", "old@n1", "young@n1"]
+
+
+def test_q2_no_more_are_woken_than_what_is_free_serves() -> None:
+    stage = Stage(*(pod(f"p{index}", f"c{index}") for index in range(5)))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p0@n1"]
+    assert promised(stage.belief) == [device("n1", 0)]
+    assert stage.woken(2.0) == []
+    stage.free(1)
+    assert stage.woken(3.0) == ["p1@n1"]
+
+
+def test_q2_the_others_have_their_turn_in_the_next_round() -> None:
+    stage = Stage(*(pod(f"p{index}", f"c{index}") for index in range(2)))
+    stage.free(0)
+    stage.free(1)
+    assert stage.woken(1.0, most=1) == ["p0@n1"]
+    assert stage.woken(1.0, most=1) == ["p1@n1"]
+
+
+def test_q2_who_is_not_bound_in_time_passes_its_wake_on() -> None:
+    stage = Stage(pod("p", "a", priority=1), pod("q", "b"))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p@n1"]
+    for uid in expired(stage.belief, 20.0, 15.0):
+        stage.belief.ledger.tell(uid, Event.EXPIRED)
+    stage.waker.put(Uid("uid-p"))
+    assert stage.woken(PATIENCE) == ["q@n1"]
+
+
+def test_q2_a_pod_that_is_woken_in_vain_is_woken_more_and_more_seldom() -> None:
+    # The device is free, but the scheduler never offers its node: something else is missing there.
+    item = pod("p", "a")
+    stage = Stage(item, pod("q", "b"))
+    stage.free(0)
+    when = []
+    for second in range(400):
+        if "p@n1" in stage.woken(float(second)):
+            when.append(second)
+            stage.filter(item, float(second), "n2")
+        stage.belief.ledger.tell(Uid("uid-q"), Event.EXPIRED)
+    assert 4 <= len(when) <= 10
+    gaps = [after - before for before, after in pairwise(when)]
+    assert gaps == sorted(gaps)
+
+
+def test_q2_a_pod_that_was_offered_nodes_begins_anew() -> None:
+    item = pod("p", "a")
+    stage = Stage(item)
+    stage.free(0)
+    assert stage.woken(1.0) == ["p@n1"]
+    assert isinstance(stage.filter(item, 1.0), Offer)
+    assert stage.woken(LONG) == []
+    stage.belief.apply(Changed(held(claim("x"), device("n1", 0))))
+    assert isinstance(stage.filter(item, 2.0), Rejection)
+    stage.belief.apply(Gone(ResourceClaim, claim("x").key))
+    assert stage.woken(3.0) == ["p@n1"]
+
+
+def test_q3_a_pod_that_was_just_sent_elsewhere_is_not_woken_beside() -> None:
+    item = pod("p", "a")
+    stage = Stage(item, nodes=2)
+    stage.free(0, 2)
+    plan = stage.filter(item, 1.0, "n1")
+    assert isinstance(plan, Rejection)
+    assert plan.elsewhere == "n2"
+    assert stage.woken(1.5) == []
+    assert stage.woken(1.0 + PATIENCE) == ["p@n2"]
+
+
+def test_q3_nothing_strands_where_nothing_changes() -> None:
+    item = pod("p", "a")
+    stage = Stage(item)
+    stage.free(0)
+    assert isinstance(stage.filter(item, 1.0, "n2"), Rejection)
+    assert any(stage.woken(float(second)) for second in range(2, 40))
+
+
+@pytest.mark.parametrize("how", ["gone", "bound", "deleting"])
+def test_pods_that_wait_no_longer_are_not_woken(how: str) -> None:
+    item = pod("p", "a")
+    stage = Stage(item)
+    changed = {
+        "gone": Gone(Pod, item.key),
+        "bound": Changed(replace(item, node_name=names("n1")[0])),
+        "deleting": Changed(replace(item, is_deleting=True)),
+    }
+    stage.belief.apply(changed[how])
+    stage.free(0)
+    assert stage.woken(1.0) == []
+    assert len(stage.waker) == 0
+
+
+def test_pods_of_one_claim_are_woken_one_after_the_other() -> None:
+    stage = Stage(pod("p", "shared"), pod("q", "shared"))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p@n1"]
+    stage.belief.apply(Changed(held(claim("shared", version=2), device("n1", 0), by=pod("p", "shared"))))
+    assert stage.woken(2.0) == ["q@n1"]
+
+
+def test_a_pod_that_is_in_trouble_takes_nobody_elses_turn() -> None:
+    first, second = pod("p", "a", priority=1), pod("q", "b")
+    stage = Stage(first, second, devices=3)
+    stage.free(0)
+    plan = stage.filter(first, 1.0)
+    assert isinstance(plan, Offer)
+    assert stage.belief.ledger.reserve(plan.placement.promise(plan.needs, 1.0))
+    stage.waker.put(first.uid)
+    stage.free(1)
+    assert stage.woken(2.0) == ["q@n1"]
+
+
+def test_offers_that_nobody_took_up_expire_and_bindings_do_not() -> None:
+    first, second = pod("p", "a"), pod("q", "b")
+    stage = Stage(first, second)
+    stage.free(0)
+    stage.free(1)
+    plan = stage.filter(first, 1.0)
+    assert isinstance(plan, Offer)
+    stage.filter(second, 1.0)
+    stage.belief.ledger.reserve(plan.placement.promise(plan.needs, 1.0))
+    assert list(expired(stage.belief, 31.0, 30.0)) == []
+    assert list(expired(stage.belief, 31.1, 30.0)) == [second.uid]
