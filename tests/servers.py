@@ -17,15 +17,16 @@ from tests.controlplane.plane import Plane
 
 Json = dict[str, Any]
 NUMBERS = count(1)
+REAL = [pytest.mark.control_plane, pytest.mark.xdist_group("control-plane")]
 TOKEN = "the-token"  # noqa: S105 - of a server that lives as long as a test
 
 
 @dataclass
 class Cluster:
-    """An API server and a client of it; *embedded* is the server itself where it is the one in memory."""
+    """An API server, a client with the extender's rights, and one with all; *embedded* is the server in memory."""
 
     api: Api
-    access: Access
+    admin: Api
     embedded: ApiServer | None = None
 
     def name(self, stem: str) -> str:
@@ -38,7 +39,7 @@ class Cluster:
     async def do(self, method: str, path: str, item: object = None, content_type: str = "application/json") -> Json:
         """Send a request that must succeed, and return the object in the answer."""
         body = None if item is None else Body(item, content_type)
-        answer = await self.api.call(method, path, body=body, timeout_s=30)
+        answer = await self.admin.call(method, path, body=body, timeout_s=30)
         assert isinstance(answer, Answer), answer
         assert answer.is_success, answer
         return answer.json() or {}
@@ -50,7 +51,7 @@ async def embedded() -> AsyncIterator[Cluster]:
     access = Access(server=await server.start(), authorization=f"Bearer {TOKEN}")
     api = Api(Fixed(access))
     try:
-        yield Cluster(api, access, server)
+        yield Cluster(api, api, server)
     finally:
         await api.close()
         await server.stop()
@@ -59,15 +60,19 @@ async def embedded() -> AsyncIterator[Cluster]:
 @asynccontextmanager
 async def real(plane: Plane) -> AsyncIterator[Cluster]:
     tls = ssl.create_default_context(cafile=plane.authority)
-    access = Access(server=plane.url, authorization=f"Bearer {plane.tokens['admin']}", tls=tls)
-    api = Api(Fixed(access))
+    api, admin = (Api(Fixed(access_of(plane, user, tls))) for user in ("extender", "admin"))
     try:
-        yield Cluster(api, access)
+        yield Cluster(api, admin)
     finally:
         await api.close()
+        await admin.close()
 
 
-@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.xdist_group("control-plane"))])
+def access_of(plane: Plane, user: str, tls: ssl.SSLContext) -> Access:
+    return Access(server=plane.url, authorization=f"Bearer {plane.tokens[user]}", tls=tls)
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=REAL)])
 def plane(request: pytest.FixtureRequest) -> Plane | None:
     """Return the real control plane, or nothing where the embedded API server is meant."""
     found: Plane | None = request.getfixturevalue("control_plane") if request.param == "real" else None

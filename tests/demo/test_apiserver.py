@@ -23,7 +23,7 @@ async def ask(
 ) -> tuple[int, str, Json]:
     """Return status, reason and object of an answer."""
     body = None if content is None else Body(content, kind)
-    answer = await cluster.api.call(method, path, body=body, timeout_s=30)
+    answer = await cluster.admin.call(method, path, body=body, timeout_s=30)
     assert isinstance(answer, Answer), answer
     read = answer.json() or {}
     return answer.status, str(read.get("reason", "")), read

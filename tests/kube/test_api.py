@@ -52,8 +52,12 @@ async def test_a_request_that_is_cut_off_may_have_been_acted_on(peer: tuple[Scri
 async def test_a_request_without_an_answer_in_time_may_have_been_acted_on(peer: tuple[Script, Api]) -> None:
     script, api = peer
     script.add(PATH, HANGING)
-    answer = await api.call("POST", PATH, body=Body({}), timeout_s=0.05)
-    assert answer == Unanswered(was_sent=True, why="no answer within 0.05 s")
+    # As long as this machine needs to send it.
+    for timeout_s in (0.05, 0.5, 5.0):
+        answer = await api.call("POST", PATH, body=Body({}), timeout_s=timeout_s)
+        if script.asked:
+            break
+    assert answer == Unanswered(was_sent=True, why=f"no answer within {timeout_s:g} s")
 
 
 async def test_a_write_that_is_refused_for_its_token_and_then_cut_off_is_unknown(peer: tuple[Script, Api]) -> None:

@@ -103,7 +103,7 @@ async def changed_meanwhile(server: ApiServer, watcher: Watcher, name: str) -> N
 async def test_nothing_is_lost_while_the_server_is_away() -> None:
     server = ApiServer()
     api = Api(Fixed(Access(server=await server.start())))
-    async with watching(Cluster(api, Access(server=server.url)), NODE_RESOURCE) as watcher:
+    async with watching(Cluster(api, api), NODE_RESOURCE) as watcher:
         await changed_meanwhile(server, watcher, "resumed")
         assert watcher.words("resumed") == ["changed"]
         server.store.compact()
@@ -119,7 +119,7 @@ async def test_devices_are_found_in_the_version_that_is_served() -> None:
     server = ApiServer(dra_version="v1beta1", has_rules=False)
     api = Api(Fixed(Access(server=await server.start())))
     path = CLASSES.replace("/v1/", "/v1beta1/")
-    cluster = Cluster(api, Access(server=server.url), server)
+    cluster = Cluster(api, api, server)
     async with watching(cluster, CLASS_RESOURCE, RULES) as watcher:
         await cluster.create(path, device_class("gpu"))
         await watcher.tells("gpu", "changed")
@@ -140,7 +140,7 @@ async def test_a_burst_lets_others_run() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async with watching(Cluster(api, Access(server=server.url)), NODE_RESOURCE) as watcher:
+    async with watching(Cluster(api, api), NODE_RESOURCE) as watcher:
         task = asyncio.create_task(others())
         for number in range(3000):
             server.registry.create(server.kinds["", "v1", "nodes"], "", node(f"n{number}"))

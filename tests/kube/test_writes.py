@@ -1,6 +1,7 @@
 """Writes against an API server: what lands, what is refused, and how one knows."""
 
 import dataclasses
+from datetime import UTC, datetime
 
 import pytest
 
@@ -113,6 +114,12 @@ async def test_a_shared_claim_is_reserved_by_several(api_server: Cluster) -> Non
     assert shared.allocation == written.allocation
 
 
+async def test_who_reserves_twice_is_listed_once(api_server: Cluster) -> None:
+    written = await allocated(api_server)
+    again = read_claim(done(await writes_to(api_server).reserve_shared(written, written.reserved_for[0])).object)
+    assert again.reserved_for == written.reserved_for
+
+
 async def test_a_claim_that_is_not_allocated_is_not_reserved(api_server: Cluster) -> None:
     fresh, one = await new_claim(api_server), await consumer(api_server)
     assert refused(await writes_to(api_server).reserve_shared(fresh, one)) is Refusal.INVALID
@@ -207,6 +214,23 @@ async def test_a_hidden_claim_is_made_mapped_and_deleted(api_server: Cluster) ->
     assert refused(await writes.delete_claim(hidden.key, Uid("another"))) is Refusal.CONFLICT
     done(await writes.delete_claim(hidden.key, hidden.uid))
     assert refused(await writes.delete_claim(hidden.key, hidden.uid)) is Refusal.NOT_FOUND
+
+
+async def test_an_event_on_a_pod_is_taken(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    note = objects.Note(
+        regarding=fresh,
+        name=api_server.name("event"),
+        reason="DevicesAllocated",
+        action="Binding",
+        text="ü" * 2000,
+        is_warning=False,
+    )
+    at = datetime(2026, 11, 21, 8, 30, 1, 123456, tzinfo=UTC)
+    written = done(await writes.create_event("default", objects.event(note, "example.com/us", "us-1", at))).object
+    assert len(written["note"].encode()) == objects.NOTE_BYTES
+    assert written["eventTime"] == "2026-11-21T08:30:01.123456Z"
+    assert written["regarding"]["uid"] == fresh.uid
 
 
 async def test_a_name_that_is_taken_is_told_from_a_conflict(api_server: Cluster) -> None:
