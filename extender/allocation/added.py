@@ -17,6 +17,8 @@ from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 
+# Devices that expressions are asked about between two pauses; a rule may have several expressions.
+EVALUATIONS = 64
 Taints = tuple[Taint, ...]
 Rows = NDArray[np.int64]
 
@@ -84,7 +86,7 @@ def _matching(inventory: Inventory, rows: Rows, texts: Sequence[str | None]) -> 
     for kind, row in enumerate(rows[projection.first].tolist()):
         driver, device = inventory.driver_at(row), inventory.device(row)
         matching[kind] = all(may_match(text, driver, device) for text in texts)
-        if (kind + 1) % PIECE == 0:
+        if (kind + 1) % EVALUATIONS == 0:
             yield
     return rows[matching[projection.codes]]
 

@@ -192,7 +192,7 @@ class Fitter:
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
         yield
-        fits = yield from self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        fits = yield from self.plain.answer(snapshot, chosen, offers)
         if fits is None:
             return
         draft.verdicts[chosen.nodes] = fits

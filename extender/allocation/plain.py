@@ -54,13 +54,13 @@ class Plain:
     rules: tuple[RuleAt, ...]
     choices: int
 
-    def answer(self, inventory: Inventory, grid: Grid, offers: Offers, free: Flags) -> Work[Yes | None]:
+    def answer(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> Work[Yes | None]:
         """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n].
 
         None where that takes too long, as it may where rules compare many values.
         """
-        taken = grid.flags(free)
-        masks = {at: packed(grid.flags(offer.usable) & taken) for at, offer in offers.of.items()}
+        inventory, free = snapshot.inventory, grid.of_rows(snapshot.usage.codes) == 0
+        masks = {at: packed(grid.flags(offer.usable) & free) for at, offer in offers.of.items()}
         groups: list[list[Words]] = []
         for rule in self.rules:
             codes = grid.of_rows(self._codes(inventory, rule))
@@ -88,8 +88,8 @@ class Plain:
         """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
         inventory, usage = snapshot.inventory, snapshot.usage
         # A device of which somebody has a share is taken by nobody: something else keeps it from being given.
-        taken = grid.flags(usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[usage.codes])
-        weights = np.append(offers.weights, 0)[grid.rows]
+        taken = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[grid.of_rows(usage.codes)]
+        weights = grid.of_rows(offers.weights)
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():
             matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
@@ -217,15 +217,18 @@ def can_share(wants: Sequence[Want], nodes: int) -> Yes:
 
 def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
     """Tell which nodes of *grid* need no search: bool[n]."""
-    inventory, usage = snapshot.inventory, snapshot.usage
+    standing, usage = snapshot.inventory.standing, snapshot.usage
+    held = grid.of_rows(usage.codes)
     # A device with shares that is not shareable, or no longer.
-    odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[usage.codes]
-    narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
-    table = inventory.standing.table(lambda standing: int(standing.is_plain), absent=1)
-    ordinary = np.append(table[inventory.standing.codes], 1)[grid.slices].astype(np.bool_)
-    searched = np.zeros(inventory.rows, np.bool_)
+    odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[held]
+    looked_at, special = odd | (held == 0), grid.flags(offers.special) | odd
+    searched = np.zeros(grid.rows.shape, np.bool_)
     for offer in offers.of.values():
-        searched |= (offer.usable & (offers.special | odd)) | (offer.errs & (odd | (usage.codes == 0)))
+        searched |= (grid.flags(offer.usable) & special) | (grid.flags(offer.errs) & looked_at)
+    narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
+    ordinary = standing.table(lambda item: int(item.is_plain), absent=1).astype(np.bool_)[
+        grid.of_slices(standing.codes)
+    ]
     alone = np.equal(snapshot.reach.view[grid.nodes], 0)
-    yes: Yes = narrow & alone & ordinary.all(axis=1) & ~grid.flags(searched).any(axis=1)
+    yes: Yes = narrow & alone & ordinary.all(axis=1) & ~searched.any(axis=1)
     return yes

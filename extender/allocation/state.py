@@ -60,17 +60,17 @@ class States:
 
     def continued(self, snapshot: Snapshot) -> "States":
         """Return these states if they are good for *snapshot* too, new ones otherwise. Who uses these may go on."""
-        columns = (*_published(self.question, snapshot.inventory), snapshot.usage)
+        columns = (*_published(self.question, snapshot.inventory), snapshot.usage, snapshot.inventory.standing)
         dictionaries = tuple(column.dictionary for column in columns)
         if _are_same(dictionaries, self.dictionaries) and max(len(self._kinds), len(self._taints)) < KINDS:
             return self
         return States(self.question, dictionaries)
 
-    def kinds(self, columns: Sequence[AnyColumn], added: Column[Taints], rows: Rows) -> Codes:
-        """Give each of *rows* the number of everything that can be seen of it, in *columns* and of what is *added*."""
-        narrowed = [Column(column.codes[rows], column.dictionary) for column in (*columns, added)]
-        projection = project(narrowed, len(rows))
-        codes = [column.codes[projection.first].tolist() for column in narrowed]
+    def kinds(self, columns: Sequence[AnyColumn], added: Column[Taints]) -> Codes:
+        """Give each row the number of everything that can be seen of it, in *columns* and of what is *added*."""
+        seen: list[AnyColumn] = [*columns, added]
+        projection = project(seen, len(added))
+        codes = [column.codes[projection.first].tolist() for column in seen]
         # What rules add is encoded anew each time: only the taints themselves mean the same.
         codes[-1] = [
             0 if taints is None else self._taint(taints)
@@ -87,9 +87,7 @@ class Naming:
     """Names the states of the nodes of one snapshot, each by itself: whatever else it is asked together with."""
 
     def __init__(self, states: States, snapshot: Snapshot, offers: Offers, added: Column[Taints]) -> None:
-        self._states, self._snapshot, self._added = states, snapshot, added
-        published = _published(states.question, snapshot.inventory)
-        self._columns = [*published, snapshot.usage, *_flags(offers)]
+        self._states, self._snapshot, self._offers, self._added = states, snapshot, offers, added
         self._pools: dict[PoolKey, bytes] = {}
         self._seen: dict[int, bytes] = {}
 
@@ -101,7 +99,7 @@ class Naming:
         there = grid.rows >= 0
         kinds = np.zeros(grid.rows.shape, np.int32)
         kinds[there] = self._kinds(grid.rows[there])
-        standing = np.append(snapshot.inventory.standing.codes, 0)[grid.slices].astype(np.int32)
+        standing = grid.of_slices(snapshot.inventory.standing.codes)
         views = snapshot.reach.view[grid.nodes].tolist()
         parts = zip(
             grid.nodes.tolist(), views, _strings(kinds, grid.rows), _strings(standing, grid.slices), strict=True
@@ -111,7 +109,9 @@ class Naming:
             yield _name((bytes([declares]), rows, slices, *(self._shared(node, view) if view else ())))
 
     def _kinds(self, rows: Rows) -> Codes:
-        return self._states.kinds(self._columns, self._added, rows)
+        columns = [*_published(self._states.question, self._snapshot.inventory), self._snapshot.usage, self._added]
+        *narrowed, added = [Column(column.codes[rows], column.dictionary) for column in columns]
+        return self._states.kinds([*narrowed, *_flags(self._offers, rows)], added)
 
     def _shared(self, node: int, view: int) -> Iterator[bytes]:
         """Describe the shared pools that a node sees, and where they come among what it has to itself."""
@@ -179,10 +179,10 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
     return [inventory.columns[path] for path in sorted(paths) if path in inventory.columns]
 
 
-def _flags(offers: Offers) -> Iterator[AnyColumn]:
-    """Make columns of what the asks are offered: their codes mean the same for ever."""
+def _flags(offers: Offers, rows: Rows) -> Iterator[AnyColumn]:
+    """Make columns of what the asks are offered of some *rows*: their codes mean the same for ever."""
     for offer in offers.of.values():
-        codes = offer.matching.astype(np.int32) + 2 * offer.usable + 4 * offer.errs
+        codes = offer.matching[rows] + 2 * offer.usable[rows].astype(np.int32) + 4 * offer.errs[rows]
         yield Column(codes, EIGHT)
 
 

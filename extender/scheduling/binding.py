@@ -5,33 +5,36 @@ it decides between two steps, on what is believed at that moment.
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.claiming import ATTEMPTS, Problem, Written, allocate, release, reserve
-from extender.scheduling.conditions import Readiness, standing_of
+from extender.scheduling.assigning import assigned
+from extender.scheduling.claiming import (
+    Problem,
+    Written,
+    allocate,
+    is_reserved_for,
+    release,
+    reserve,
+    same_devices,
+)
+from extender.scheduling.conditions import Readiness, standing_of, time_of
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.steps import (
     AwaitShown,
-    BindPod,
     CreateClaim,
     DeleteClaim,
     Done,
-    Later,
     MapExtended,
     Outcome,
-    Pause,
     ReadPod,
-    Refusal,
     Step,
-    TouchPod,
-    Unknown,
+    told_by,
 )
-from extender.scheduling.steps import Refused as RefusedStep
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -88,8 +91,8 @@ class Binder:
         if isinstance(needs, Refused):
             return NotBound(needs.detail)
         if needs.is_plain:
-            bound = yield from _to_node(pod, order.node)
-            return bound if isinstance(bound, NotBound) else Bound(bound)
+            bound = yield from assigned(pod, order.node)
+            return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)
         return (yield from self._with_devices(needs, order.node))
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
@@ -100,7 +103,13 @@ class Binder:
         if not self.belief.ledger.reserve(promise):
             return NotBound("a claim of the pod is being written already")
         work = _Work(self.belief, needs, placement, self.clock)
-        result = yield from work.carried_out()
+        try:
+            result = yield from work.carried_out()
+        except BaseException:
+            # Whoever drops a binding in the middle may have sent its last step.
+            for claim in work.unwritten():
+                self.belief.unanswered(claim)
+            raise
         for claim in work.unwritten():
             self.belief.ledger.tell_claim(claim, Event.REFUSED)
         return result
@@ -131,21 +140,24 @@ class _Work:
             pod, problem = (pod, mapped) if isinstance(mapped, Problem) else (mapped, None)
         if problem is not None:
             return (yield from self._undone(problem.message))
-        standing = standing_of(self._claims_now(), self.clock(), None)
+        standing = standing_of(self._claims_now(), self.clock())
         if standing.readiness is Readiness.WAITING:
             return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
         if standing.readiness is Readiness.FAILED:
-            return (yield from self._undone(standing.detail))
-        bound = yield from _to_node(pod, self.placement.node)
+            return (yield from self._undone(standing.detail, frees=True))
+        bound = yield from assigned(pod, self.placement.node, self._loss)
         if isinstance(bound, Pod):
             return Bound(bound, self.placement)
-        # As long as the Binding may still land, the pod needs what was written for it.
-        return bound if bound.is_waiting else (yield from self._undone(bound.message))
+        if bound.is_open:
+            # As long as the Binding may still land, the pod needs what was written for it.
+            return NotBound(bound.message, is_waiting=True)
+        return (yield from self._undone(bound.message))
 
     def _claims(self) -> Generator[Step, Outcome, Problem | None]:
         """Write every claim; stop at the first that cannot be had."""
+        now = time_of(self.clock())
         for claim, allocation in self.placement.claims:
-            found = yield from self._claim(claim, allocation)
+            found = yield from self._claim(claim, replace(allocation, timestamp=now))
             if isinstance(found, Problem):
                 return found
             self.written.append(found)
@@ -163,9 +175,9 @@ class _Work:
         outcome = yield CreateClaim(self.needs.pod, hidden)
         made = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(made, ResourceClaim):
-            return Problem(f"the claim for extended resources could not be made: {_told(outcome)}")
+            return Problem(f"the claim for extended resources could not be made: {told_by(outcome)}")
         self.made.append(made)
-        self.belief.ledger.rename(claim.uid, made.uid)
+        self.belief.made(claim.uid, made)
         return (yield from allocate(made, allocation, self.needs.pod, self.belief))
 
     def _verified(self) -> Generator[Step, Outcome, Problem | None]:
@@ -174,11 +186,26 @@ class _Work:
             shown = yield AwaitShown(item.claim.uid, version(item.claim))
             if not isinstance(shown, Done):
                 return Problem(f"claim {item.claim.key.name}: the watch did not show its devices in time")
-        for claim in self._claims_now():
-            device = self.belief.contested(claim)
+        loss = self._loss()
+        return Problem(loss) if loss else None
+
+    def _loss(self) -> str:
+        """Say what the pod no longer has of what was written for it, as far as the watch shows."""
+        for item in self.written:
+            name, known = item.claim.key.name, self.belief.cluster.claims.with_uid(item.claim.uid)
+            if known is None or known.is_deleting:
+                return f"claim {name} is gone"
+            given, now = item.claim.allocation, known.allocation
+            if (
+                given is None
+                or now is None
+                or not (same_devices(given, now) and is_reserved_for(known, self.needs.pod))
+            ):
+                return f"claim {name} was taken from the pod"
+            device = self.belief.contested(known)
             if device:
-                return Problem(f"claim {claim.key.name}: an earlier claim holds {'/'.join(device)}")
-        return None
+                return f"claim {name}: an earlier claim holds {'/'.join(device)}"
+        return ""
 
     def _claims_now(self) -> list[ResourceClaim]:
         known = self.belief.cluster.claims
@@ -188,14 +215,17 @@ class _Work:
         for made in self.made:
             outcome = yield MapExtended(pod, made.key.name, self.placement.hidden)
             if not isinstance(outcome, Done) or not isinstance(outcome.what, Pod):
-                return Problem(f"the pod's status could not be written: {_told(outcome)}")
+                return Problem(f"the pod's status could not be written: {told_by(outcome)}")
             pod = outcome.what
         return pod
 
-    def _undone(self, message: str) -> Doing:
-        """Take everything back, the last first, as far as it can be; what cannot is found again later."""
+    def _undone(self, message: str, *, frees: bool = False) -> Doing:
+        """Take everything back, the last first, as far as it can be; what cannot is found again later.
+
+        What was allocated before stays allocated, unless *frees*: its devices are of no use.
+        """
         for item in reversed(self.written):
-            yield from release(item.claim, self.needs.pod, is_ours=item.is_ours)
+            yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)
         for made in self.made:
             yield DeleteClaim(made)
         return NotBound(message)
@@ -208,65 +238,10 @@ def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, Pod | Not
         outcome = yield ReadPod(order.pod)
         found = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(found, Pod):
-            return NotBound(f"pod {order.pod} cannot be read: {_told(outcome)}")
+            return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")
         pod = found
     if pod.uid != order.uid:
         return NotBound(f"pod {order.pod} is another one by now")
     if not belief.pods.serves(pod):
         return NotBound(f"scheduler {pod.scheduler!r} is not configured here")
     return pod
-
-
-def _to_node(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | NotBound]:
-    """Bind *pod*. An outcome that stays unknown is told as waiting: the Binding may still land."""
-    for _ in range(ATTEMPTS):
-        obstacle = _obstacle(pod)
-        if obstacle:
-            return NotBound(obstacle)
-        outcome = yield BindPod(pod, node)
-        match outcome:
-            case Done():
-                return pod
-            case Later(seconds):
-                yield Pause(seconds)
-                continue
-            case RefusedStep(kind, message) if kind is not Refusal.CONFLICT:
-                return NotBound(f"the Binding was refused: {message or kind.value}")
-        found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
-        if isinstance(found, NotBound) or found.node_name == node:
-            return found
-        pod = found
-    return NotBound("the pod kept changing")
-
-
-def _obstacle(pod: Pod) -> str:
-    if pod.is_deleting:
-        return "the pod is being deleted"
-    return "the pod has scheduling gates" if pod.scheduling_gates else ""
-
-
-def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | NotBound]:
-    """Find out what became of a Binding; a pod without a node means: try again with it."""
-    outcome: Outcome = yield ReadPod(pod.key)
-    fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name and is_open:
-        outcome = yield TouchPod(fresh)
-        fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod) and fresh.uid == pod.uid:
-        elsewhere = fresh.node_name and fresh.node_name != node
-        return NotBound(f"the pod is on node {fresh.node_name} already") if elsewhere else fresh
-    is_gone = isinstance(fresh, Pod) or (isinstance(outcome, RefusedStep) and outcome.kind is Refusal.NOT_FOUND)
-    if is_gone or not is_open:
-        return NotBound("the pod is gone or cannot be read")
-    return NotBound("nobody knows yet whether the pod was bound", is_waiting=True)
-
-
-def _told(outcome: Outcome) -> str:
-    match outcome:
-        case RefusedStep(kind, message):
-            return message or kind.value
-        case Unknown(why):
-            return why or "no answer"
-        case Later(_, message):
-            return message or "the API server is busy"
-    return "the answer cannot be read"

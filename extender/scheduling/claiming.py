@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import (
     AddFinalizer,
@@ -100,17 +101,28 @@ def _looked_up(
 ) -> Generator[Step, Outcome, ResourceClaim | Written | Problem]:
     """Find out what became of *claim* after a write that did not simply succeed; a claim means: try again with it."""
     outcome = yield ReadClaim(claim.key)
-    fresh = outcome.what if isinstance(outcome, Done) else None
-    if not isinstance(fresh, ResourceClaim) or fresh.uid != claim.uid:
-        return _lost(claim, belief, is_open=is_open and not _is_gone(outcome, fresh))
+    fresh = same_claim(claim.uid, outcome)
+    if fresh is not None and fresh.allocation is None and is_open and version(fresh) <= version(claim):
+        # Nobody else moved the claim on, so that what nobody knows of could land still.
+        outcome = yield TouchClaim(fresh)
+        fresh = same_claim(claim.uid, outcome)
+    if fresh is None:
+        return _lost(claim, belief, is_open=is_open and not is_gone(outcome))
     if fresh.allocation is not None:
         belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
-        if same_devices(fresh.allocation, allocation) and any(item.uid == pod.uid for item in fresh.reserved_for):
+        if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
             return Written(fresh, is_ours=True)
         return Problem(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
-        return _lost(claim, belief, is_open=is_open)
-    return (yield from _shut_out(fresh, belief)) if is_open else fresh
+        return _lost(claim, belief, is_open=False)
+    belief.ledger.tell_claim(claim.uid, Event.RESUMED)
+    return fresh
+
+
+def same_claim(uid: Uid, outcome: Outcome) -> ResourceClaim | None:
+    """Return the claim with *uid* as it was answered; None where the answer is none, or another claim."""
+    fresh = outcome.what if isinstance(outcome, Done) else None
+    return fresh if isinstance(fresh, ResourceClaim) and fresh.uid == uid else None
 
 
 def _lost(claim: ResourceClaim, belief: Belief, *, is_open: bool) -> Problem:
@@ -122,57 +134,64 @@ def _lost(claim: ResourceClaim, belief: Belief, *, is_open: bool) -> Problem:
     return Problem(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
 
 
-def _is_gone(outcome: Outcome, fresh: object) -> bool:
-    return isinstance(fresh, ResourceClaim) or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND)
-
-
-def _shut_out(claim: ResourceClaim, belief: Belief) -> Generator[Step, Outcome, ResourceClaim | Problem]:
-    """Move the claim on, so that the write that nobody knows of cannot land any more."""
-    outcome = yield TouchClaim(claim)
-    if isinstance(outcome, Done) and isinstance(outcome.what, ResourceClaim) and outcome.what.allocation is None:
-        belief.ledger.tell_claim(claim.uid, Event.RESUMED)
-        return outcome.what
-    return Problem(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
+def is_gone(outcome: Outcome) -> bool:
+    """Tell whether a claim that was not found in *outcome* is no more: there is none of its name, or another."""
+    is_another = isinstance(outcome, Done) and isinstance(outcome.what, ResourceClaim)
+    return is_another or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND)
 
 
 def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     """Reserve a claim that is allocated already."""
     for _ in range(ATTEMPTS):
-        if any(item.uid == pod.uid for item in claim.reserved_for):
+        if is_reserved_for(claim, pod):
             return Written(claim, is_ours=False)
         outcome = yield Reserve(claim, consumer_of(pod))
-        if isinstance(outcome, Later):
-            yield Pause(outcome.seconds)
-        elif isinstance(outcome, Done) and isinstance(outcome.what, ResourceClaim):
-            return Written(outcome.what, is_ours=False)
-        elif isinstance(outcome, Refused) and outcome.kind is not Refusal.CONFLICT:
-            return Problem(f"claim {claim.key.name}: {outcome.message or outcome.kind.value}")
-        else:
-            outcome = yield ReadClaim(claim.key)
-            fresh = outcome.what if isinstance(outcome, Done) else None
-            if not isinstance(fresh, ResourceClaim) or fresh.uid != claim.uid or fresh.allocation is None:
-                return Problem(f"claim {claim.key.name} is gone or holds no devices any more")
-            claim = fresh
+        match outcome:
+            case Done(ResourceClaim() as fresh):
+                return Written(fresh, is_ours=False)
+            case Later(seconds):
+                yield Pause(seconds)
+                continue
+            case Refused(kind, message) if kind is not Refusal.CONFLICT:
+                return Problem(f"claim {claim.key.name}: {message or kind.value}")
+        again = same_claim(claim.uid, (yield ReadClaim(claim.key)))
+        if again is None or again.is_deleting or not _gives_the_same(again, claim):
+            return Problem(f"claim {claim.key.name} is gone or holds other devices now")
+        claim = again
     return Problem(f"claim {claim.key.name} kept changing")
 
 
 def release(claim: ResourceClaim, pod: Pod, *, is_ours: bool) -> Generator[Step, Outcome, bool]:
     """Take back what *pod* has of *claim*: its reservation, and the allocation if nobody else uses it."""
+    given = claim
     for _ in range(ATTEMPTS):
-        others = [item for item in claim.reserved_for if item.uid != pod.uid]
-        outcome = yield Release(claim, pod.uid, deallocate=is_ours and not others)
-        if isinstance(outcome, Done):
+        is_last = all(item.uid == pod.uid for item in claim.reserved_for)
+        if not is_reserved_for(claim, pod) and not (is_ours and is_last and _gives_the_same(claim, given)):
             return True
-        if isinstance(outcome, Later):
-            yield Pause(outcome.seconds)
+        outcome = yield Release(claim, pod.uid, deallocate=is_ours and is_last)
+        match outcome:
+            case Done():
+                return True
+            case Later(seconds):
+                yield Pause(seconds)
+            case Refused(kind) if kind is not Refusal.CONFLICT:
+                return kind is Refusal.NOT_FOUND
         outcome = yield ReadClaim(claim.key)
-        fresh = outcome.what if isinstance(outcome, Done) else None
-        if not isinstance(fresh, ResourceClaim) or fresh.uid != claim.uid:
-            return isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND
-        if all(item.uid != pod.uid for item in fresh.reserved_for):
-            return True
+        fresh = same_claim(claim.uid, outcome)
+        if fresh is None:
+            return is_gone(outcome)
         claim = fresh
     return False
+
+
+def _gives_the_same(left: ResourceClaim, right: ResourceClaim) -> bool:
+    """Tell whether both versions of a claim hold devices, and the same."""
+    return bool(left.allocation and right.allocation) and left.allocation == right.allocation
+
+
+def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Tell whether *pod* may use *claim* already."""
+    return any(consumer.uid == pod.uid for consumer in claim.reserved_for)
 
 
 def same_devices(left: Allocation, right: Allocation) -> bool:

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.library.clock import NANOS, format_timestamp, parse_timestamp
+from extender.allocation.cel.values import Timestamp
 from extender.model.claim import AllocatedDevice, ResourceClaim
 
 # How long a driver may take, counted from the allocation.
@@ -29,18 +32,37 @@ class Standing:
 READY = Standing(Readiness.READY)
 
 
-def standing_of(claims: Iterable[ResourceClaim], now: float, allocated_at: float | None) -> Standing:
-    """Judge the devices of *claims*, which were allocated at *allocated_at* (None where nobody knows)."""
+def time_of(now: float) -> str:
+    """Write a time in seconds since 1970 as Kubernetes does, in whole seconds."""
+    return format_timestamp(Timestamp(int(now) * NANOS))
+
+
+def standing_of(claims: Iterable[ResourceClaim], now: float) -> Standing:
+    """Judge the devices of *claims* at the time *now*, in seconds since 1970."""
     waiting = READY
     for claim in claims:
         for item in claim.allocation.devices if claim.allocation else ():
-            found = _of_device(claim, item)
+            found = _in_time(_of_device(claim, item), claim, now)
             if found.readiness is Readiness.FAILED:
                 return found
             waiting = found if found.readiness is Readiness.WAITING else waiting
-    if waiting.readiness is Readiness.WAITING and allocated_at is not None and now - allocated_at > TIMEOUT_S:
-        return Standing(Readiness.FAILED, f"{waiting.detail} for {TIMEOUT_S:.0f} s")
     return waiting
+
+
+def _in_time(found: Standing, claim: ResourceClaim, now: float) -> Standing:
+    """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for."""
+    since = _allocated_at(claim)
+    if found.readiness is not Readiness.WAITING or since is None or now - since <= TIMEOUT_S:
+        return found
+    return Standing(Readiness.FAILED, f"{found.detail} for {TIMEOUT_S:.0f} s")
+
+
+def _allocated_at(claim: ResourceClaim) -> float | None:
+    stamp = claim.allocation.timestamp if claim.allocation else None
+    try:
+        return parse_timestamp(stamp).nanos / NANOS if stamp else None
+    except Failed:
+        return None
 
 
 def _of_device(claim: ResourceClaim, item: AllocatedDevice) -> Standing:

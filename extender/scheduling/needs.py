@@ -6,6 +6,7 @@ from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_cla
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
+from extender.scheduling.claiming import is_reserved_for
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.claims import Asked, Unclear, Waiting
@@ -74,11 +75,6 @@ def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> 
     if not made or not made.allocation or made.is_deleting or not is_reserved_for(made, pod):
         return asked
     return replace(asked, allocated=(*asked.allocated, made)) if isinstance(asked, Asked) else asked
-
-
-def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Tell whether *pod* may use *claim* already."""
-    return any(consumer.uid == pod.uid for consumer in claim.reserved_for)
 
 
 def _is_served(pod: Pod, asked: Asked) -> bool:

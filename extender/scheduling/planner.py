@@ -1,7 +1,8 @@
 """What the scheduler is told about a pod: where it may go, and which devices are kept for it meanwhile."""
 
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,8 @@ from extender.state.ledger import Event
 TRIES = 3
 # Pods whose unhappy attempts are remembered.
 REMEMBERED = 10_000
+# Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.
+STEERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,40 +78,74 @@ class Moment:
 
 
 @dataclass(slots=True)
+class Trips:
+    """Where a pod was sent and did not stay. *sent*: by us alone; *came_back*: after the scheduler was told."""
+
+    offered: NodeName | None = None
+    steered_at: float | None = None
+    came_back: set[NodeName] = field(default_factory=set)
+    sent: set[NodeName] = field(default_factory=set)
+
+    @property
+    def vain(self) -> set[NodeName]:
+        return self.came_back | self.sent
+
+    def begin(self, node: NodeName, *, is_answer: bool) -> None:
+        """Remember that the pod was offered *node*, or is sent there."""
+        if is_answer:
+            self.offered = node
+            self.steered_at = None
+            self.sent.clear()
+        else:
+            self.sent.add(node)
+
+    def end(self) -> None:
+        """Remember that the pod is back."""
+        if self.offered is not None:
+            self.came_back.add(self.offered)
+        self.offered = None
+
+
+@dataclass(slots=True)
 class Planner:
     """Plans pods. One writer: an offer is promised before anybody else is planned."""
 
     belief: Belief
     chooser: Chooser
     policy: Policy = field(default_factory=Policy)
-    _came_back: OrderedDict[Uid, set[NodeName]] = field(default_factory=OrderedDict)
+    _trips: OrderedDict[Uid, Trips] = field(default_factory=OrderedDict)
     _numbers: tuple[Sequence[NodeName], dict[NodeName, int]] = ((), {})
 
     def plan(self, pod: Pod, names: Sequence[NodeName] | None, now: float, *, is_answer: bool = True) -> Plan:
         """Say where *pod* may go among *names*, or anywhere, and promise it the best of that.
 
-        Where the scheduler asks again (*is_answer*) for a pod that was promised a node, the pod came back from there.
+        Where the scheduler asks again (*is_answer*) for a pod that was offered a node, the pod came back from there.
         """
-        needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused):
-            return Rejection(needs.word, needs.detail)
-        if needs.is_plain:
-            return Plain()
         promise = self.belief.ledger.of_pod(pod.uid)
         if promise is not None and promise.is_binding:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
-        if promise is not None and promise.is_answer and is_answer:
-            self._remember(pod.uid, promise.node)
-        plan = self._planned(needs, names, Moment(now, is_answer))
+        if is_answer and pod.uid in self._trips:
+            self._trips[pod.uid].end()
+        plan = self._planned(pod, names, Moment(now, is_answer))
         if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
 
     def forget(self, pod: Uid) -> None:
         """Forget from where *pod* came back."""
-        self._came_back.pop(pod, None)
+        self._trips.pop(pod, None)
 
-    def _planned(self, needs: Needs, names: Sequence[NodeName] | None, moment: Moment) -> Plan:
+    def steered_at(self, pod: Uid) -> float | None:
+        """Tell when *pod* was last sent to a node that the scheduler had not offered."""
+        return self._trips[pod].steered_at if pod in self._trips else None
+
+    def _planned(self, pod: Pod, names: Sequence[NodeName] | None, moment: Moment) -> Plan:
+        needs = needs_of(pod, self.belief)
+        if isinstance(needs, Refused):
+            return Rejection(needs.word, needs.detail)
+        return Plain() if needs.is_plain else self._with_devices(needs, names, moment)
+
+    def _with_devices(self, needs: Needs, names: Sequence[NodeName] | None, moment: Moment) -> Plan:
         snapshot = self.belief.seen_by(needs.pod.uid)
         surveyed = survey(needs, snapshot, self.belief.questions)
         if isinstance(surveyed, Refused):
@@ -119,7 +156,7 @@ class Planner:
         nodes = np.flatnonzero(surveyed.fits)
         among = self._among(nodes, names, snapshot) if len(nodes) else nodes
         if not len(among):
-            return self._nowhere(surveyed, nodes)
+            return self._nowhere(needs.pod.uid, surveyed, nodes, moment)
         return self._offered(needs, surveyed, among, moment)
 
     def _among(self, nodes: Numbers, names: Sequence[NodeName] | None, snapshot: Snapshot) -> Numbers:
@@ -134,20 +171,35 @@ class Planner:
         asked[[known.get(name, len(everything)) for name in names]] = True
         return nodes[asked[nodes]]
 
-    def _nowhere(self, surveyed: Survey, fitting: Numbers) -> Plan:
+    def _nowhere(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
         if surveyed.is_open:
             return Trouble("the search for devices was given up before it was known whether they suffice")
         rejected = tuple(surveyed.tallies())
         if len(fitting):
-            elsewhere = surveyed.snapshot.layout.nodes[int(fitting[0])]
-            return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere}", elsewhere, rejected)
+            best = surveyed.snapshot.layout.nodes[int(fitting[0])]
+            elsewhere = self._steered(pod, surveyed.snapshot, fitting, moment)
+            return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage()
         detail = next((tally.message for tally in rejected if tally.word is word), "")
         return Rejection(word, detail, None, rejected)
 
+    def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
+        """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
+        trips = self._trips_of(pod)
+        if len(trips.sent) >= STEERS:
+            return None
+        order = rank(snapshot, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
+        names = (snapshot.layout.nodes[number] for number in order)
+        found = next((name for name in names if name not in trips.sent), None)
+        if found is not None:
+            trips.sent.add(found)
+            trips.steered_at = moment.now
+        return found
+
     def _offered(self, needs: Needs, surveyed: Survey, nodes: Numbers, moment: Moment) -> Plan:
         names = surveyed.snapshot.layout.nodes
-        shunned = self._shunned(needs.pod.uid, surveyed.snapshot)
+        trips = self._trips_of(needs.pod.uid)
+        shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(rank(surveyed.snapshot, nodes, shunned), self.policy, shunned)
         for number in ranking.nodes[:TRIES].tolist():
             placement = self.chooser.place(needs, names[number])
@@ -155,20 +207,22 @@ class Planner:
                 promise = placement.promise(needs, moment.now, is_answer=moment.is_answer)
                 if not self.belief.ledger.offer(promise):
                     return Trouble("the claims are being allocated for another pod")
+                trips.begin(names[number], is_answer=moment.is_answer)
                 return _offer(needs, surveyed, ranking, placement, len(nodes))
         return Trouble("the devices that were counted on could not be chosen")
 
-    def _shunned(self, pod: Uid, snapshot: Snapshot) -> set[int]:
-        came_back = self._came_back.get(pod, set())
-        return (
-            {number for number, name in enumerate(snapshot.layout.nodes) if name in came_back} if came_back else set()
-        )
+    def _trips_of(self, pod: Uid) -> Trips:
+        trips = self._trips.setdefault(pod, Trips())
+        self._trips.move_to_end(pod)
+        if len(self._trips) > REMEMBERED:
+            self._trips.popitem(last=False)
+        return trips
 
-    def _remember(self, pod: Uid, node: NodeName) -> None:
-        self._came_back.setdefault(pod, set()).add(node)
-        self._came_back.move_to_end(pod)
-        if len(self._came_back) > REMEMBERED:
-            self._came_back.popitem(last=False)
+
+def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
+    names = snapshot.layout.nodes
+    places = ((bisect_left(names, node), node) for node in nodes)
+    return {number for number, node in places if number < len(names) and names[number] == node}
 
 
 def _offer(needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:

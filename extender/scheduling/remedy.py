@@ -6,23 +6,29 @@ kube-scheduler frees such allocations itself where its own plugin allocates. Our
 from collections.abc import Generator
 
 from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.claiming import release
+from extender.scheduling.claiming import is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
-from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Refusal, Refused, Step, TouchClaim
-from extender.state.belief import Belief
+from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Step, TouchClaim
+from extender.state.belief import Belief, version
 from extender.state.claims import Asked
-from extender.state.ledger import Event, Phase
+from extender.state.ledger import ClaimHold, Event, Phase
 
 Mending = Generator[Step, Outcome, bool]
 
 
 def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
-    """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere."""
+    """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
+
+    Where some hold what is an earlier claim's, these alone are in the way.
+    """
     asked = belief.cluster.claims.asked_by(pod)
     if not isinstance(asked, Asked):
         return ()
-    return tuple(claim for claim in asked.allocated if all(consumer.uid == pod.uid for consumer in claim.reserved_for))
+    own = tuple(claim for claim in asked.allocated if all(consumer.uid == pod.uid for consumer in claim.reserved_for))
+    contested = tuple(claim for claim in asked.allocated if belief.contested(claim))
+    return tuple(claim for claim in own if claim in contested) if contested else own
 
 
 def freed(pod: Pod, belief: Belief) -> Mending:
@@ -43,25 +49,22 @@ def settled(belief: Belief) -> Mending:
     for promise in tuple(belief.ledger):
         for hold in promise.claims:
             claim = belief.cluster.claims.with_uid(hold.claim)
-            if hold.phase is Phase.UNKNOWN and claim is not None:
-                found = (yield from _settle(claim, belief)) or found
+            key = claim.key if claim else hold.unseen
+            is_open = hold.phase is Phase.UNKNOWN or (hold.phase is Phase.WRITTEN and hold.unseen is not None)
+            if is_open and key is not None:
+                found = (yield from _settle(hold, key, belief)) or found
     return found
 
 
-def _settle(claim: ResourceClaim, belief: Belief) -> Mending:
-    outcome = yield ReadClaim(claim.key)
-    if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
-        belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
-        return True
-    fresh = outcome.what if isinstance(outcome, Done) else None
-    if not isinstance(fresh, ResourceClaim):
+def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
+    """Find out about one write; a claim that never was to be seen may be gone before the watch tells of it."""
+    outcome = yield ReadClaim(key)
+    fresh = same_claim(hold.claim, outcome)
+    if fresh is not None and fresh.allocation is None and version(fresh) <= hold.version:
+        outcome = yield TouchClaim(fresh)
+        fresh = same_claim(hold.claim, outcome)
+    if fresh is None and not is_gone(outcome):
         return False
-    if fresh.uid == claim.uid and fresh.allocation is not None:
-        belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
-        return True
-    outcome = yield TouchClaim(fresh)
-    touched = outcome.what if isinstance(outcome, Done) else None
-    if fresh.uid != claim.uid or (isinstance(touched, ResourceClaim) and touched.allocation is None):
-        belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
-        return True
-    return False
+    has_landed = fresh is not None and fresh.allocation is not None
+    belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)
+    return True

@@ -178,3 +178,15 @@ class Unknown:
 
 
 Outcome = Done | Refused | Later | Unknown
+
+
+def told_by(outcome: Outcome) -> str:
+    """Say for people why a step did not succeed."""
+    match outcome:
+        case Refused(kind, message):
+            return message or kind.value
+        case Unknown(why):
+            return why or "no answer"
+        case Later(_, message):
+            return message or "the API server is busy"
+    return "the answer cannot be read"

@@ -60,11 +60,10 @@ class Survey:
 
     def shortage(self) -> Word:
         """Say what the nodes closest to a success are short of."""
-        if not self.usable.any():
+        if len(self.usable) and not self.usable.any():
             return Word.CLAIM_ELSEWHERE
         found = {tally.word for tally in self.tallies()}
-        nearest = [Word(kind.value) for kind in NEARNESS if Word(kind.value) in found]
-        return nearest[0] if nearest else Word.NODE_ERROR
+        return next((word for word in NEARNESS if word in found), Word.NO_DEVICES)
 
     def failure(self) -> str | None:
         """Return what was met on a node that must fail the pod as a whole, if anything was."""

@@ -7,8 +7,6 @@ would keep it busy for ever. Numbers and names are in the decision's record and 
 from enum import StrEnum
 from typing import Final
 
-from extender.allocation.reason import Shortage
-
 
 class Word(StrEnum):
     """Why a pod was not placed. People count by these words: they stay as they are."""
@@ -66,13 +64,14 @@ TEXTS: Final = {
 
 # The nearest to a success first: what a pod is told is what its best nodes were short of.
 NEARNESS: Final = (
-    Shortage.TOGETHER,
-    Shortage.CONSTRAINT,
-    Shortage.COUNTERS,
-    Shortage.CAPACITY,
-    Shortage.IN_USE,
-    Shortage.POOL_UPDATING,
-    Shortage.OBSTACLE,
-    Shortage.NO_MATCH,
-    Shortage.NO_DEVICES,
+    Word.TOGETHER,
+    Word.CONSTRAINT,
+    Word.COUNTERS,
+    Word.CAPACITY,
+    Word.IN_USE,
+    Word.POOL_UPDATING,
+    Word.OBSTACLE,
+    Word.NODE_ERROR,
+    Word.NO_MATCH,
+    Word.NO_DEVICES,
 )

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
-from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.state.belief import Belief
 
-# Pods looked at in one round: the others have their turn in the next.
+# Pods woken in one round: the others have their turn in the next.
 MOST = 64
+# How often the time between two wakes of a pod is doubled.
+DOUBLINGS = 4
 
 
 class Wake(NamedTuple):
@@ -24,51 +26,67 @@ class Wake(NamedTuple):
     node: NodeName
 
 
+class Rest(NamedTuple):
+    """Since when a pod is left alone, and how often it was woken in vain."""
+
+    since: float
+    wakes: int = 0
+
+
 @dataclass(slots=True)
 class Waker:
     """The pods that were rejected. One writer.
 
-    patience_s: how long a woken pod has to come back before others are woken in its place.
+    patience_s: how long a woken pod has to be bound before others are woken in its place, and it again; twice as long
+    each time. Where nothing changes, a pod that was rejected is looked at again after the same time.
     """
 
     belief: Belief
     planner: Planner
     patience_s: float = 15.0
-    _waiting: dict[Uid, None] = field(default_factory=dict)
-    _woken: dict[Uid, float] = field(default_factory=dict)
+    _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
+    _next: float = 0.0
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(self, pod: Uid) -> None:
-        """Remember that *pod* was rejected."""
-        self._waiting[pod] = None
-        self._woken.pop(pod, None)
+        """Remember that *pod* was rejected. One that was woken and is back has had its turn."""
+        if self._waiting.setdefault(pod, None) is None:
+            self._next = 0.0
 
     def drop(self, pod: Uid) -> None:
         """Forget a pod that was offered nodes, is bound or gone."""
         self._waiting.pop(pod, None)
-        self._woken.pop(pod, None)
 
     @property
     def is_due(self) -> bool:
-        """Whether anything has changed since the last round, and anybody waits."""
-        return bool(self._waiting) and self._seen is not self.belief.seen_by()
+        """Whether anybody waits; a round in which nothing has changed and nobody is rested costs nothing."""
+        return bool(self._waiting)
 
     def round(self, now: float, most: int = MOST) -> list[Wake]:
         """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again."""
+        is_news = self._seen is not self.belief.seen_by()
+        if not is_news and now < self._next:
+            return []
         wakes: list[Wake] = []
         hopeless: set[object] = set()
-        for pod in self._in_line(now):
+        self._next = now + self.patience_s
+        for pod in self._in_line(now, is_news=is_news):
             if len(wakes) == most:
-                break
+                self._seen = None
+                return wakes
             plan = self._plan(pod, hopeless, now)
             if isinstance(plan, Offer):
                 wakes.append(Wake(pod, plan.placement.node))
-                self._woken[pod.uid] = now
+                self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
         self._seen = self.belief.seen_by()
         return wakes
+
+    def _wakes(self, pod: Uid) -> int:
+        rest = self._waiting.get(pod)
+        return rest.wakes if rest else 0
 
     def _plan(self, pod: Pod, hopeless: set[object], now: float) -> object:
         needs = needs_of(pod, self.belief)
@@ -79,15 +97,30 @@ class Waker:
         if is_alone and question in hopeless:
             return None
         plan = self.planner.plan(pod, None, now, is_answer=False)
-        if is_alone and not isinstance(plan, Offer):
+        if is_alone and isinstance(plan, Rejection):
             hopeless.add(question)
         return plan
 
-    def _in_line(self, now: float) -> Iterator[Pod]:
+    def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
+        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid)) is not None]
         for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
-            if now - self._woken.get(pod.uid, now - self.patience_s) >= self.patience_s:
+            rest = self._waiting[pod.uid] or self._steered(pod.uid)
+            until = now + self.patience_s if rest is None else self._until(rest)
+            if until <= now or (is_news and not (rest and rest.wakes)):
+                self._waiting[pod.uid] = Rest(now, rest.wakes if rest else 0)
                 yield pod
+            else:
+                self._waiting[pod.uid] = rest or Rest(now)
+                self._next = min(self._next, until)
+
+    def _steered(self, pod: Uid) -> Rest | None:
+        """Let a pod rest that was sent to a node when it was rejected: that is a wake as well."""
+        at = self.planner.steered_at(pod)
+        return None if at is None else Rest(at, 1)
+
+    def _until(self, rest: Rest) -> float:
+        return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))
 
     def _known(self, uid: Uid) -> Pod | None:
         pod = self.belief.pods.with_uid(uid)

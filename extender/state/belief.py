@@ -19,7 +19,7 @@ from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from extender.state.contest import contested
-from extender.state.ledger import UNMADE, Event, Ledger, Phase
+from extender.state.ledger import ClaimHold, Event, Ledger, Phase
 from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.seniority import Seniority
@@ -70,14 +70,16 @@ class Belief:
                 self._apply(change)
 
     def _apply(self, change: Change) -> None:
+        before = self._known(change)
         self.cluster.apply(_without_taint(change, self._owner_taint))
+        if before is not None and self.cluster.claims.with_uid(before.uid) is None:
+            self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:
             case Changed(ResourceClaim() as claim):
                 self._seniority.put(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
                 self._seniority.drop(key)
-                self._conclude_all()
             case Listed(kind, items) if kind is ResourceClaim:
                 claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
@@ -86,14 +88,15 @@ class Belief:
                     self._seniority.put(claim)
                 self._conclude_all()
 
+    def made(self, unmade: Uid, claim: ResourceClaim) -> None:
+        """Remember that *claim* is what did not exist yet; the watch may be behind, or have shown it already."""
+        is_seen = self.cluster.claims.with_uid(claim.uid) is not None
+        self.ledger.rename(unmade, claim.uid, None if is_seen else claim.key)
+
     def unanswered(self, claim: Uid) -> None:
         """Remember that nobody knows whether the write for *claim* arrived, unless the watch has told already."""
         self.ledger.tell_claim(claim, Event.UNANSWERED)
-        known = self.cluster.claims.with_uid(claim)
-        if known is not None:
-            self._conclude(known)
-        elif not claim.startswith(UNMADE):
-            self.ledger.tell_claim(claim, Event.OUTDATED)
+        self._conclude_hold(self.ledger.hold_of(claim))
 
     def _list_pods(self, items: tuple[Noun | Problem, ...]) -> None:
         pods = [item for item in items if isinstance(item, Pod)]
@@ -107,24 +110,40 @@ class Belief:
         if pod is not None:
             self.ledger.tell(pod, Event.POD_GONE)
 
+    def _known(self, change: Change) -> ResourceClaim | None:
+        """Return the claim that *change* may end, as it is known."""
+        match change:
+            case Changed(ResourceClaim(key=key)):
+                return self.cluster.claims.get(key)
+            case Gone(kind, key) if kind is ResourceClaim:
+                return self.cluster.claims.get(key)
+        return None
+
     def _conclude(self, claim: ResourceClaim) -> None:
         """End the hold on *claim* where what is shown of it tells how the write went."""
+        self.ledger.saw(claim.uid)
         hold = self.ledger.hold_of(claim.uid)
         if hold is None:
             return
-        if claim.allocation is not None:
+        # What the watch shows may be older than what the write is based on, and says nothing of it then.
+        is_newer = version(claim) > hold.version
+        if claim.allocation is not None and (is_newer or hold.phase is Phase.OFFERED or not hold.version):
             self.ledger.tell_claim(claim.uid, Event.SHOWN)
-        elif hold.phase is not Phase.OFFERED and version(claim) > hold.version:
+        elif claim.allocation is None and is_newer and hold.phase is not Phase.OFFERED:
             self.ledger.tell_claim(claim.uid, Event.OUTDATED)
 
     def _conclude_all(self) -> None:
         for promise in tuple(self.ledger):
             for hold in promise.claims:
-                claim = self.cluster.claims.with_uid(hold.claim)
-                if claim is not None:
-                    self._conclude(claim)
-                elif not hold.is_of_unmade_claim:
-                    self.ledger.tell(promise.pod, Event.OUTDATED, hold.claim)
+                self._conclude_hold(hold)
+
+    def _conclude_hold(self, hold: ClaimHold | None) -> None:
+        """Do the same for a claim of which nothing was told just now. One never shown may come yet."""
+        claim = self.cluster.claims.with_uid(hold.claim) if hold else None
+        if claim is not None:
+            self._conclude(claim)
+        elif hold is not None and not hold.is_of_unmade_claim and hold.unseen is None:
+            self.ledger.tell_claim(hold.claim, Event.OUTDATED)
 
 
 def version(claim: ResourceClaim) -> int:

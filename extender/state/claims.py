@@ -80,16 +80,17 @@ class Claims:
 
     def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
         """Find the claims of *pod*."""
-        found: list[ResourceClaim] = []
+        found: dict[Uid, ResourceClaim] = {}
         for entry in pod.claims:
             claim = self._resolved(pod, entry)
             if isinstance(claim, Waiting | Unclear):
                 return claim
             if claim is not None:
-                found.append(claim)
+                # Two entries may name one claim: it is allocated once.
+                found[claim.uid] = claim
         return Asked(
-            tuple(claim for claim in found if claim.allocation is None),
-            tuple(claim for claim in found if claim.allocation is not None),
+            tuple(claim for claim in found.values() if claim.allocation is None),
+            tuple(claim for claim in found.values() if claim.allocation is not None),
         )
 
     def _resolved(self, pod: Pod, entry: PodClaim) -> ResourceClaim | Waiting | Unclear | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from extender.allocation.counters import draws_of
 from extender.allocation.inventory import Inventory
-from extender.allocation.usage import UNUSED, Usage, add
+from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import Device
 from extender.model.names import DeviceKey, PoolKey
 
@@ -20,29 +20,31 @@ def _contested(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[Devic
     for key, use in mine.items():
         earlier = before.get(key, UNUSED)
         is_taken = (use.dedicated and earlier.is_held) or (earlier.dedicated and use.is_held) or use.dedicated > 1
-        if is_taken or (use.shares and _is_overdrawn(add(use, earlier), _published(inventory, key))):
+        if is_taken or (use.shares and _is_overdrawn(use, earlier, _published(inventory, key))):
             yield key
     yield from _partitions(mine, before, inventory)
 
 
-def _is_overdrawn(total: Usage, device: Device | None) -> bool:
-    capacities = dict(device.capacity) if device else {}
-    return any(name in capacities and nanos > capacities[name].value.nanos for name, nanos in total.consumed)
+def _is_overdrawn(use: Usage, earlier: Usage, device: Device | None) -> bool:
+    """Tell whether what *use* consumes is more than *earlier* leaves; what it does not consume is not its concern."""
+    capacities, taken = dict(device.capacity) if device else {}, dict(earlier.consumed)
+    return any(
+        name in capacities and nanos + taken.get(name, 0) > capacities[name].value.nanos for name, nanos in use.consumed
+    )
 
 
 def _partitions(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[DeviceKey]:
-    """Yield partitions of ours whose pool has not enough counters for all that are active."""
-    for pool in {key.pool_key for key in mine}:
-        ours = [key for key in mine if key.pool_key == pool]
-        if not any(_draws(inventory, key) for key in ours):
-            continue
-        left = _counters(inventory, pool)
-        active = {key for key in (*before, *ours) if key.pool_key == pool}
-        for key in active:
+    """Yield partitions of ours that draw from counters which do not suffice for all that are active.
+
+    A device is charged once, however many share it: where earlier claims hold it already, we add nothing.
+    """
+    for pool in sorted({key.pool_key for key in mine}):
+        added = [key for key in mine if key.pool_key == pool and key not in before and _draws(inventory, key)]
+        left = _counters(inventory, pool) if added else {}
+        for key in (*(key for key in before if key.pool_key == pool), *added):
             for counter, amount in _draws(inventory, key).items():
                 left[counter] = left.get(counter, 0) - amount
-        if min(left.values(), default=0) < 0:
-            yield ours[0]
+        yield from (key for key in added if any(left[counter] < 0 for counter in _draws(inventory, key)))
 
 
 def _counters(inventory: Inventory, pool: PoolKey) -> dict[tuple[str, str], int]:

@@ -3,7 +3,7 @@
 Once a write may have been sent, only what the API server shows ends a hold. Neither time nor the end of its pod does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Final
 
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import Hold
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 
 
 class Phase(Enum):
@@ -70,12 +70,16 @@ UNMADE: Final = "unmade:"
 
 @dataclass(frozen=True, slots=True)
 class ClaimHold:
-    """What one claim was promised, and how far that has come. A write is based on *version* of the claim."""
+    """What one claim was promised, and how far that has come. A write is based on *version* of the claim.
+
+    *unseen* names a claim that we made ourselves, as long as the watch has not shown that it exists.
+    """
 
     claim: Uid
     devices: tuple[Hold, ...]
     phase: Phase = Phase.OFFERED
     version: int = 0
+    unseen: ObjectKey | None = None
 
     @property
     def is_of_unmade_claim(self) -> bool:
@@ -132,13 +136,15 @@ class Ledger:
         hold = self.hold_of(claim)
         return hold is not None and hold.phase is Phase.RESERVED
 
-    def rename(self, claim: Uid, to: Uid) -> None:
+    def rename(self, claim: Uid, to: Uid, unseen: ObjectKey | None = None) -> None:
         """Remember that *claim*, which we had to make, is made and has an identity now."""
-        pod = self._pod_of_claim.get(claim)
-        if pod is not None:
-            promise = self._promises[pod]
-            holds = (replace(hold, claim=to) if hold.claim == claim else hold for hold in promise.claims)
-            self._replace(pod, replace(promise, claims=tuple(holds)))
+        self._change(claim, lambda hold: replace(hold, claim=to, unseen=unseen))
+
+    def saw(self, claim: Uid) -> None:
+        """Remember that the watch shows *claim*, whatever it says of it."""
+        hold = self.hold_of(claim)
+        if hold is not None and hold.unseen is not None:
+            self._change(claim, lambda hold: replace(hold, unseen=None))
 
     def offer(self, promise: Promise) -> bool:
         """Remember what filter answered, in place of what it answered before; False where that is out of its hands.
@@ -170,11 +176,7 @@ class Ledger:
 
     def rebase(self, claim: Uid, version: int) -> None:
         """Remember that what is being written for *claim* is based on *version* of it."""
-        pod = self._pod_of_claim.get(claim)
-        if pod is not None:
-            promise = self._promises[pod]
-            holds = (replace(hold, version=version) if hold.claim == claim else hold for hold in promise.claims)
-            self._promises[pod] = replace(promise, claims=tuple(holds))
+        self._change(claim, lambda hold: replace(hold, version=version))
 
     def tell(self, pod: Uid, event: Event, claim: Uid | None = None) -> Promise | None:
         """Tell of an *event* about one claim of *pod*, or about all; return what is left of the promise."""
@@ -210,6 +212,15 @@ class Ledger:
         if self._seen is None or self._seen[0] is not snapshot:
             self._seen = snapshot, overlay(snapshot, self.holds())
         return self._seen[1]
+
+    def _change(self, claim: Uid, change: Callable[[ClaimHold], ClaimHold]) -> None:
+        """Change what is remembered of the hold on *claim*, and not what it takes."""
+        pod = self._pod_of_claim.pop(claim, None)
+        if pod is not None:
+            promise = self._promises[pod]
+            holds = tuple(change(hold) if hold.claim == claim else hold for hold in promise.claims)
+            self._promises[pod] = replace(promise, claims=holds)
+            self._pod_of_claim |= {hold.claim: pod for hold in holds}
 
     def _replace(self, pod: Uid, promise: Promise | None) -> None:
         self._seen = None

@@ -5,7 +5,7 @@ from itertools import count
 
 from extender.allocation.usage import UNUSED, Hold, Usage, add, holds_of
 from extender.model.claim import ResourceClaim
-from extender.model.names import DeviceKey, ObjectKey, PoolKey
+from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 
 Uses = Mapping[DeviceKey, Usage]
 
@@ -17,22 +17,25 @@ class Seniority:
         self._numbers = count()
         self._seen: dict[ObjectKey, int] = {}
         self._holds: dict[ObjectKey, tuple[Hold, ...]] = {}
+        self._uids: dict[ObjectKey, Uid] = {}
         self._holders: dict[PoolKey, dict[ObjectKey, None]] = {}
 
     def put(self, claim: ResourceClaim) -> None:
-        """Take over what *claim* holds now. As long as it holds the same it keeps its place."""
+        """Take over what *claim* holds now. As long as it is the same and holds the same it keeps its place."""
         holds = holds_of(claim.allocation) if claim.allocation else ()
-        if holds == self._holds.get(claim.key, ()):
+        if holds == self._holds.get(claim.key, ()) and self._uids.get(claim.key, claim.uid) == claim.uid:
             return
         self.drop(claim.key)
         if holds:
             self._seen[claim.key], self._holds[claim.key] = next(self._numbers), holds
+            self._uids[claim.key] = claim.uid
         for hold in holds:
             self._holders.setdefault(hold.device.pool_key, {})[claim.key] = None
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
         self._seen.pop(key, None)
+        self._uids.pop(key, None)
         for hold in self._holds.pop(key, ()):
             holders = self._holders.get(hold.device.pool_key, {})
             holders.pop(key, None)

@@ -11,7 +11,7 @@ from extender.allocation.fit import Fitter
 from extender.allocation.memory import NO_REASON, Reasons, renumbered
 from extender.allocation.reason import Reason, Shortage, reason_of
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Nothing
+from extender.allocation.solve import Failure, Nothing
 from extender.allocation.work import Work, finished
 from extender.model.change import Changed
 from extender.model.claim import DerivedAttribute
@@ -43,6 +43,16 @@ def test_who_asks_the_same_is_told_of_its_own_claim() -> None:
         asked = [claim(request(), name=name)]
         fit = questions.fitter(asked, CLASSES).fit(snapshot)
         assert str(fit.reason(0, questions.question(asked, CLASSES))) == f"claim {name}, request r {FULL}"
+
+
+def test_who_asks_the_same_is_told_what_its_own_claim_met() -> None:
+    questions = Questions(ALL)
+    snapshot = cluster(node("n"), published("n", device("d"))).snapshot
+    for name in ("a", "b"):
+        asked = [claim(request(selectors=["device.attributes['x'].y == 1"]), name=name)]
+        met = questions.fitter(asked, CLASSES).fit(snapshot).reason(0, questions.question(asked, CLASSES))
+        assert isinstance(met, Failure)
+        assert met.message.startswith(f"claim {name}, request r, selector 0 on device")
 
 
 def test_the_taint_of_a_rule_is_named_as_it_is_after_devices_changed() -> None:

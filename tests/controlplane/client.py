@@ -67,7 +67,7 @@ class Client:
         async with self.session.request(method, path, params=query, data=data, headers=headers) as response:
             text = await response.text()
             found = json.loads(text) if "json" in response.content_type else text
-            return Reply(response.status, dict(response.headers), found)
+            return Reply(response.status, response.headers, found)
 
     async def must(self, method: str, path: str, body: object = None, *, content: str = "", **query: str) -> Any:
         """Call the API server and return the object that it answers; anything but success is an error of the test."""

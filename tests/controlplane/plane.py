@@ -151,6 +151,7 @@ class Plane:
             f"--kubeconfig={self.kubeconfig('admin')}",
             f"--controllers={','.join(CONTROLLERS)}",
             "--leader-elect=false",
+            "--bind-address=127.0.0.1",
             f"--secure-port={free_port()}",
             *RATES,
         ]

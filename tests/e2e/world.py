@@ -1,17 +1,25 @@
 """A cluster with our scheduler in it: what tests create there, and what they wait for."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import aiohttp
+import yaml
 
 from extender.config.settings import Settings
 from extender.kube.credentials import credentials
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
-from tests.controlplane.client import Client, Object, until
+from tests.controlplane.client import Client, Object, RefusedError, until
 from tests.controlplane.plane import Plane
 
 SCHEDULER = "dra-scheduler"
@@ -20,15 +28,67 @@ CONFIGURATION = Path(__file__).parents[2] / "scheduler-config" / "base" / "sched
 NUMBERS = count()
 
 
+class Asked(NamedTuple):
+    """A question of the scheduler's filter: for which pod, and which nodes."""
+
+    pod: str
+    nodes: tuple[str, ...]
+
+
 @dataclass(slots=True)
-class World:
-    """One namespace of a real cluster, its own nodes, devices and classes."""
+class Heard:
+    """A planner that notes what the scheduler asks."""
+
+    planner: Planner
+    asked: list[Asked] = field(default_factory=list)
+
+    def plan(self, pod: Pod, names: Sequence[NodeName] | None, now: float, *, is_answer: bool = True) -> Plan:
+        self.asked.append(Asked(pod.key.name, tuple(names or ())))
+        return self.planner.plan(pod, names, now, is_answer=is_answer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.planner, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A cluster with kube-scheduler and us in it."""
 
     plane: Plane
     admin: Client
     service: Service
+    heard: Heard
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.service.server.ports[0]}"
+
+    async def post(self, verb: str, body: object) -> tuple[int, str]:
+        """Call a verb as the scheduler does; return status and body."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        async with aiohttp.ClientSession() as session, session.post(f"{self.url}/{verb}", data=data) as response:
+            return response.status, await response.text()
+
+
+@dataclass(slots=True)
+class World:
+    """One part of a real cluster: its own nodes, devices and classes."""
+
+    stage: Stage
     name: str = field(default_factory=lambda: f"t{next(NUMBERS)}")
     made: list[Object] = field(default_factory=list)
+    namespace: str = "default"
+
+    @property
+    def admin(self) -> Client:
+        return self.stage.admin
+
+    @property
+    def service(self) -> Service:
+        return self.stage.service
+
+    def full(self, name: str) -> str:
+        return f"{self.name}-{name}"
 
     async def create(self, item: Object) -> Object:
         created = await self.admin.create(item)
@@ -51,7 +111,7 @@ class World:
         }
         await self.admin.patch(created, {"status": status}, "status")
 
-    async def slice(self, node: str, devices: list[Object], **spec: Any) -> Object:
+    async def slice(self, node: str, devices: list[Object] | None, **spec: Any) -> Object:
         """Publish *devices* of a node."""
         name = f"{self.name}-{node}"
         item = {
@@ -62,7 +122,7 @@ class World:
                 "driver": self.driver,
                 "nodeName": name,
                 "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-                "devices": devices,
+                **({} if devices is None else {"devices": devices}),
                 **spec,
             },
         }
@@ -82,6 +142,19 @@ class World:
         }
         await self.create(item)
 
+    async def taint_rule(self, key: str, effect: str = "NoSchedule") -> Object:
+        """Taint all devices of this world."""
+        name = f"{self.name}-{next(NUMBERS)}"
+        version = "v1" if self.stage.plane.minor != "1.36" else "v1beta2"
+        return await self.create(
+            {
+                "apiVersion": f"resource.k8s.io/{version}",
+                "kind": "DeviceTaintRule",
+                "metadata": {"name": name},
+                "spec": {"deviceSelector": {"driver": self.driver}, "taint": {"key": key, "effect": effect}},
+            }
+        )
+
     def request(self, name: str = "gpu", device_class: str = "gpu", **exactly: Any) -> Object:
         return {"name": name, "exactly": {"deviceClassName": f"{self.name}-{device_class}", **exactly}}
 
@@ -90,7 +163,7 @@ class World:
             {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaim",
-                "metadata": {"name": f"{self.name}-{name}", "namespace": "default"},
+                "metadata": {"name": f"{self.name}-{name}", "namespace": self.namespace},
                 "spec": {"devices": {"requests": list(requests), **devices}},
             }
         )
@@ -100,7 +173,7 @@ class World:
             {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaimTemplate",
-                "metadata": {"name": f"{self.name}-{name}", "namespace": "default"},
+                "metadata": {"name": f"{self.name}-{name}", "namespace": self.namespace},
                 "spec": {"spec": {"devices": {"requests": list(requests), **devices}}},
             }
         )
@@ -125,7 +198,7 @@ class World:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": f"{self.name}-{name}", "namespace": "default"},
+                "metadata": {"name": f"{self.name}-{name}", "namespace": self.namespace},
                 "spec": {
                     "schedulerName": SCHEDULER,
                     "nodeSelector": {"world": self.name},
@@ -164,8 +237,68 @@ class World:
     async def claim_of(self, pod: Object, entry: int = 0) -> Object:
         """Return the claim that was made for *pod* from a template."""
         status = (await self.admin.read(pod))["status"]["resourceClaimStatuses"][entry]
-        metadata = {"name": status["resourceClaimName"], "namespace": "default"}
+        metadata = {"name": status["resourceClaimName"], "namespace": self.namespace}
         return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
+
+    async def own_namespace(self, **labels: str) -> None:
+        """Put what is created from now on into a namespace with *labels*."""
+        named = {"name": f"{self.name}-{next(NUMBERS)}", "labels": labels}
+        await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": named})
+        self.namespace = named["name"]
+
+    async def unbound(self, pod: Object) -> bool:
+        """Tell whether *pod* has no node."""
+        return not (await self.admin.read(pod))["spec"].get("nodeName")
+
+    async def notes(self, pod: Object, reason: str, count: int = 1) -> list[str]:
+        """Wait for *count* events of ours on *pod* for *reason*, and return what they say."""
+        uid = (await self.admin.read(pod))["metadata"]["uid"]
+
+        async def said() -> list[str] | None:
+            events = await self.admin.list(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events")
+            found = [
+                event["note"]
+                for event in events
+                if event.get("reportingController") == "dra-extender.x-k8s.io/extender"
+                and event["regarding"].get("uid") == uid
+                and event["reason"] == reason
+            ]
+            return found if len(found) >= count else None
+
+        return await until(said, f"{count} events {reason} on {pod['metadata']['name']}")
+
+    async def when(self, item: Object, holds: Callable[[Object], object], what: str = "") -> Object:
+        """Wait until *item* is so, and return it."""
+
+        async def found() -> Object | None:
+            read = await self.admin.read(item)
+            return read if holds(read) else None
+
+        return await until(found, what or f"{item['kind']} {item['metadata']['name']} to change")
+
+    async def allocated(self, claim: Object) -> Object:
+        """Wait until *claim* has devices, and return it."""
+        return await self.when(claim, lambda read: read.get("status", {}).get("allocation"), "an allocation")
+
+    async def freed(self, claim: Object) -> Object:
+        """Wait until *claim* has no devices and nobody reserves it, and return it."""
+        return await self.when(
+            claim,
+            lambda read: not read.get("status", {}).get("allocation") and not read.get("status", {}).get("reservedFor"),
+            f"claim {claim['metadata']['name']} to be freed",
+        )
+
+    async def gone(self, item: Object) -> None:
+        """Wait until there is no *item* any more."""
+
+        async def is_gone() -> bool:
+            return (await self.admin.call("GET", await self.admin.path(item))).status == 404
+
+        await until(is_gone, f"{item['kind']} {item['metadata']['name']} to go")
+
+    def asked(self, pod: Object) -> list[tuple[str, ...]]:
+        """Return the nodes of each filter call for *pod*."""
+        return [item.nodes for item in self.stage.heard.asked if item.pod == pod["metadata"]["name"]]
 
     async def finish(self, pod: Object) -> None:
         await self.admin.delete(pod)
@@ -176,20 +309,79 @@ class World:
 
 
 @asynccontextmanager
-async def world(plane: Plane, settings: Settings | None = None) -> AsyncIterator[World]:
-    """Run the service and kube-scheduler against *plane*."""
-    options = Options(verbs=Address("127.0.0.1", 0), probes=Address("127.0.0.1", 0))
+async def staged(
+    plane: Plane,
+    settings: Settings | None = None,
+    *,
+    port: int = 0,
+    changed: Callable[[Object], None] | None = None,
+) -> AsyncIterator[Stage]:
+    """Run the service and kube-scheduler, its configuration *changed*, against *plane*."""
+    async with served(plane, settings, port=port) as made:
+        async with plane.scheduler(_configuration(plane, changed), extender=made.url):
+            yield made
+
+
+@asynccontextmanager
+async def served(plane: Plane, settings: Settings | None = None, *, port: int = 0) -> AsyncIterator[Stage]:
+    """Run the service alone."""
+    options = Options(verbs=Address("127.0.0.1", port), probes=Address("127.0.0.1", 0))
     access = await credentials(str(plane.kubeconfig("extender")))
     async with running(settings or Settings(), access, options) as service, plane.client() as admin:
+        heard = Heard(service.answers.planner)
+        service.answers.planner = heard  # type: ignore[assignment]  # it answers the same
+        async with asyncio.timeout(30):
+            await service.ready()
+        yield Stage(plane, admin, service, heard)
 
-        async def ready() -> bool:
-            return not service.health.missing()
 
-        await until(ready, "the extender to be ready")
-        url = f"http://127.0.0.1:{service.server.ports[0]}"
-        async with plane.scheduler(CONFIGURATION, extender=url):
-            made = World(plane, admin, service)
-            try:
-                yield made
-            finally:
-                await made.clear()
+@asynccontextmanager
+async def stock(plane: Plane) -> AsyncIterator[None]:
+    """Run the cluster's own kube-scheduler beside ours."""
+    path = plane.folder / f"stock-{next(NUMBERS)}.yaml"
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+    }
+    path.write_text(yaml.safe_dump(document))
+    # It may do what the cluster's own scheduler may: ours has less, for it allocates nothing.
+    rights = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": path.stem},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:kube-scheduler"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "scheduler"}],
+    }
+    async with plane.client() as admin:
+        await admin.create(rights)
+        async with plane.scheduler(path):
+            yield
+        await admin.delete(rights)
+
+
+def _configuration(plane: Plane, changed: Callable[[Object], None] | None) -> Path:
+    if changed is None:
+        return CONFIGURATION
+    document = yaml.safe_load(CONFIGURATION.read_text())
+    changed(document)
+    path = plane.folder / f"configuration-{next(NUMBERS)}.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@asynccontextmanager
+async def world_on(stage: Stage) -> AsyncIterator[World]:
+    """Give a part of the cluster of *stage*, and clear it at the end."""
+    made = World(stage)
+    try:
+        yield made
+    finally:
+        await made.clear()
+
+
+@asynccontextmanager
+async def world(plane: Plane, settings: Settings | None = None) -> AsyncIterator[World]:
+    """Run the service and kube-scheduler against *plane*, for one world."""
+    async with staged(plane, settings) as stage, world_on(stage) as made:
+        yield made

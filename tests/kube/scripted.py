@@ -62,9 +62,11 @@ async def scripted() -> AsyncIterator[tuple[Script, Api]]:
     server = await asyncio.start_server(script.serve, "127.0.0.1", 0)
     script.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     api = Api(Fixed(Access(server=script.url)))
-    yield script, api
-    await api.close()
-    server.close()
+    try:
+        yield script, api
+    finally:
+        await api.close()
+        server.close()
 
 
 def response(body: bytes | Json, status: int = 200, *headers: str, kind: str = "application/json") -> bytes:

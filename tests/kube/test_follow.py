@@ -17,9 +17,9 @@ from extender.kube.told import Seen, Unserved
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
-from tests.kube.conftest import Cluster
-from tests.kube.objects import CLAIMS, CLASSES, NODES, PODS, claim, device_class, pod
 from tests.kube.watcher import Watcher, watching
+from tests.kube_objects import CLAIMS, CLASSES, NODES, PODS, claim, device_class, pod
+from tests.servers import Cluster
 
 MERGE = "application/merge-patch+json"
 

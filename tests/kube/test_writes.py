@@ -14,8 +14,8 @@ from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
-from tests.kube.conftest import Cluster
-from tests.kube.objects import CLAIMS, PODS, allocation, claim, pod
+from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
+from tests.servers import Cluster
 
 NODE = NodeName("node-1")
 

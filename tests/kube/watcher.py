@@ -13,7 +13,7 @@ from extender.model.change import Changed, Gone, Listed
 from extender.model.names import ObjectKey
 from extender.model.parse import key_of
 from extender.model.problem import Problem
-from tests.kube.conftest import Cluster
+from tests.servers import Cluster
 
 PATIENCE_S = 30
 

@@ -76,14 +76,21 @@ class Store:
         history = self._history[kind]
         return history[bisect_right(history, revision, key=lambda record: record.revision) :]
 
-    def listen(self, kind: Kind) -> asyncio.Event:
-        """Return an event that is set when something happens to *kind*, until ``leave``."""
+    def changed_at(self, kind: Kind) -> int:
+        """Return the revision of the last write to *kind*."""
+        history = self._history[kind]
+        return history[-1].revision if history else self._floor[kind]
+
+    def listen(self, *kinds: Kind) -> asyncio.Event:
+        """Return an event that is set when something happens to one of *kinds*, until ``leave``."""
         woken = asyncio.Event()
-        self._listeners[kind].add(woken)
+        for kind in kinds:
+            self._listeners[kind].add(woken)
         return woken
 
-    def leave(self, kind: Kind, woken: asyncio.Event) -> None:
-        self._listeners[kind].discard(woken)
+    def leave(self, woken: asyncio.Event) -> None:
+        for listeners in self._listeners.values():
+            listeners.discard(woken)
 
     def _next(self, item: Json) -> Json:
         self.revision += 1

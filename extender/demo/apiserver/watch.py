@@ -49,7 +49,7 @@ class Watch:
         except Failure as failure:
             yield event_line("ERROR", failure.status())
         finally:
-            store.leave(self.kind, woken)
+            store.leave(woken)
 
     def _bookmark_after(self, now: float, end: float) -> float:
         """Return when the next bookmark is due: once a minute, and shortly before the end."""

@@ -1,0 +1,75 @@
+"""The Binding itself: a pod put on its node, or what is in the way. A Binding without an answer may land later."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.claiming import ATTEMPTS
+from extender.scheduling.steps import (
+    BindPod,
+    Done,
+    Later,
+    Outcome,
+    Pause,
+    ReadPod,
+    Refusal,
+    Refused,
+    Step,
+    TouchPod,
+    Unknown,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """Why the pod is not on the node; *is_open*: as far as anybody knows, for a Binding may still land."""
+
+    message: str
+    is_open: bool = False
+
+
+def assigned(
+    pod: Pod, node: NodeName, loss: Callable[[], str] = lambda: ""
+) -> Generator[Step, Outcome, Pod | Unassigned]:
+    """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land."""
+    for _ in range(ATTEMPTS):
+        obstacle = _obstacle(pod) or loss()
+        if obstacle:
+            return Unassigned(obstacle)
+        outcome = yield BindPod(pod, node)
+        match outcome:
+            case Done():
+                return pod
+            case Later(seconds):
+                yield Pause(seconds)
+                continue
+            case Refused(kind, message) if kind is not Refusal.CONFLICT:
+                return Unassigned(f"the Binding was refused: {message or kind.value}")
+        found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
+        if isinstance(found, Unassigned) or found.node_name == node:
+            return found
+        pod = found
+    return Unassigned("the pod kept changing")
+
+
+def _obstacle(pod: Pod) -> str:
+    if pod.is_deleting:
+        return "the pod is being deleted"
+    return "the pod has scheduling gates" if pod.scheduling_gates else ""
+
+
+def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | Unassigned]:
+    """Find out what became of a Binding; a pod without a node means: try again with it."""
+    outcome: Outcome = yield ReadPod(pod.key)
+    fresh = outcome.what if isinstance(outcome, Done) else None
+    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name and is_open:
+        outcome = yield TouchPod(fresh)
+        fresh = outcome.what if isinstance(outcome, Done) else None
+    if isinstance(fresh, Pod) and fresh.uid == pod.uid:
+        elsewhere = fresh.node_name and fresh.node_name != node
+        return Unassigned(f"the pod is on node {fresh.node_name} already") if elsewhere else fresh
+    if isinstance(fresh, Pod) or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND):
+        return Unassigned("the pod is gone")
+    # A conflict may mean that the pod is bound already.
+    return Unassigned("nobody knows yet whether the pod was bound", is_open=True)
