@@ -27,7 +27,7 @@ class Listen:
     )
     probes: Annotated[str, Key("address of /livez, /readyz and /metrics; empty for none")] = ":8080"
     keep_alive_seconds: Annotated[
-        float, Key("idle connections are kept this long; kube-scheduler keeps its end for 90 s", least=100)
+        float, Key("idle connections are kept this long; kube-scheduler keeps its end for 90 s", least=120)
     ] = 180
     max_body_mebibytes: Annotated[int, Key("larger requests are refused", least=1, most=1024)] = 64
     shutdown_seconds: Annotated[float, Key("how long calls in progress may take at shutdown", least=0)] = 20
