@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -155,9 +155,13 @@ class Planner:
             return Rejection(Word.NODE_ERROR, failure)
         nodes = np.flatnonzero(surveyed.fits)
         among = self._among(nodes, names, snapshot) if len(nodes) else nodes
-        if not len(among):
-            return self._nowhere(needs.pod.uid, surveyed, nodes, moment)
-        return self._offered(needs, surveyed, among, moment)
+        if len(among):
+            return self._offered(needs, surveyed, among, moment)
+        plan = self._nowhere(needs.pod.uid, surveyed, nodes, moment)
+        is_tied = needs.allocated and not len(self._among(np.flatnonzero(surveyed.usable), names, snapshot))
+        if is_tied and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
+            return replace(plan, word=Word.CLAIM_ELSEWHERE)
+        return plan
 
     def _among(self, nodes: Numbers, names: Sequence[NodeName] | None, snapshot: Snapshot) -> Numbers:
         """Leave the nodes that were asked about."""
