@@ -38,6 +38,7 @@ from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
+from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ async def _assembled(
     metrics, pace, freshness = Metrics(), Pace(), Freshness()
     chooser = Chooser(belief, lambda: str(uuid4()), manner)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    planner = Planner(belief, chooser, policy)
+    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
     sink = _Sink()
     versions = Versions(api, pace, sink)
     # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.

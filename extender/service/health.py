@@ -32,4 +32,5 @@ class Health:
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
         ages = self.freshness.ages(self.now())
-        return [f"the view of {name} is {age:.0f} s old" for name, age in ages.items() if age > self.max_age_s]
+        # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
+        return [f"the view of {name} is too old" for name, age in ages.items() if age > self.max_age_s]
