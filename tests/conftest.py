@@ -1,13 +1,15 @@
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests.controlplane.client import Client
 from tests.controlplane.manifests import grant
 from tests.controlplane.plane import Plane
 from tests.controlplane.programs import Missing, plane
+from tests.controlplane.sweep import sweep
 from tests.oracle_program import Oracle, built
 
 # Machines are shared: how long an example takes says nothing about it.
@@ -36,6 +38,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture
+async def admin(control_plane: Plane) -> AsyncIterator[Client]:
+    """Be the administrator of a cluster that has no nodes, devices, claims or pods, and leave it so."""
+    async with control_plane.client() as client:
+        yield client
+        await sweep(client)
 
 
 async def _granted(running: Plane) -> None:

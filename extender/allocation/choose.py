@@ -1,11 +1,16 @@
-"""Which devices a question gets on one node of a snapshot."""
+"""Which devices a question gets on one node, so that they can be written down as allocations."""
 
+from dataclasses import replace
+
+from extender.allocation.board import Board
 from extender.allocation.cel import Budget
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question
+from extender.allocation.result import check_writable, terms_of
 from extender.allocation.site import site_of
+from extender.allocation.situation import UsageOf
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Answer, Failure, Known, Manner, solving
+from extender.allocation.solve import BEST, Answer, Failure, Known, Manner, Solution, solving
 from extender.allocation.work import Work, finished
 
 
@@ -21,4 +26,44 @@ def choosing(snapshot: Snapshot, node: int, question: Question, manner: Manner =
     except Unreadable as error:
         return Failure(str(error), is_local=manner.is_lenient)
     known = Known(site.usages(), site.judge(Budget()))
-    return (yield from solving(question, site.board, site.usage_of, manner, known))
+    return (yield from deciding(question, site.board, site.usage_of, manner, known))
+
+
+def deciding(
+    question: Question, board: Board, usage_of: UsageOf, manner: Manner, known: Known | None = None
+) -> Work[Answer]:
+    """Find devices on a board; fail where those that are found cannot be written down.
+
+    As everywhere, what is preferred has no say in whether the node fits: upstream's solution decides.
+    """
+    if not _may_be_unwritable(board):
+        return (yield from solving(question, board, usage_of, manner, known))
+    answer = yield from solving(question, board, usage_of, replace(manner, preference=None), known)
+    if not isinstance(answer, Solution):
+        return answer
+    try:
+        check_writable(answer)
+    except Unreadable as error:
+        return Failure(str(error), is_local=manner.is_lenient)
+    if manner.preference is None:
+        return answer
+    better = yield from solving(question, board, usage_of, manner, known)
+    return better if isinstance(better, Solution) and _is_writable(better) else answer
+
+
+def _is_writable(solution: Solution) -> bool:
+    try:
+        check_writable(solution)
+    except Unreadable:
+        return False
+    return True
+
+
+def _may_be_unwritable(board: Board) -> bool:
+    """Tell whether any device is published for nodes of several terms: an allocation can have one term only."""
+    for pool in board.pools:
+        for item in pool.here:
+            selections = [item.selection] if item.selection else [device.traits.selection for device in item.devices]
+            if any(selection and len(terms_of(selection)) > 1 for selection in selections):
+                return True
+    return False

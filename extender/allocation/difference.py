@@ -16,7 +16,7 @@ V = TypeVar("V", bound=Hashable)
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
     """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
-    if not same or before.nodes is not after.nodes or before.reach is not after.reach:
+    if not same or before.reach.seen is not after.reach.seen:
         return None
     rows = _changed(before.usage, after.usage)
     slices: NDArray[np.int64] | None = np.zeros(0, np.int64)
@@ -30,10 +30,35 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
         return None
     layout = after.layout
     nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
-    if after.reach.view.any():
-        # What is shared is seen from elsewhere.
+    if before.nodes is not after.nodes:
+        nodes = np.union1d(nodes, _moved(before, after))
+    # What is shared is seen from elsewhere.
+    if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
     return nodes[nodes >= 0].astype(np.int64)
+
+
+def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64], slices: NDArray[np.int64]) -> bool:
+    """Tell whether *rows* or *slices* are part of a pool that is shared, or was."""
+    indices = np.union1d(np.searchsorted(after.starts, rows, "right") - 1, slices)
+    standings = (
+        inventory.standing.dictionary.values[code]
+        for inventory in (before, after)
+        for code in np.unique(inventory.standing.codes[indices]).tolist()
+    )
+    return any(standing is not None and standing.shared_pool is not None for standing in standings)
+
+
+def _moved(before: Snapshot, after: Snapshot) -> NDArray[np.int64]:
+    """Return the nodes that see other shared pools than before, or declare other features."""
+    nodes = np.flatnonzero(before.reach.view != after.reach.view)
+    pairs = ((before.nodes[name], after.nodes[name]) for name in after.layout.nodes)
+    declared = [
+        index
+        for index, (old, new) in enumerate(pairs)
+        if old is not new and old.declared_features != new.declared_features
+    ]
+    return np.concatenate((nodes, np.array(declared, np.int64)))
 
 
 def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | None:

@@ -33,6 +33,23 @@ GATES: Final = {
     "DRA" + "".join(part.capitalize() for part in field.name.split("_")): field.name for field in fields(Features)
 }
 ALL: Final = Features(**dict.fromkeys(GATES.values(), True))
+# The first minor release in which a gate is on unless somebody turns it off; the others are off up to 1.37.
+ON_SINCE: Final = {
+    "admin_access": 34,
+    "prioritized_list": 34,
+    "resource_claim_device_status": 34,
+    "partitionable_devices": 36,
+    "device_taints": 36,
+    "device_binding_conditions": 36,
+    "consumable_capacity": 36,
+    "device_taint_rules": 37,
+    "fractional_capacity_range": 37,
+}
+
+
+def features_by_default(minor: int) -> Features:
+    """Return the features of Kubernetes 1.*minor* where nobody set a gate."""
+    return Features(**{field: minor >= ON_SINCE.get(field, minor + 1) for field in GATES.values()})
 
 
 def features_of(gates: Iterable[str]) -> Features:

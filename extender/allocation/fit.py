@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from extender.allocation.added import Taints, added_taints
 from extender.allocation.cel import Budget
 from extender.allocation.choose import choose, choosing
-from extender.allocation.columns import Column
+from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
+from extender.allocation.memory import NO_REASON, SPARE, Basis, Reasons, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question
-from extender.allocation.reason import Reason, reason_of
+from extender.allocation.reason import Reason, cause_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
-from extender.allocation.state import Found, States
+from extender.allocation.state import Found, Naming, States
 from extender.allocation.work import Work, finished
 
 
@@ -39,12 +40,9 @@ VERDICTS: dict[type[Answer], Verdict] = {
     Failure: Verdict.FAILS,
     Undecided: Verdict.UNDECIDED,
 }
-# Nodes that are counted in one piece of work.
+# Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
+CELLS = 1 << 14
 BLOCK = 2048
-
-
-# Of a node that is not rejected, or whose reason names devices of its own.
-NO_REASON = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +64,60 @@ class Fit:
         """bool[nodes]: where the question can be satisfied."""
         return np.equal(self.verdicts, Verdict.FITS)
 
-    def reason(self, node: int) -> Reason | Failure | Undecided | None:
-        """Say why *node* does not fit; None where it does."""
+    def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
+        """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""
+        question = asker or self.question
         code: int = self.reason_codes[node].item()
         if code != NO_REASON:
-            return self.reasons[code]
+            return self.reasons[code].named(question)
         if self.verdicts[node] == Verdict.FITS:
             return None
-        found = choose(self.snapshot, node, self.question, self.manner)
+        found = choose(self.snapshot, node, question, self.manner)
         return found if isinstance(found, Failure | Undecided) else None
 
 
 @dataclass(slots=True)
 class Draft:
-    """A fit while it is made."""
+    """A fit while it is made, and what its work reads and writes: another work may begin and end in between."""
 
     snapshot: Snapshot
     verdicts: NDArray[np.int8]
     reason_codes: NDArray[np.int32]
+    reasons: Reasons
+    states: States
 
 
 @dataclass(slots=True)
 class Fitter:
-    """A question, and what was found out about it so far. One writer; the fits that it gives stay as they are."""
+    """A question, and what was found out about it so far. One writer; the fits that it gives stay as they are.
+
+    Several fits may be under way, piece by piece in turns, or be given up: what they remember in common is only ever
+    added to, and numbers in it keep their meaning. Whoever needs room begins anew, and leaves the old to the others.
+    """
 
     question: Question
     manner: Manner = BEST
     plain: Plain | None = field(init=False)
-    offers: Offers | None = None
     # Whether a node fits does not depend on what is preferred.
     _any: Manner = field(init=False)
     _last: Fit | None = None
-    _added: Column[Taints] | None = None
+    _basis: Basis | None = None
     _states: States = field(init=False)
-    _reasons: list[Reason] = field(default_factory=list)
-    _numbers: dict[Reason, int] = field(default_factory=dict)
-    _shortfalls: dict[bytes, int] = field(default_factory=dict)
+    _reasons: Reasons = field(default_factory=Reasons)
+    _taints: Dictionary[Taints] = field(default_factory=Dictionary)
+    # Where a rule names an attribute without its domain, which the API refuses, no column tells what it compares.
+    _is_blind: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self._any = replace(self.manner, preference=None)
         self.plain = plain_of(self.question)
+        self._is_blind = any("/" not in rule.attribute for part in self.question.claims for rule in part.rules)
         self._states = States(self.question)
+
+    @property
+    def offers(self) -> Offers | None:
+        """What devices offered when that was last worked out."""
+        return self._basis.offers if self._basis else None
 
     def fit(self, snapshot: Snapshot) -> Fit:
         """Answer for all nodes of *snapshot*."""
@@ -116,81 +127,102 @@ class Fitter:
         """Do the same piece by piece, so that a service can answer others between the pieces."""
         if self._last is not None and self._last.snapshot is snapshot:
             return self._last
+        self._forget()
+        self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
-        offers, added = yield from self._offered(snapshot)
-        for start in range(0, len(open_nodes), BLOCK):
+        basis = yield from self._based(draft)
+        naming = Naming(draft.states, snapshot, basis.offers, basis.added)
+        widest = int(np.diff(snapshot.layout.starts).max(initial=1))
+        block = min(BLOCK, max(1, CELLS // widest))
+        for start in range(0, len(open_nodes), block):
             yield
-            grid = grid_of(snapshot.layout, open_nodes[start : start + BLOCK])
-            yield from self._counted(draft, grid, offers)
-            yield from self._searched(draft, grid, offers, added)
+            grid = grid_of(snapshot.layout, open_nodes[start : start + block])
+            yield from self._counted(draft, grid, basis)
+            yield from self._searched(draft, grid, naming)
         for array in (draft.verdicts, draft.reason_codes):
             array.setflags(write=False)
-        self._last = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, self._reasons)
-        return self._last
+        fit = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, draft.reasons.all)
+        if draft.reasons is self._reasons:
+            self._last = fit
+        return fit
+
+    def _forget(self) -> None:
+        """Forget the reasons that no node has now, once they are many, and all that leads to their numbers."""
+        last = self._last
+        if self._is_blind:
+            self._last, self._states = None, States(self.question)
+        elif last is not None and self._reasons.are_too_many(len(last.verdicts)):
+            self._reasons, codes = renumbered(last.reasons, last.reason_codes)
+            self._last = replace(last, reason_codes=codes, reasons=self._reasons.all)
+            self._basis, self._states = self._basis and replace(self._basis, shortfalls={}), States(self.question)
+        if len(self._taints.values) > SPARE:
+            self._basis, self._states, self._taints = None, States(self.question), Dictionary()
 
     def _carried(self, snapshot: Snapshot) -> tuple[Draft, NDArray[np.int64]]:
         """Take over what the last answer said of nodes that did not change since; return the others."""
         last = self._last
         changed = None if last is None else changed_nodes(last.snapshot, snapshot)
         if last is None or changed is None:
-            count = len(snapshot.layout.nodes)
-            unknown = np.full(count, Verdict.UNKNOWN, np.int8)
-            return Draft(snapshot, unknown, np.full(count, NO_REASON, np.int32)), np.arange(count)
-        draft = Draft(snapshot, last.verdicts.copy(), last.reason_codes.copy())
-        draft.verdicts[changed], draft.reason_codes[changed] = Verdict.UNKNOWN, NO_REASON
-        return draft, changed
+            changed = np.arange(len(snapshot.layout.nodes))
+            verdicts, codes = np.zeros(len(changed), np.int8), np.zeros(len(changed), np.int32)
+        else:
+            verdicts, codes = last.verdicts.copy(), last.reason_codes.copy()
+        verdicts[changed], codes[changed] = Verdict.UNKNOWN, NO_REASON
+        return Draft(snapshot, verdicts, codes, self._reasons, self._states), changed
 
-    def _offered(self, snapshot: Snapshot) -> Work[tuple[Offers, Column[Taints]]]:
-        last = self._last and self._last.snapshot
-        holds = last and last.rules is snapshot.rules and last.classes is snapshot.classes
-        if not (self.offers and self._added and last and holds and last.inventory is snapshot.inventory):
-            self._added = added_taints(snapshot.inventory, snapshot.rules, snapshot.classes)
-            for ask in self.question.asks.values():
-                for test in ask.tests:
-                    if test.selector:
-                        yield from test.selector.sweeping(snapshot.inventory, Budget())
-            self.offers = offers_of(self.question, snapshot.inventory, self._added)
-            self._shortfalls.clear()
-        return self.offers, self._added
+    def _based(self, draft: Draft) -> Work[Basis]:
+        snapshot, inventory, taints = draft.snapshot, draft.snapshot.inventory, self._taints
+        if self._basis is not None and self._basis.holds(snapshot):
+            return self._basis
+        added = yield from added_taints(inventory, snapshot.rules, snapshot.classes, taints)
+        for ask in self.question.asks.values():
+            for test in ask.tests:
+                if test.selector:
+                    yield from test.selector.sweeping(inventory, Budget())
+        offers = offers_of(self.question, inventory, added)
+        basis = Basis(inventory, snapshot.rules, snapshot.classes, offers, added)
+        if taints is self._taints and draft.reasons is self._reasons:
+            self._basis = basis
+        return basis
 
-    def _counted(self, draft: Draft, grid: Grid, offers: Offers) -> Work[None]:
+    def _counted(self, draft: Draft, grid: Grid, basis: Basis) -> Work[None]:
         """Answer for the nodes of *grid* that need no search; yield after each new reason."""
-        snapshot = draft.snapshot
+        snapshot, offers = draft.snapshot, basis.offers
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
-        fits = self.plain.answer(snapshot.inventory, chosen, offers, snapshot.usage.codes == 0)
+        yield
+        fits = yield from self.plain.answer(snapshot, chosen, offers)
+        if fits is None:
+            return
         draft.verdicts[chosen.nodes] = fits
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
+        yield
         described = self.plain.shortfalls(snapshot, rejected, offers)
         for node, shortfall in zip(rejected.nodes.tolist(), described, strict=True):
             key = shortfall.tobytes()
-            code = self._shortfalls.get(key)
+            code = basis.shortfalls.get(key)
             if code is None:
-                found = yield from self._found(snapshot, node)
-                code = self._shortfalls[key] = found.reason
+                code = (yield from self._found(draft, node)).reason
+                basis.remember(key, code)
                 yield
             draft.reason_codes[node] = code
 
-    def _searched(self, draft: Draft, grid: Grid, offers: Offers, added: Column[Taints]) -> Work[None]:
+    def _searched(self, draft: Draft, grid: Grid, naming: Naming) -> Work[None]:
         """Search on the nodes that counting left open, once for each state; yield after each search."""
-        snapshot = draft.snapshot
-        left = grid_of(snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
-        for node, state in zip(left.nodes.tolist(), self._states.of(snapshot, left, offers, added), strict=True):
-            found = self._states.known.get(state)
+        left = grid_of(draft.snapshot.layout, grid.nodes[draft.verdicts[grid.nodes] == Verdict.UNKNOWN])
+        for node, state in zip(left.nodes.tolist(), naming.of(left), strict=True):
+            # What is not told apart is not remembered either.
+            found = None if self._is_blind else draft.states.known.get(state)
             if found is None:
-                found = yield from self._found(snapshot, node)
-                self._states.remember(state, found)
+                found = yield from self._found(draft, node)
+                draft.states.remember(state, found)
                 yield
             draft.verdicts[node], draft.reason_codes[node] = found
 
-    def _found(self, snapshot: Snapshot, node: int) -> Work[Found]:
+    def _found(self, draft: Draft, node: int) -> Work[Found]:
         """Search on one node."""
-        answer = yield from choosing(snapshot, node, self.question, self._any)
+        answer = yield from choosing(draft.snapshot, node, self.question, self._any)
         if not isinstance(answer, Nothing):
             return Found(VERDICTS[type(answer)], NO_REASON)
-        reason = reason_of(answer.situation)
-        code = self._numbers.setdefault(reason, len(self._reasons))
-        if code == len(self._reasons):
-            self._reasons.append(reason)
-        return Found(Verdict.NO, code)
+        return Found(Verdict.NO, draft.reasons.number(cause_of(answer.situation)))

@@ -185,7 +185,10 @@ class Foresight:
 
     def _cannot_agree(self, attempt: Attempt, claim: int, rule: int, demands: Sequence[Demand]) -> bool:
         """Tell whether no value is left that is enough for everybody whom a rule covers."""
-        bound = [item for item in demands if item.at.claim == claim and self._covered[item.at] >> rule & 1]
+        # Who needs nothing agrees with everybody.
+        bound = [
+            item for item in demands if item.size and item.at.claim == claim and self._covered[item.at] >> rule & 1
+        ]
         if not bound:
             return False
         state = attempt.states[claim][rule]

@@ -1,6 +1,7 @@
 """Some nodes and their local devices as matrices: what holds for one of them is asked of all at once."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from extender.allocation.layout import BITS, Layout
 Matrix = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
+V = TypeVar("V", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +22,26 @@ class Grid:
     rows: Matrix
     slices: Matrix
 
-    def of_rows(self, values: NDArray[np.int32]) -> Matrix:
-        """Gather int32[rows] into int32[n, width], 0 where a node has no more devices."""
-        return np.append(values, values.dtype.type(0))[self.rows]
+    def of_rows(self, values: NDArray[V]) -> NDArray[V]:
+        """Gather something for each row, [rows], into [n, width]; 0 where a node has no more devices."""
+        return _gathered(values, self.rows)
+
+    def of_slices(self, values: NDArray[V]) -> NDArray[V]:
+        """Gather something for each slice, [slices], into [n, slice width]; 0 where a node has no more slices."""
+        return _gathered(values, self.slices)
 
     def flags(self, chosen: Flags) -> Flags:
         """Gather bool[rows] into bool[n, width], False where a node has no more devices."""
-        return np.append(chosen, False)[self.rows]
+        return _gathered(chosen, self.rows)
+
+
+def _gathered(values: NDArray[V], places: Matrix) -> NDArray[V]:
+    """Gather without looking at what is not asked for."""
+    if not len(values):
+        return np.zeros(places.shape, values.dtype)
+    gathered = values[places]
+    gathered[places < 0] = 0
+    return gathered
 
 
 def grid_of(layout: Layout, nodes: NDArray[np.int64]) -> Grid:

@@ -40,15 +40,17 @@ class Stated(NamedTuple):
     """A capacity and the name it is published by: requests for it must spell that name alike.
 
     The spelling of its amounts is part of it: CEL and policies can tell 1 from 1000m, though they are equal.
+    *beside* is the capacity of the bare name where one with a domain hides it from selectors: requests see both.
     """
 
     name: str
     capacity: Capacity
     spelling: Hashable
+    beside: "Stated | None" = None
 
 
-def stated(name: str, capacity: Capacity) -> Stated:
-    return Stated(name, capacity, (capacity.value.spelling, capacity.policy and str(capacity.policy)))
+def stated(name: str, capacity: Capacity, beside: Stated | None = None) -> Stated:
+    return Stated(name, capacity, (capacity.value.spelling, capacity.policy and str(capacity.policy)), beside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,8 +225,11 @@ def _cells(published: ResourceSlice, device: Device) -> Iterator[tuple[Path, Has
         yield _path("attributes", name, driver), attribute
         if attribute.kind == "invalid":
             yield FAULT, attribute.value
+    stating: dict[Path, Stated] = {}
     for name, capacity in sorted(device.capacity, key=is_qualified):
-        yield _path("capacity", name, driver), stated(name, capacity)
+        path = _path("capacity", name, driver)
+        stating[path] = stated(name, capacity, stating.get(path))
+    yield from stating.items()
 
 
 @lru_cache(maxsize=4096)

@@ -13,10 +13,14 @@ from extender.allocation.cel import Budget, Verdict
 from extender.allocation.columns import Column
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
+from extender.allocation.layout import BITS
 from extender.allocation.projection import project
 from extender.allocation.question import Ask, At, Question
 from extender.model.device import Device, Traits
 from extender.model.taint import blocking
+
+# Digits of base 65 that a positive int64 surely has: a node that is counted has at most 64 devices of one kind.
+DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,8 @@ class Offer:
 class Offers:
     """By ask. special: bool[rows], devices of which more must be known than whether they are free.
 
-    weights: int64[rows], different where what may keep a device from being given differs; sums tell mixtures apart.
+    weights: int64[rows], different where what may keep a device from being given differs; their sums tell mixtures
+    apart.
     """
 
     of: Mapping[At, Offer]
@@ -53,9 +58,26 @@ def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -
 
 def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:
     columns: list[Column[Any]] = [inventory.traits, added, *_capacities(inventory)]
-    codes = project(columns, inventory.rows).codes.astype(np.int64) + 1
-    # Squares of odd multiples spread so far that different mixtures hardly ever have one sum.
-    return codes * 0x9E3779B97F4A7C1 ^ codes * codes * 0x2545F4914F6CD
+    return spread(project(columns, inventory.rows).codes)
+
+
+def spread(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Give each kind a weight, so that the sums of the weights tell mixtures of kinds apart.
+
+    While there are few kinds the weights are the places of a number system in which a node's devices are digits, which
+    is exact. Beyond that they are hashes of 64 bits: two mixtures of up to 64 devices have one sum with a probability
+    of about 2**-58, for the sums are equal modulo 2**64 only if one weight, but for the six bits that its multiplicity
+    may shift out, is what the others make it. Should it happen, a node is told the reason of another: no verdict
+    depends on it.
+    """
+    if int(kinds.max(initial=-1)) < DIGITS:
+        places: NDArray[np.int64] = np.int64(BITS + 1) ** np.arange(DIGITS)
+        return places[kinds]
+    # SplitMix64, but for the constant in its first line: without it the weight of a double is often the double weight.
+    mixed = kinds.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(0xD1B54A32D192ED03)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
 
 
 def _capacities(inventory: Inventory) -> list[Column[Any]]:

@@ -5,7 +5,7 @@ By Hall's theorem: requests can be satisfied together if no subset of them wants
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
+from extender.allocation.counting import MOST_COUNTS
 from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.offer import Offers
 from extender.allocation.question import RESULTS, At, ClaimQuestion, Question, bound_slots
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.work import Work
 from extender.model.device import Attribute
 from extender.model.names import split_qualified
 
-# Beyond these, the number of subsets and of combinations makes a search the better way.
+# Beyond these, and MOST_COUNTS, the number of sets and of choices makes a search the better way.
 MOST_SLOTS = 6
-MOST_COMBINATIONS = 64
 MOST_RULES = 2
 SCALARS = ("int", "bool", "string", "version")
 Yes = NDArray[np.bool_]
@@ -51,25 +52,44 @@ class Plain:
     question: Question
     ways: tuple[tuple[At, ...], ...]
     rules: tuple[RuleAt, ...]
+    choices: int
 
-    def answer(self, inventory: Inventory, grid: Grid, offers: Offers, free: Flags) -> Yes:
-        """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n]."""
-        taken = grid.flags(free)
-        masks = {at: packed(grid.flags(offer.usable) & taken) for at, offer in offers.of.items()}
-        # Without any value there is one group, of no devices: who is bound by the rule gets none.
-        nobody = [np.zeros(len(grid.nodes), np.uint64)]
-        groups = [list(_groups(grid.of_rows(self._codes(inventory, rule)))) or nobody for rule in self.rules]
+    def answer(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> Work[Yes | None]:
+        """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n].
+
+        None where that takes too long, as it may where rules compare many values.
+        """
+        inventory, free = snapshot.inventory, grid.of_rows(snapshot.usage.codes) == 0
+        masks = {at: packed(grid.flags(offer.usable) & free) for at, offer in offers.of.items()}
+        groups: list[list[Words]] = []
+        for rule in self.rules:
+            codes = grid.of_rows(self._codes(inventory, rule))
+            if self._counts(groups) * _most_groups(codes) > MOST_COUNTS:
+                return None
+            # Without any value there is one group, of no devices: who is bound by the rule gets none.
+            groups.append([])
+            for group in _groups(codes):
+                groups[-1].append(group)
+                yield
+            groups[-1] = groups[-1] or [np.zeros(len(grid.nodes), np.uint64)]
         found = np.zeros(len(grid.nodes), np.bool_)
         for way in self.ways:
             for choice in product(*groups):
                 wants = [Want(self._within(at, masks[at], choice), self._size(at)) for at in way]
                 found |= can_share(wants, len(grid.nodes))
+                yield
         return found
+
+    def _counts(self, groups: Sequence[Sequence[Words]]) -> int:
+        """Count the sets of slots that have to be looked at: as who searches one node counts them, or more."""
+        return (prod(map(len, groups)) * self.choices) << len(self.ways[0])
 
     def shortfalls(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> NDArray[np.int64]:
         """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
-        inventory, taken = snapshot.inventory, grid.flags(snapshot.usage.codes != 0)
-        weights = np.append(offers.weights, 0)[grid.rows]
+        inventory, usage = snapshot.inventory, snapshot.usage
+        # A device of which somebody has a share is taken by nobody: something else keeps it from being given.
+        taken = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[grid.of_rows(usage.codes)]
+        weights = grid.of_rows(offers.weights)
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():
             matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
@@ -117,10 +137,11 @@ def plain_of(question: Question) -> Plain | None:
     matching = all(rule.is_match for part in question.claims for rule in part.rules)
     if not (simple and matching) or len(slots) > MOST_SLOTS or len(rules) > MOST_RULES:
         return None
-    if prod(len(slot.asks) for slot in slots) > MOST_COMBINATIONS or not all(map(_is_qualified, question.claims)):
+    choices = prod(len(slot.asks) for slot in slots)
+    if choices << len(slots) > MOST_COUNTS or not all(map(_is_qualified, question.claims)):
         return None
     ways = tuple(_ways(question))
-    return Plain(question, ways, rules) if ways else None
+    return Plain(question, ways, rules, choices) if ways else None
 
 
 def _is_qualified(part: ClaimQuestion) -> bool:
@@ -160,10 +181,18 @@ def _ways(question: Question) -> Iterator[tuple[At, ...]]:
             yield way
 
 
+def _most_groups(codes: NDArray[np.int32]) -> int:
+    """Return how many groups there are at most."""
+    width: int = codes.shape[1]
+    return max(1, min(width, int(codes.max(initial=0))))
+
+
 def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
     """Yield the devices of each node that share a value, one after the other: uint64[n]. codes: int32[n, width]."""
-    distinct = np.unique(codes)
-    values = distinct[distinct > 0]
+    occurs = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    occurs[codes] = True
+    occurs[0] = False
+    values = np.flatnonzero(occurs)
     if len(values) <= codes.shape[1]:
         for value in values.tolist():
             yield packed(codes == value)
@@ -176,24 +205,30 @@ def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
 def can_share(wants: Sequence[Want], nodes: int) -> Yes:
     """Tell for each node whether all *wants* can be satisfied together: bool[n]."""
     yes = np.ones(nodes, np.bool_)
-    for size in range(1, len(wants) + 1):
-        for subset in combinations(wants, size):
-            union = np.bitwise_or.reduce([want.mask for want in subset])
-            yes &= np.bitwise_count(union) >= sum(want.size for want in subset)
+    unions: list[Want] = []
+    for want in wants:
+        if want.size:
+            further = [Want(union.mask | want.mask, union.size + want.size) for union in unions]
+            unions += (want, *further)
+    for union in unions:
+        yes &= np.bitwise_count(union.mask) >= union.size
     return yes
 
 
 def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
     """Tell which nodes of *grid* need no search: bool[n]."""
-    inventory, usage = snapshot.inventory, snapshot.usage
+    standing, usage = snapshot.inventory.standing, snapshot.usage
+    held = grid.of_rows(usage.codes)
     # A device with shares that is not shareable, or no longer.
-    odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[usage.codes]
-    narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
-    table = inventory.standing.table(lambda standing: int(standing.is_plain), absent=1)
-    ordinary = np.append(table[inventory.standing.codes], 1)[grid.slices].astype(np.bool_)
-    searched = np.zeros(inventory.rows, np.bool_)
+    odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[held]
+    looked_at, special = odd | (held == 0), grid.flags(offers.special) | odd
+    searched = np.zeros(grid.rows.shape, np.bool_)
     for offer in offers.of.values():
-        searched |= (offer.usable & (offers.special | odd)) | (offer.errs & (odd | (usage.codes == 0)))
+        searched |= (grid.flags(offer.usable) & special) | (grid.flags(offer.errs) & looked_at)
+    narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
+    ordinary = standing.table(lambda item: int(item.is_plain), absent=1).astype(np.bool_)[
+        grid.of_slices(standing.codes)
+    ]
     alone = np.equal(snapshot.reach.view[grid.nodes], 0)
-    yes: Yes = narrow & alone & ordinary.all(axis=1) & ~grid.flags(searched).any(axis=1)
+    yes: Yes = narrow & alone & ordinary.all(axis=1) & ~searched.any(axis=1)
     return yes

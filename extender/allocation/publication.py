@@ -1,6 +1,6 @@
 """A snapshot in which other slices are published: only the rows of these are made anew."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +8,13 @@ import numpy as np
 from extender.allocation.columns import Column, Dictionary, frozen
 from extender.allocation.inventory import Inventory, SliceKey, inventory_of, key_of
 from extender.allocation.layout import layout_of
-from extender.allocation.reach import Reach, reach_of
+from extender.allocation.reach import is_wasteful, moved, reach_of
 from extender.allocation.snapshot import Snapshot, free_of, with_usage
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import ResourceSlice
-from extender.model.names import DeviceKey
+from extender.model.names import DeviceKey, NodeName
+from extender.model.node import Node
+from extender.model.spelling import is_spelled_alike, node_is_spelled_alike
 
 UsageOf = Callable[[DeviceKey], Usage]
 # Beyond so many changed slices, building all columns from scratch is cheaper than splicing them one by one.
@@ -24,7 +26,7 @@ def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: Usa
     before = dict(zip(snapshot.inventory.keys, snapshot.inventory.slices, strict=True))
     after = {key_of(item): item for item in slices}
     gone = before.keys() - after.keys()
-    changed = [item for key, item in after.items() if before.get(key) != item]
+    changed = [item for key, item in after.items() if key not in before or differs(before[key], item)]
     if len(gone) + len(changed) <= SPLICES:
         for key in gone:
             snapshot = without(snapshot, key)
@@ -37,6 +39,11 @@ def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: Usa
     return _laid_out(snapshot, inventory, frozen(np.array(codes, np.int32), dictionary))
 
 
+def differs(left: ResourceSlice, right: ResourceSlice) -> bool:
+    """Tell whether two slices differ in anything, be it in how an amount is spelled."""
+    return left != right or not is_spelled_alike(left, right)
+
+
 def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Snapshot:
     """Add *item*, or put it in the place of the slice with its key."""
     before, key = snapshot.inventory, key_of(item)
@@ -46,9 +53,10 @@ def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Sn
     if len(before.slices) == len(inventory.slices):
         if _stand_alike(before.slices[index], item):
             usage = {row: usage_of(inventory.key(row)) for row in range(start, stop)}
-            return with_usage(
-                replace(snapshot, inventory=inventory, reach=_reach(snapshot, inventory), boards={}), usage
-            )
+            reach = snapshot.reach
+            if not _is_seen_alike(before, inventory, index):
+                reach = reach_of(inventory, snapshot.layout, snapshot.nodes, reach.sights)
+            return with_usage(replace(snapshot, inventory=inventory, reach=reach, boards={}), usage)
         last = int(before.starts[index + 1])
     else:
         last = start
@@ -68,6 +76,16 @@ def _stand_alike(left: ResourceSlice, right: ResourceSlice) -> bool:
     return len(left.devices) == len(right.devices) and left.selection == right.selection
 
 
+def _is_seen_alike(before: Inventory, after: Inventory, index: int) -> bool:
+    """Tell whether a slice that stands alike is seen by the same nodes, and leaves its pool as shared as it was."""
+    if before.standing is not after.standing:
+        return False
+    left, right = before.slices[index], after.slices[index]
+    return left.selection is not None or all(
+        one.traits.selection == other.traits.selection for one, other in zip(left.devices, right.devices, strict=True)
+    )
+
+
 def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[Usage]) -> list[int]:
     usages = (usage_of(DeviceKey(item.driver, item.pool, device.name)) for device in item.devices)
     return [dictionary.code(usage) if usage != UNUSED else 0 for usage in usages]
@@ -75,14 +93,32 @@ def _usage_codes(item: ResourceSlice, usage_of: UsageOf, dictionary: Dictionary[
 
 def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) -> Snapshot:
     layout = layout_of(inventory, snapshot.layout.nodes)
-    reach = reach_of(inventory, layout, snapshot.nodes)
+    reach = reach_of(inventory, layout, snapshot.nodes, snapshot.reach.sights)
     return replace(
         snapshot, inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage), boards={}
     )
 
 
-def _reach(snapshot: Snapshot, inventory: Inventory) -> Reach:
-    """Work out anew who sees what, where a slice without a new layout can make a difference: in a shared pool."""
-    if inventory.standing is snapshot.inventory.standing and len(snapshot.reach.pools) == 1:
-        return snapshot.reach
-    return reach_of(inventory, snapshot.layout, snapshot.nodes)
+def with_nodes(snapshot: Snapshot, nodes: Mapping[NodeName, Node]) -> Snapshot:
+    """Tell otherwise of some nodes: these are the nodes that are there, and only what is read of them matters."""
+    layout = snapshot.layout
+    pairs = ((index, snapshot.nodes[name], nodes[name]) for index, name in enumerate(layout.nodes))
+    changed = [pair for pair in pairs if pair[1] is not pair[2] and not _are_alike(pair[1], pair[2])]
+    if not changed:
+        return snapshot
+    read = [index for index, before, after in changed if _is_read_otherwise(before, after)]
+    if not read:
+        return replace(snapshot, nodes=nodes)
+    reach = moved(snapshot.reach, layout, nodes, read)
+    if is_wasteful(reach):
+        reach = reach_of(snapshot.inventory, layout, nodes, reach.sights)
+    return replace(snapshot, nodes=nodes, reach=reach, boards={})
+
+
+def _are_alike(left: Node, right: Node) -> bool:
+    return left == right and node_is_spelled_alike(left, right)
+
+
+def _is_read_otherwise(left: Node, right: Node) -> bool:
+    """Tell whether what an answer depends on differs."""
+    return left.labels != right.labels or left.declared_features != right.declared_features

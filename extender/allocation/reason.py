@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.eligibility import Met, obstacles
 from extender.allocation.holders import bits_of, places_of
-from extender.allocation.question import Ask, At, bound_slots
+from extender.allocation.question import Ask, At, Question, bound_slots
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
 
@@ -30,17 +30,36 @@ class Shortage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The first thing that is short, and by how much."""
+    """The first thing that is short, and by how much.
+
+    *claim* is the place in the question of the claim that it is about, if it is about one; *name* what that is called.
+    Who asks the same by other names is given the same reason with these.
+    """
 
     shortage: Shortage
-    message: str
+    text: str
+    claim: int | None = None
+    name: str = ""
+
+    @property
+    def message(self) -> str:
+        return self.text if self.claim is None else f"claim {self.name}{self.text}"
 
     def __str__(self) -> str:
         return self.message
 
+    def named(self, question: Question) -> "Reason":
+        """Call the claim what *question* calls it."""
+        return self if self.claim is None else replace(self, name=question.claims[self.claim].claim.key.name)
+
 
 def reason_of(situation: Situation) -> Reason:
     """Explain why *situation* has no solution."""
+    return cause_of(situation).named(situation.question)
+
+
+def cause_of(situation: Situation) -> Reason:
+    """Explain the same without names of claims."""
     return next(_reasons(situation))
 
 
@@ -77,11 +96,11 @@ def _shortage(situation: Situation, at: At) -> Reason | None:
     if free < needed or (ask.takes_all and not found.every):
         kind, details = _causes(situation, at, ask)
         has = f"has {free}" + (f": {details}" if details else "")
-        return Reason(kind, f"{_name(situation, at)} needs {needed} free {_devices(needed)}, {has}")
+        return Reason(kind, f", request {ask.name} needs {needed} free {_devices(needed)}, {has}", at.claim)
     given = sum(1 for place in range(free and found.free.bit_length()) if _can_give(situation, at, ask, place))
     if given < needed:
-        text = f"{_name(situation, at)} needs {needed} {_devices(needed)} within what is left of their pool's counters"
-        return Reason(Shortage.COUNTERS, f"{text}, has {given}")
+        text = f", request {ask.name} needs {needed} {_devices(needed)} within what is left of their pool's counters"
+        return Reason(Shortage.COUNTERS, f"{text}, has {given}", at.claim)
     return None
 
 
@@ -116,7 +135,7 @@ def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
 
 
 class Want(NamedTuple):
-    """So many devices under a rule: whose want it is, and the candidates by the bit of each value."""
+    """So many devices under a rule: the request whose want it is, and the candidates by the bit of each value."""
 
     whose: str
     needed: int
@@ -133,14 +152,14 @@ def _disagreement(situation: Situation, claim: int, rule: int) -> Iterator[Reaso
         return
     # What several can have at once is counted for each of them alone, but a value is different only once.
     if not compared.is_match or not any(_can_be_common(situation, places) for places in slots):
-        wants = [_together(situation, claim, wants)]
+        wants = [_together(wants)]
     for whose, needed, holders in wants:
         best = max((mask.bit_count() for mask in holders.values()), default=0) if compared.is_match else len(holders)
         if best < needed:
             values = "one value" if compared.is_match else "different values"
             has = "best has" if compared.is_match else "has"
             text = f"needs {needed} free {_devices(needed)} with {values} of {compared.attribute}, {has} {best}"
-            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}")
+            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim)
 
 
 def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:
@@ -151,15 +170,15 @@ def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:
         for place in places_of(situation.eligible[at].free):
             for bit in bits_of((values.at(ask, place) or 0) & ~OPAQUE):
                 holders[bit] = holders.get(bit, 0) | 1 << place
-    return Want(_name(situation, places[0]), min(_needed(situation, at) for at in places), holders)
+    return Want(f", request {situation.asks[places[0]].name}", min(_needed(situation, at) for at in places), holders)
 
 
-def _together(situation: Situation, claim: int, wants: Sequence[Want]) -> Want:
+def _together(wants: Sequence[Want]) -> Want:
     holders: dict[int, int] = {}
     for want in wants:
         for bit, mask in want.holders.items():
             holders[bit] = holders.get(bit, 0) | mask
-    return Want(_claim(situation, claim), sum(want.needed for want in wants), holders)
+    return Want("", sum(want.needed for want in wants), holders)
 
 
 def _can_be_common(situation: Situation, places: Sequence[At]) -> bool:
@@ -169,14 +188,6 @@ def _can_be_common(situation: Situation, places: Sequence[At]) -> bool:
 
 def _needed(situation: Situation, at: At) -> int:
     return len(situation.eligible[at].every) if situation.asks[at].takes_all else situation.asks[at].count
-
-
-def _claim(situation: Situation, claim: int) -> str:
-    return f"claim {situation.question.claims[claim].claim.key.name}"
-
-
-def _name(situation: Situation, at: At) -> str:
-    return f"{_claim(situation, at.claim)}, request {situation.asks[at].name}"
 
 
 def _devices(count: int) -> str:

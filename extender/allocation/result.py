@@ -138,7 +138,7 @@ def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelect
         if selection.node_name is not None or candidate.device.traits.binds_to_node:
             only = Requirement(key="metadata.name", operator="In", values=(node,))
             return NodeSelector((NodeSelectorTerm(fields=(only,)),))
-        terms = selection.selector.terms if selection.selector else ()
+        terms = terms_of(selection)
         if len(terms) > 1:
             raise Unreadable(f"nodeSelector: {len(terms)} terms cannot be part of an allocation, only one can")
         for term in terms:
@@ -147,6 +147,18 @@ def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelect
     if not expressions and not fields:
         return None
     return NodeSelector((NodeSelectorTerm(expressions=tuple(expressions.values()), fields=tuple(fields.values())),))
+
+
+def check_writable(solution: Solution) -> None:
+    """Raise Unreadable where the devices of a claim cannot be written down as one allocation."""
+    board = solution.situation.board
+    for claim in range(len(solution.situation.question.claims)):
+        picked = [board.candidates[pick.place] for pick in solution.picks if pick.at.claim == claim]
+        node_selector(picked, board.node.name)
+
+
+def terms_of(selection: NodeSelection) -> tuple[NodeSelectorTerm, ...]:
+    return selection.selector.terms if selection.selector else ()
 
 
 def _selection(candidate: Candidate) -> NodeSelection:

@@ -25,7 +25,7 @@ class Ending(Enum):
 
 
 Branch = Generator["Branch | None", Ending, Ending]
-# Candidates that are tried between two pauses.
+# Steps between two pauses.
 PIECE = 250
 
 
@@ -34,7 +34,7 @@ class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
 
 
 class Search:
-    """One search; *steps* is how many candidates, or sets of them, it may try.
+    """One search; *steps* is how many candidates, or sets of them, it may try; each look ahead counts as one too.
 
     With *foresight* it leaves out what cannot succeed; a *preference* orders the sets.
     """
@@ -90,6 +90,8 @@ class Search:
             return Ending.FOUND if ending is Ending.FOUND else Ending.NONE
         slot = self._order[claim][turn]
         state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
+        if self.foresight and self._step():
+            yield None
         if self.foresight and state in self.foresight.dead:
             return Ending.NONE
         ending = yield self._alternatives(claim, slot)
@@ -156,7 +158,7 @@ class Search:
             return Ending.CROWDED
         if self.foresight:
             hopeless = self.foresight.is_hopeless(self.attempt, at, needed, start)
-            if self._step(self.foresight.cost):
+            if self._step(1 + self.foresight.cost):
                 yield None
             if hopeless:
                 return Ending.NONE

@@ -16,8 +16,12 @@ from extender.allocation.work import Work, finished
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16
-# Evaluations between two pauses.
-PIECE = 256
+# Steps between two pauses, besides those of the evaluation that exceeds them: a few milliseconds.
+PIECE = 20_000
+# What else takes time, in steps: to look up one value of a combination, and to lay out a device for an evaluation.
+KNOWN, EVALUATED = 3, 100
+# Combinations that are decoded at once.
+BLOCK = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Selector:
         return finished(self.sweeping(inventory, budget))
 
     def sweeping(self, inventory: Inventory, budget: Budget) -> Work[Sweep]:
-        """Do the same piece by piece."""
+        """Do the same piece by piece. Who stops on the way loses nothing: what was evaluated is known next time."""
         if self._last and self._last[0] is inventory:
             return self._last[2]
         paths = sorted(self._paths(inventory))
@@ -59,19 +63,27 @@ class Selector:
             self._last = (inventory, read, self._last[2])
             return self._last[2]
         sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
-        # What a spent budget cut short says nothing about the devices.
-        self._last = (inventory, read, sweep) if budget.left >= 0 else None
+        self._last = (inventory, read, sweep)
         return sweep
 
     def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Work[Sweep]:
         projection = project(columns, inventory.rows)
-        rows = projection.first.tolist()
-        outcomes = []
-        for count, (values, row) in enumerate(zip(_values(columns, projection.first), rows, strict=True), start=1):
-            outcomes.append(self._outcome(values, row, inventory, budget))
-            if count % PIECE == 0:
-                yield
-        return Sweep(tuple(outcomes), projection.codes)
+        distinct: dict[Outcome, int] = {}
+        codes = np.empty(len(projection.first), np.int32)
+        due, known = 0, KNOWN * (1 + len(columns))
+        for start in range(0, len(codes), BLOCK):
+            rows = projection.first[start : start + BLOCK]
+            for place, (values, row) in enumerate(zip(_values(columns, rows), rows.tolist(), strict=True), start):
+                outcome = self._known.get(values)
+                due += known
+                if outcome is None:
+                    outcome = self._evaluated(values, row, inventory, budget)
+                    due += EVALUATED + budget.spent
+                codes[place] = distinct.setdefault(outcome, len(distinct))
+                if due >= PIECE:
+                    yield
+                    due = 0
+        return Sweep(tuple(distinct), codes.take(projection.codes))
 
     def _paths(self, inventory: Inventory) -> frozenset[Path]:
         """Name the columns that can make a difference; an attribute without a value does so whatever is read."""
@@ -80,13 +92,11 @@ class Selector:
         published = {path for path in inventory.columns if len(path) > 1}
         return frozenset(published | {DRIVER, SHAREABLE, FAULT})
 
-    def _outcome(self, values: tuple[Hashable, ...], row: int, inventory: Inventory, budget: Budget) -> Outcome:
-        known = self._known.get(values)
-        if known is None:
-            known = self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
-            if budget.left >= 0 and len(self._known) < MEMORY:
-                self._known[values] = known
-        return known
+    def _evaluated(self, values: tuple[Hashable, ...], row: int, inventory: Inventory, budget: Budget) -> Outcome:
+        outcome = self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
+        if len(self._known) < MEMORY:
+            self._known[values] = outcome
+        return outcome
 
 
 def _are_same(left: Sequence[object], right: Sequence[object]) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.counting import counted, courses_of, is_countable
 from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
 from extender.allocation.preference import Preference, Tightest
@@ -107,7 +108,10 @@ def solving(
 
 
 def _found(situation: Situation, steps: int) -> Work[Picks]:
-    """Search blindly for a while, which is enough for most, then with foresight where there can be any."""
+    """Search blindly for a while, which is enough for most; then count where that is exact, or search with foresight.
+
+    Counting takes no steps: it always comes to an end.
+    """
     if not can_foresee(situation):
         return (yield from Search(situation, steps).pieces())
     if any(is_short(situation, claim) for claim in range(len(situation.question.claims))):
@@ -115,6 +119,9 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
     try:
         return (yield from Search(situation, min(steps, BLIND_STEPS)).pieces())
     except Exhausted:
+        courses = courses_of(situation) if is_countable(situation) else None
+        if courses is not None:
+            return (yield from counted(courses))
         if steps <= BLIND_STEPS:
             raise
         return (yield from Search(situation, steps - BLIND_STEPS, Foresight(situation)).pieces())

@@ -1,10 +1,12 @@
 """The state of a node, as far as a question can tell: two nodes in one state have the same answer."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
 from extender.allocation.columns import Codes, Column, Dictionary
@@ -15,12 +17,18 @@ from extender.allocation.offer import Offers
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project
 from extender.allocation.question import Question
+from extender.allocation.result import terms_of
 from extender.allocation.snapshot import Snapshot
+from extender.model.device import NodeSelection
 from extender.model.names import PoolKey
 
-# States that one question remembers.
+# States that one question remembers, and kinds of devices that it tells apart before it begins anew.
 MEMORY = 1 << 17
+KINDS = 1 << 17
 AnyColumn = Column[Any]
+Rows = NDArray[Any]
+# A state in so many bytes, whatever the node sees: long enough that no two states have one name by chance.
+NAME = 16
 # Flags of an offer as one code.
 EIGHT: Dictionary[int] = Dictionary([None, 1, 2, 3, 4, 5, 6, 7])
 
@@ -34,50 +42,130 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class States:
-    """Names the states of nodes for one question, and remembers what was found out about each."""
+    """Names the states of nodes for one question, and remembers what was found out about each.
+
+    Names mean the same as long as the *dictionaries* of the columns are the same: numbers are only ever added.
+    """
 
     question: Question
-    known: dict[Hashable, Found] = field(default_factory=dict)
+    dictionaries: tuple[object, ...] = ()
+    known: dict[bytes, Found] = field(default_factory=dict)
     _kinds: dict[tuple[int, ...], int] = field(default_factory=dict)
-    _dictionaries: list[object] = field(default_factory=list)
+    _taints: dict[Taints, int] = field(default_factory=dict)
 
-    def remember(self, state: Hashable, found: Found) -> None:
+    def remember(self, state: bytes, found: Found) -> None:
         if len(self.known) >= MEMORY:
             self.known.clear()
         self.known[state] = found
 
-    def of(self, snapshot: Snapshot, grid: Grid, offers: Offers, added: Column[Taints]) -> Iterator[Hashable]:
+    def continued(self, snapshot: Snapshot) -> "States":
+        """Return these states if they are good for *snapshot* too, new ones otherwise. Who uses these may go on."""
+        columns = (*_published(self.question, snapshot.inventory), snapshot.usage, snapshot.inventory.standing)
+        dictionaries = tuple(column.dictionary for column in columns)
+        if _are_same(dictionaries, self.dictionaries) and max(len(self._kinds), len(self._taints)) < KINDS:
+            return self
+        return States(self.question, dictionaries)
+
+    def kinds(self, columns: Sequence[AnyColumn], added: Column[Taints]) -> Codes:
+        """Give each row the number of everything that can be seen of it, in *columns* and of what is *added*."""
+        seen: list[AnyColumn] = [*columns, added]
+        projection = project(seen, len(added))
+        codes = [column.codes[projection.first].tolist() for column in seen]
+        # What rules add is encoded anew each time: only the taints themselves mean the same.
+        codes[-1] = [
+            0 if taints is None else self._taint(taints)
+            for taints in map(added.dictionary.values.__getitem__, codes[-1])
+        ]
+        numbers = [self._kinds.setdefault(kind, len(self._kinds) + 1) for kind in zip(*codes, strict=True)]
+        return np.array(numbers, np.int32)[projection.codes]
+
+    def _taint(self, taints: Taints) -> int:
+        return self._taints.setdefault(taints, len(self._taints) + 1)
+
+
+class Naming:
+    """Names the states of the nodes of one snapshot, each by itself: whatever else it is asked together with."""
+
+    def __init__(self, states: States, snapshot: Snapshot, offers: Offers, added: Column[Taints]) -> None:
+        self._states, self._snapshot, self._offers, self._added = states, snapshot, offers, added
+        self._pools: dict[PoolKey, bytes] = {}
+        self._seen: dict[int, bytes] = {}
+
+    def of(self, grid: Grid) -> Iterator[bytes]:
         """Name the state of each node of *grid*."""
         if not len(grid.nodes):
             return
-        kinds = self._kinds_of_rows(snapshot, offers, added)
-        standing = np.append(snapshot.inventory.standing.codes, 0)[grid.slices]
-        local = np.ascontiguousarray(np.hstack((grid.of_rows(kinds), standing), dtype=np.int32))
+        snapshot = self._snapshot
+        there = grid.rows >= 0
+        kinds = np.zeros(grid.rows.shape, np.int32)
+        kinds[there] = self._kinds(grid.rows[there])
+        standing = grid.of_slices(snapshot.inventory.standing.codes)
         views = snapshot.reach.view[grid.nodes].tolist()
-        seen = {view: self._seen(snapshot, view, kinds) for view in set(views)}
-        for node, view, row in zip(grid.nodes.tolist(), views, local, strict=True):
-            features = snapshot.nodes[snapshot.layout.nodes[node]].declared_features
-            yield NODE_OPERATIONS in features, row.tobytes(), seen[view]
+        parts = zip(
+            grid.nodes.tolist(), views, _strings(kinds, grid.rows), _strings(standing, grid.slices), strict=True
+        )
+        for node, view, rows, slices in parts:
+            declares = NODE_OPERATIONS in snapshot.nodes[snapshot.layout.nodes[node]].declared_features
+            yield _name((bytes([declares]), rows, slices, *(self._shared(node, view) if view else ())))
 
-    def _seen(self, snapshot: Snapshot, view: int, kinds: Codes) -> Hashable:
-        """Describe the shared pools that are seen in one way: which, what of them, and their own state."""
-        reach = snapshot.reach
-        return reach.seen[view], tuple(_pool(snapshot.inventory, key, kinds) for key in reach.pools[view])
+    def _kinds(self, rows: Rows) -> Codes:
+        columns = [*_published(self._states.question, self._snapshot.inventory), self._snapshot.usage, self._added]
+        *narrowed, added = [Column(column.codes[rows], column.dictionary) for column in columns]
+        return self._states.kinds([*narrowed, *_flags(self._offers, rows)], added)
 
-    def _kinds_of_rows(self, snapshot: Snapshot, offers: Offers, added: Column[Taints]) -> Codes:
-        """Give each row the number of everything that can be seen of it; numbers last as long as the dictionaries."""
-        columns = [*_published(self.question, snapshot.inventory), snapshot.usage, added]
-        dictionaries: list[object] = [column.dictionary for column in columns[:-1]]
-        dictionaries.append(snapshot.rules or None)
-        if not _are_same(dictionaries, self._dictionaries):
-            self.known.clear()
-            self._kinds.clear()
-            self._dictionaries = dictionaries
-        columns += _flags(offers)
-        projection = project(columns, snapshot.inventory.rows)
-        combinations = zip(*(column.codes[projection.first].tolist() for column in columns), strict=True)
-        numbers = [self._kinds.setdefault(codes, len(self._kinds) + 1) for codes in combinations]
-        return np.array(numbers, np.int32)[projection.codes]
+    def _shared(self, node: int, view: int) -> Iterator[bytes]:
+        """Describe the shared pools that a node sees, and where they come among what it has to itself."""
+        if view not in self._seen:
+            self._seen[view] = _name(part for key in self._keys(view) for part in self._viewed(key, view))
+        yield self._seen[view]
+        starts = [self._indices(key).start for key in self._keys(view)]
+        yield np.searchsorted(self._snapshot.layout.local_slices(node), starts).astype(np.int32).tobytes()
+
+    def _keys(self, view: int) -> list[PoolKey]:
+        return sorted(self._snapshot.reach.pools[view])
+
+    def _indices(self, key: PoolKey) -> range:
+        return self._snapshot.inventory.pool(key.driver, key.pool)
+
+    def _viewed(self, key: PoolKey, view: int) -> Iterator[bytes]:
+        """Describe a pool, and which of its slices or devices are seen with *view*."""
+        if key not in self._pools:
+            self._pools[key] = _name(self._content(key))
+        yield self._pools[key]
+        seen = [spot for pool, *spot in self._snapshot.reach.seen[view] if pool == key]
+        yield np.array(seen, np.int32).tobytes()
+
+    def _content(self, key: PoolKey) -> Iterator[bytes]:
+        inventory, indices = self._snapshot.inventory, self._indices(key)
+        rows = np.arange(inventory.starts[indices.start], inventory.starts[indices.stop])
+        yield "/".join(key).encode()
+        yield self._kinds(rows).tobytes()
+        yield inventory.standing.codes[indices.start : indices.stop].tobytes()
+        yield bytes(_writing(inventory.slices[index].selection) for index in indices)
+
+
+def _writing(selection: NodeSelection | None) -> int:
+    """Tell how devices of a slice can be written down: for one node, or by so many terms, more than one or not."""
+    if selection is None or selection.node_name is not None:
+        return int(selection is None)
+    return 2 + (len(terms_of(selection)) > 1)
+
+
+def _name(parts: Iterable[bytes]) -> bytes:
+    digest = blake2b(digest_size=NAME)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()
+
+
+def _strings(codes: NDArray[np.int32], places: NDArray[np.int32]) -> Iterator[bytes]:
+    """Cut a matrix into its rows, each as long as its node has *places*."""
+    lengths = (places >= 0).sum(axis=1).tolist()
+    width = codes.shape[1] * codes.itemsize
+    text = codes.tobytes()
+    for index, length in enumerate(lengths):
+        start = index * width
+        yield text[start : start + length * codes.itemsize]
 
 
 def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
@@ -91,19 +179,12 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
     return [inventory.columns[path] for path in sorted(paths) if path in inventory.columns]
 
 
-def _flags(offers: Offers) -> Iterator[AnyColumn]:
-    """Make columns of what the asks are offered: their codes mean the same for ever."""
+def _flags(offers: Offers, rows: Rows) -> Iterator[AnyColumn]:
+    """Make columns of what the asks are offered of some *rows*: their codes mean the same for ever."""
     for offer in offers.of.values():
-        codes = offer.matching.astype(np.int32) + 2 * offer.usable + 4 * offer.errs
+        codes = offer.matching[rows] + 2 * offer.usable[rows].astype(np.int32) + 4 * offer.errs[rows]
         yield Column(codes, EIGHT)
 
 
-def _pool(inventory: Inventory, key: PoolKey, kinds: Codes) -> Hashable:
-    indices = inventory.pool(key.driver, key.pool)
-    first, last = int(inventory.starts[indices.start]), int(inventory.starts[indices.stop])
-    codes = inventory.standing.codes[indices.start : indices.stop]
-    return key, kinds[first:last].tobytes(), codes.tobytes()
-
-
-def _are_same(left: list[object], right: list[object]) -> bool:
+def _are_same(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
     return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))

@@ -1,14 +1,15 @@
 """Which devices an administrator's taint rules concern."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from extender.allocation.cel import Budget, CompileError, Verdict, compile_selector
+from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
 from extender.allocation.sight import sight_of
 from extender.model.claim import DeviceClass
 from extender.model.device import Device
-from extender.model.names import ClassName, DeviceKey
-from extender.model.taint import DeviceTaintRule, Taint, selects
+from extender.model.names import ClassName, DeviceKey, DriverName
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +26,28 @@ class Tainting:
     def _concerns(self, rule: DeviceTaintRule, key: DeviceKey, device: Device) -> bool:
         if rule.selector is None or not selects(rule.selector, key):
             return False
-        texts: Iterable[str | None] = rule.selector.expressions
-        if rule.selector.class_name is not None:
-            named = (self.classes or {}).get(rule.selector.class_name)
-            if named is None:
-                return False
-            texts = (*(selector.expression for selector in named.selectors), *texts)
-        return all(_may_match(text, key, device) for text in texts)
+        texts = texts_of(rule.selector, self.classes or {})
+        return texts is not None and all(may_match(text, key.driver, device) for text in texts)
 
 
-def _may_match(text: str | None, key: DeviceKey, device: Device) -> bool:
+def texts_of(selector: TaintSelector, classes: Mapping[ClassName, DeviceClass]) -> tuple[str | None, ...] | None:
+    """Return the expressions that must hold beside the names; None where the class that is named does not exist."""
+    if selector.class_name is None:
+        return selector.expressions
+    named = classes.get(selector.class_name)
+    return None if named is None else (*(item.expression for item in named.selectors), *selector.expressions)
+
+
+def may_match(text: str | None, driver: DriverName, device: Device) -> bool:
     """Tell whether an expression matches, or cannot be told not to: in doubt a device stays tainted."""
-    if text is None:
-        return True
+    program = None if text is None else program_of(text)
+    return program is None or program.evaluate(sight_of(device, driver), Budget()).verdict is not Verdict.NO
+
+
+@lru_cache(maxsize=256)
+def program_of(text: str) -> Program | None:
+    """Compile an expression; None where that cannot be done."""
     try:
-        program = compile_selector(text)
+        return compile_selector(text)
     except CompileError:
-        return True
-    return program.evaluate(sight_of(device, key.driver), Budget()).verdict is not Verdict.NO
+        return None

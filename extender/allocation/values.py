@@ -58,12 +58,12 @@ class Values:
 
 def _published(name: str, candidate: Candidate) -> Attribute | None:
     """Look an attribute up by its full name, or by the bare one where its domain is the driver."""
-    domain, _, bare = name.partition("/")
+    domain, slash, bare = name.partition("/")
     found = None
     for key, attribute in candidate.device.attributes:
         if key == name:
             return attribute
-        if key == bare and domain == candidate.key.driver:
+        if slash and key == bare and domain == candidate.key.driver:
             found = attribute
     return found
 

@@ -4,10 +4,10 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from importlib import import_module
 
-from extender.cli import allocate, select
-
-SUBCOMMANDS = {"select": select, "allocate": allocate}
+# Loaded when they are asked for: what serving needs takes longer to load than most questions take to answer.
+SUBCOMMANDS = ("serve", "explain", "select", "allocate")
 # What a shell reports for a command that the signal of this name ended: 128 + the signal's number.
 SIGINT_STATUS = 130
 SIGPIPE_STATUS = 141
@@ -15,7 +15,8 @@ SIGPIPE_STATUS = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return the exit status; wrong usage exits with status 2."""
-    arguments = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = build_parser(words).parse_args(words)
     try:
         status = int(arguments.run(arguments))
         sys.stdout.flush()
@@ -28,11 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def build_parser() -> ArgumentParser:
-    """Describe every subcommand to argparse."""
+def build_parser(words: Sequence[str] = ()) -> ArgumentParser:
+    """Describe the subcommand that *words* name to argparse, or all where they name none."""
     parser = ArgumentParser(prog="dra-extender", description="Allocate DRA devices by topology.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module in SUBCOMMANDS.items():
+    for name in words[:1] if words and words[0] in SUBCOMMANDS else SUBCOMMANDS:
+        module = import_module(f"extender.cli.{name}")
         command = commands.add_parser(name, help=module.SUMMARY, description=module.DESCRIPTION)
         module.configure(command)
         command.set_defaults(run=module.run)

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from extender.allocation.features import features_by_default
 from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json
@@ -50,7 +51,7 @@ def configure(parser: ArgumentParser) -> None:
         "--release",
         choices=tuple(RELEASES),
         default="1.37",
-        help="write allocations as this release of Kubernetes does",
+        help="write allocations as this release of Kubernetes does; with --from, only use features that it has on",
     )
     parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
     parser.add_argument(
@@ -82,8 +83,9 @@ def _replay(arguments: Namespace) -> int:
     if not arguments.folder or not (arguments.claim or arguments.pod):
         return _refuse("--from DIR goes with --claim or --pod")
     try:
-        found = recording(arguments.folder)
-        case = case_of_claim(found, arguments.claim) if arguments.claim else case_of_pod(found, arguments.pod)
+        found, features = recording(arguments.folder), features_by_default(RELEASES[arguments.release])
+        asked = (case_of_claim, arguments.claim) if arguments.claim else (case_of_pod, arguments.pod)
+        case = asked[0](found, asked[1], features)
     except Unanswerable as error:
         return _refuse(str(error))
     except OSError as error:

@@ -7,11 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 from extender.allocation.board import board_of
+from extender.allocation.choose import deciding
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question, Refusal, ask
 from extender.allocation.reason import Reason, reason_of
 from extender.allocation.result import Release, allocations
-from extender.allocation.solve import Failure, Manner, Solution, Undecided, solve
+from extender.allocation.solve import Failure, Manner, Solution, Undecided
+from extender.allocation.work import finished
 from extender.cli.case import Case
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.encode import allocation as spelled
@@ -70,7 +72,7 @@ def _answer(context: Context, node: Node) -> Callable[[float], NodeAnswer]:
     case = context.case
     try:
         board = board_of(node, case.slices, case.tainting, case.features)
-        found = solve(context.question, board, case.usage_of, context.manner)
+        found = finished(deciding(context.question, board, case.usage_of, context.manner))
         written = allocations(found, lambda: str(uuid4()), context.release) if isinstance(found, Solution) else ()
     except Unreadable as error:
         message = str(error)

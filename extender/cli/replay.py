@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from extender.allocation.features import ALL
+from extender.allocation.features import Features
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
 from extender.cli.case import Case, usage_by_device
@@ -13,13 +13,15 @@ from extender.cli.documents import NotJson, documents
 from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
-from extender.model.node import Node, Pod, PodClaimStatus
+from extender.model.node import Node, Pod, PodClaim, PodClaimStatus
 from extender.model.parse import Noun, parse_list
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Asked, Claims
 
 N = TypeVar("N")
+# Upstream's name for the claim that serves a pod's extended resources; no entry of a pod can be called so.
+EXTENDED: Final = "<extended-resources>"
 
 
 class Unanswerable(ValueError):  # noqa: N818 - tells the user what to give instead
@@ -60,15 +62,15 @@ def _objects(file: Path) -> Iterator[Noun | Problem | NotJson]:
             yield from parse_list(document)
 
 
-def case_of_claim(found: Recording, key: ObjectKey) -> Case:
+def case_of_claim(found: Recording, key: ObjectKey, features: Features) -> Case:
     """Ask for one claim, as if it held nothing."""
     claim = _named(found.all(ResourceClaim), key, "claim")
-    return _case(found, str(key), (replace(claim, allocation=None),))
+    return _case(found, str(key), (replace(claim, allocation=None),), features)
 
 
-def case_of_pod(found: Recording, key: ObjectKey) -> Case:
+def case_of_pod(found: Recording, key: ObjectKey, features: Features) -> Case:
     """Ask for all claims of a pod that hold nothing yet, on the nodes where those that do can be used."""
-    pod = _named(found.all(Pod), key, "pod")
+    pod = _with_extended(_named(found.all(Pod), key, "pod"))
     known = Claims()
     for claim in (*found.all(ResourceClaim), *_made(found, pod)):
         known.put(claim)
@@ -81,7 +83,16 @@ def case_of_pod(found: Recording, key: ObjectKey) -> Case:
     # In the order of the pod, but for two entries that name one claim: that is allocated once.
     statuses = {status.name: status.claim_name for status in pod.claim_statuses}
     names = dict.fromkeys(entry.claim_name or statuses.get(entry.name) for entry in pod.claims)
-    return _case(found, str(key), tuple(claims[name] for name in names if name in claims))
+    return _case(found, str(key), tuple(claims[name] for name in names if name in claims), features)
+
+
+def _with_extended(pod: Pod) -> Pod:
+    """Let the claim that was made for extended resources count as one made from a template, after the others."""
+    if pod.extended_claim is None:
+        return pod
+    entry = PodClaim(name=EXTENDED, template_name=EXTENDED)
+    status = PodClaimStatus(name=EXTENDED, claim_name=pod.extended_claim)
+    return replace(pod, claims=(*pod.claims, entry), claim_statuses=(*pod.claim_statuses, status))
 
 
 def _named(nouns: tuple[N, ...], key: ObjectKey, word: str) -> N:
@@ -108,7 +119,7 @@ def _made(found: Recording, pod: Pod) -> Iterator[ResourceClaim]:
         yield ResourceClaim(key=key, uid=Uid(str(key)), spec=template.spec, owners=(owner,))
 
 
-def _case(found: Recording, name: str, asked: tuple[ResourceClaim, ...]) -> Case:
+def _case(found: Recording, name: str, asked: tuple[ResourceClaim, ...], features: Features) -> Case:
     pending = {(claim.key, claim.uid) for claim in asked if claim.allocation is None}
     others = (claim for claim in found.all(ResourceClaim) if (claim.key, claim.uid) not in pending)
     holding = (claim.allocation for claim in others if claim.allocation)
@@ -123,6 +134,8 @@ def _case(found: Recording, name: str, asked: tuple[ResourceClaim, ...]) -> Case
         slices=found.all(ResourceSlice),
         claims=asked,
         tainting=Tainting(found.all(DeviceTaintRule), classes),
-        usage=usage_by_device(hold for held in holding for hold in holds_of(held)),
-        features=ALL,
+        usage=usage_by_device(
+            hold for held in holding for hold in holds_of(held, sharing=features.consumable_capacity)
+        ),
+        features=features,
     )

@@ -25,9 +25,9 @@ class Listen:
     verbs: Annotated[str, Key("address of the scheduler's calls and of decisions; loopback, or with mutual TLS")] = (
         "127.0.0.1:8888"
     )
-    probes: Annotated[str, Key("address of /livez, /readyz and /metrics; empty for none")] = "0.0.0.0:8080"
+    probes: Annotated[str, Key("address of /livez, /readyz and /metrics; empty for none")] = ":8080"
     keep_alive_seconds: Annotated[
-        float, Key("idle connections are kept this long; kube-scheduler keeps its end for 90 s", least=100)
+        float, Key("idle connections are kept this long; kube-scheduler keeps its end for 90 s", least=120)
     ] = 180
     max_body_mebibytes: Annotated[int, Key("larger requests are refused", least=1, most=1024)] = 64
     shutdown_seconds: Annotated[float, Key("how long calls in progress may take at shutdown", least=0)] = 20
@@ -39,7 +39,9 @@ class Tls:
 
     certificate: Annotated[str, Key("file of our certificate and its chain, PEM; empty for plain HTTP")] = ""
     key: Annotated[str, Key("file of our private key, PEM")] = ""
-    client_ca: Annotated[str, Key("file of the authorities whose clients may call, PEM; empty asks for none")] = ""
+    client_authorities: Annotated[
+        str, Key("file of the authorities whose clients may call, PEM; empty for any client")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,9 @@ class Allocation:
 class Ownership:
     """Which devices are ours."""
 
-    owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = ""
+    owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
+        "dra-extender.x-k8s.io/owned"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

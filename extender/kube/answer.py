@@ -1,6 +1,6 @@
 """What comes back from the API server, or does not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,18 +48,20 @@ class Complaint:
     reason: str
     message: str
     retry_after_s: float | None = None
+    fields: tuple[str, ...] = ()
 
 
 def complaint_of(answer: Answer) -> Complaint:
     """Read why the API server, or something before it, refused."""
     status = answer.json() or {}
-    details = status.get("details")
-    seconds = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    given = status.get("details")
+    details = given if isinstance(given, dict) else {}
     return Complaint(
         code=answer.status,
         reason=_text(status.get("reason")),
         message=_text(status.get("message")) or answer.body[:MAX_TEXT].decode(errors="replace"),
-        retry_after_s=_seconds(answer.headers.get("retry-after")) or _number(seconds),
+        retry_after_s=_seconds(answer.headers.get("retry-after")) or _number(details.get("retryAfterSeconds")),
+        fields=tuple(_fields(details)),
     )
 
 
@@ -67,6 +69,13 @@ def complaint_in(status: Json) -> Complaint:
     """Read the Status object of an ERROR event."""
     code = status.get("code")
     return Complaint(code if isinstance(code, int) else 0, _text(status.get("reason")), _text(status.get("message")))
+
+
+def _fields(details: Json) -> Iterator[str]:
+    """Yield the fields that an object is refused for."""
+    for cause in details.get("causes") or ():
+        if isinstance(cause, dict) and isinstance(cause.get("field"), str):
+            yield cause["field"]
 
 
 def _text(value: object) -> str:

@@ -28,6 +28,8 @@ CONNECTIONS: Final = 64
 WATCH_BUFFER_BYTES: Final = 8 << 20
 # What is cut into lines in one go.
 CHUNK_BYTES: Final = 128 << 10
+# What a connection with TLS takes to be closed, when the request on it was cut short: the session forgets about it.
+FAREWELL_S: Final = 0.1
 SUCCESS: Final = 200
 UNAUTHORIZED: Final = 401
 
@@ -43,21 +45,24 @@ class Body:
 class Stream:
     """A response that goes on for as long as the API server likes."""
 
-    def __init__(self, response: aiohttp.ClientResponse, silence_s: float) -> None:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self._silence_s = silence_s
 
-    async def read(self) -> bytes | Unanswered:
-        """Return what has come since, waiting for it; empty at the end of the stream."""
+    async def read(self, patience_s: float) -> bytes | Unanswered | None:
+        """Return what has come since, waiting for it: empty at the end of the stream, None if nothing comes in time."""
         try:
-            async with asyncio.timeout(self._silence_s):
+            async with asyncio.timeout(patience_s):
                 return await self._response.content.read(CHUNK_BYTES)
         except TimeoutError:
-            return Unanswered(was_sent=True, why=f"silent for {self._silence_s:g} s")
+            return None
         except (aiohttp.ClientError, OSError) as error:
             return Unanswered(was_sent=True, why=_told(error))
 
     def close(self) -> None:
+        """Drop the connection at once: what a watch still has to say is of no use, and need not be taken leave of."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._response.close()
 
 
@@ -66,6 +71,7 @@ class Api:
 
     def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
         self._credentials = credentials
+        self._was_cut_short = False
         sent = aiohttp.TraceConfig()
         sent.on_request_headers_sent.append(_mark_sent)
         self._session = aiohttp.ClientSession(
@@ -78,30 +84,41 @@ class Api:
 
     async def close(self) -> None:
         await self._session.close()
+        if self._was_cut_short:
+            await asyncio.sleep(FAREWELL_S)
 
     async def call(
         self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
     ) -> Answer | Unanswered:
         """Send one request and return the whole response, whatever its status."""
         request = _Request(method, path, query, body)
-        return await _within(timeout_s, request, self._whole(request))
+        return await self._within(timeout_s, request, self._whole(request))
 
-    async def open(
-        self, path: str, query: Query = (), *, timeout_s: float = 10.0, silence_s: float
-    ) -> Stream | Answer | Unanswered:
-        """Begin to read a response that does not end; one that is no success is returned whole.
-
-        A stream of which nothing is heard for *silence_s* counts as lost.
-        """
+    async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
+        """Begin to read a response that does not end; one that is no success is returned whole."""
         request = _Request("GET", path, query)
-        return await _within(timeout_s, request, self._opened(request, silence_s))
+        return await self._within(timeout_s, request, self._opened(request))
+
+    async def _within(self, timeout_s: float, request: "_Request", work: Coroutine[Any, Any, T]) -> T | Unanswered:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await work
+        except asyncio.CancelledError:
+            self._was_cut_short = True
+            raise
+        except TimeoutError:
+            self._was_cut_short = True
+            return Unanswered(request.was_sent, f"no answer within {timeout_s:g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return Unanswered(request.was_sent, _told(error))
 
     async def _whole(self, request: "_Request") -> Answer:
         return await _read(await self._respond(request))
 
-    async def _opened(self, request: "_Request", silence_s: float) -> Stream | Answer:
+    async def _opened(self, request: "_Request") -> Stream | Answer:
         response = await self._respond(request)
-        return Stream(response, silence_s) if response.status == SUCCESS else await _read(response)
+        is_stream = response.status == SUCCESS and response.content_type == JSON
+        return Stream(response) if is_stream else await _read(response)
 
     async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
         """Send *request*; where our credentials are refused, once more with what they are now."""
@@ -141,7 +158,8 @@ class _Request:
 
 
 def _headers(access: Access, request: _Request) -> dict[str, str]:
-    headers = {"Accept": JSON, "User-Agent": "dra-extender"}
+    # Unpacking costs us, and packing the API server, more than the bytes do between neighbours.
+    headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": "dra-extender"}
     if access.authorization:
         headers["Authorization"] = access.authorization
     if request.data is not None:
@@ -151,16 +169,6 @@ def _headers(access: Access, request: _Request) -> dict[str, str]:
 
 async def _mark_sent(_session: object, context: SimpleNamespace, _headers: object) -> None:
     context.trace_request_ctx.was_sent = True
-
-
-async def _within(timeout_s: float, request: _Request, work: Coroutine[Any, Any, T]) -> T | Unanswered:
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await work
-    except TimeoutError:
-        return Unanswered(request.was_sent, f"no answer within {timeout_s:g} s")
-    except (aiohttp.ClientError, OSError) as error:
-        return Unanswered(request.was_sent, _told(error))
 
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:

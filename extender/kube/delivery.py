@@ -15,7 +15,7 @@ class Delivery:
     """What one watch delivers. *position* is the version up to which all was told, *setback* why it must end."""
 
     def __init__(self, served: Served, sink: Sink, position: str) -> None:
-        self._served = served
+        self.served = served
         self._sink = sink
         self.position = position
         self.setback: Setback | None = None
@@ -49,10 +49,10 @@ class Delivery:
             self.setback = Setback(f"a bookmark at {event.version}, after {self.position}", Remedy.RELIST)
 
     def _tell(self, event: Event) -> None:
-        noun = self._served.resource.parse(event.object, self._served.version)
+        noun = self.served.resource.parse(event.object, self.served.version)
         if event.type == "DELETED":
             key = noun.key if isinstance(noun, Problem) else key_of(noun)
-            self._sink(Gone(self._served.resource.kind, key))
+            self._sink(Gone(self.served.resource.kind, key))
         else:
             self._sink(Changed(noun))
         self.position = event.version

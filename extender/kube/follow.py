@@ -7,9 +7,10 @@ from extender.kube.api import Api, Query, Stream
 from extender.kube.delivery import Delivery
 from extender.kube.listing import Listing
 from extender.kube.pace import Backoff, Pace, Turns
+from extender.kube.probe import probe
 from extender.kube.resource import Resource, Served
 from extender.kube.setback import Remedy, Setback, setback_of
-from extender.kube.stream import Lines
+from extender.kube.stream import Lines, is_newer
 from extender.kube.told import Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
 from extender.model.change import Listed
@@ -18,6 +19,8 @@ LOOK_AGAIN_S: Final = 300.0
 # A watch that ends sooner than this, and has brought nothing, is one that may end again and again.
 SHORT_LIFE_S: Final = 5.0
 WATCH_S: Final = 300.0
+# The API server sends a bookmark two seconds before a watch ends: what is asked for so briefly gets one after a second.
+CHECK_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +30,7 @@ class Rhythm:
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
     page_items: int = 250
-    silence_s: float = 150.0  # bookmarks come once a minute: after two of them missing, the connection is dead
-    bookmark_s: float | None = None  # a limit tighter than a minute makes bookmarks come as often as that
+    quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
 
 
 async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, rhythm: Rhythm) -> NoReturn:
@@ -58,6 +60,8 @@ class _Following:
         self._backoff = Backoff(rhythm.pace)
         self._position = ""
         self._barren = 0
+        self._is_checking = False
+        self._patience_s = rhythm.quiet_s
 
     async def once(self, served: Served | None) -> Remedy:
         """List, or watch until that ends; say what is to be done before the next time."""
@@ -90,8 +94,8 @@ class _Following:
         return None
 
     async def _watch(self, served: Served) -> Setback | None:
-        began = self._pace.now()
-        opened = await self._api.open(served.path(), self._query(), silence_s=self._rhythm.silence_s)
+        began, query = self._pace.now(), self._query()
+        opened = await self._api.open(served.path(), query)
         if not isinstance(opened, Stream):
             return setback_of(opened)
         delivery = Delivery(served, self._sink, self._position)
@@ -99,7 +103,7 @@ class _Following:
             setback = await self._drain(opened, delivery)
         finally:
             opened.close()
-        is_fruitful = delivery.count > 0 or self._pace.now() - began >= SHORT_LIFE_S
+        is_fruitful = delivery.count > 0 or self._is_checking or self._pace.now() - began >= SHORT_LIFE_S
         self._barren = 0 if is_fruitful else self._barren + 1
         if is_fruitful:
             self._backoff.reset()
@@ -110,9 +114,9 @@ class _Following:
     async def _drain(self, stream: Stream, delivery: Delivery) -> Setback | None:
         """Take events as they come; None where the stream just ended, as the API server ends that of a slow client."""
         lines = Lines()
-        while chunk := await stream.read():
-            if not isinstance(chunk, bytes):
-                return setback_of(chunk)
+        while chunk := await self._read(stream, delivery.served):
+            if isinstance(chunk, Setback):
+                return chunk
             at, before = self._pace.now(), delivery.count
             await self._rhythm.turns.take(delivery.steps(lines.feed(chunk)))
             if delivery.count != before:
@@ -121,17 +125,46 @@ class _Following:
                 return delivery.setback
         return None
 
+    async def _read(self, stream: Stream, served: Served) -> bytes | Setback:
+        """Return what the stream brings next, empty at its end; a stream that is quiet is asked about."""
+        while True:
+            chunk = await stream.read(self._patience_s)
+            if isinstance(chunk, bytes):
+                return chunk
+            setback = await self._ask(served) if chunk is None else setback_of(chunk)
+            if setback or self._is_checking:
+                return setback or b""
+
+    async def _ask(self, served: Served) -> Setback | None:
+        """Find out whether anything can have happened while the stream was quiet.
+
+        Where the version of the whole cluster has moved on, a brief watch from where we are brings either the events
+        that the quiet one has lost, or a bookmark which says that there are none.
+        """
+        asked = self._pace.now()
+        version = await probe(self._api, served)
+        if isinstance(version, Setback):
+            return version
+        if is_newer(version, self._position):
+            self._is_checking = True
+        else:
+            self._advance(self._position, asked)
+        return None
+
     def _advance(self, version: str, at: float) -> None:
         self._position = version
         self._sink(Seen(self._resource, version, at))
 
     def _query(self) -> Query:
-        """Ask for a watch that ends at a time that differs from client to client, or sooner for more bookmarks."""
-        wished = self._rhythm.bookmark_s
-        seconds = WATCH_S * (1 + self._pace.chance()) if wished is None else wished
+        """Ask for a watch that ends by itself, at a time that differs from client to client."""
+        seconds = CHECK_S if self._is_checking else WATCH_S * (1 + self._pace.chance())
+        # A brief watch is left the time to end by itself.
+        self._patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_checking else self._rhythm.quiet_s
+        self._is_checking = False
         return (
+            *self._resource.query,
             ("watch", "true"),
             ("resourceVersion", self._position),
             ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", str(max(1, int(seconds)))),
+            ("timeoutSeconds", f"{seconds:.0f}"),
         )

@@ -53,7 +53,11 @@ class Listing:
                 return page.version
 
     async def _page(self, token: str) -> Page | Setback:
-        query = [("limit", str(self._page_items)), *([("continue", token)] if token else [])]
+        query = [
+            *self._served.resource.query,
+            ("limit", str(self._page_items)),
+            *([("continue", token)] if token else []),
+        ]
         return page_of(await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S))
 
     def _steps(self, items: list[object]) -> Iterator[None]:

@@ -54,7 +54,9 @@ def with_allocation(claim: ResourceClaim, allocation: Allocation, consumer: Cons
 
 
 def with_consumer(claim: ResourceClaim, consumer: Consumer) -> list[Json]:
-    return [_guard(claim), _reserved((*claim.reserved_for, consumer))]
+    """Reserve *claim* for *consumer* too; one that is among the consumers already is not listed twice."""
+    others = [item for item in claim.reserved_for if item.uid != consumer.uid]
+    return [_guard(claim), _reserved((*others, consumer))]
 
 
 def without_consumer(claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> list[Json]:

@@ -7,12 +7,13 @@ from typing import Final
 from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
 
 DEFAULT_PAUSE_S: Final = 1.0
+UID: Final = "metadata.uid"
 
 
 class Refusal(Enum):
     """Why nothing was written."""
 
-    CONFLICT = "conflict"  # 409: the object has moved on, or a precondition does not hold
+    CONFLICT = "conflict"  # 409: the object has moved on, or is another one by the same name
     EXISTS = "exists"  # 409: an object of this name is there
     NOT_FOUND = "not found"  # 404
     INVALID = "invalid"  # 422
@@ -89,5 +90,13 @@ def _refusal(complaint: Complaint) -> Outcome:
     if code >= 500 or code < 300:
         # A time-out of etcd or of a proxy arrives so, and the write behind it may still land.
         return Unknown(f"{code} {complaint.reason}: {complaint.message}", code)
-    kind = Refusal.EXISTS if complaint.reason == "AlreadyExists" else KINDS.get(code, Refusal.REJECTED)
-    return Refused(kind=kind, status=code, reason=complaint.reason, message=complaint.message)
+    return Refused(kind=_kind(complaint), status=code, reason=complaint.reason, message=complaint.message)
+
+
+def _kind(complaint: Complaint) -> Refusal:
+    if complaint.reason == "AlreadyExists":
+        return Refusal.EXISTS
+    if UID in complaint.fields:
+        # A patch that names another object's uid: the API server takes it for an attempt to change the uid.
+        return Refusal.CONFLICT
+    return KINDS.get(complaint.code, Refusal.REJECTED)

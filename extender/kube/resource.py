@@ -18,13 +18,22 @@ DRA: Final = "resource.k8s.io"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A resource of the API: *versions* are those that we read, the one that we prefer first."""
+    """A resource of the API: *versions* are those that we read, the one that we prefer first.
+
+    *only* is a field selector: of what it leaves out nothing is told, and what ceases to match is told as gone.
+    """
 
     name: str
     kind: Kind
     group: str
     versions: tuple[str, ...]
     parse: Callable[[object, str], Noun | Problem]
+    only: str = ""
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """What every list and watch of the resource asks for."""
+        return (("fieldSelector", self.only),) if self.only else ()
 
     def __str__(self) -> str:
         return self.name
@@ -49,7 +58,14 @@ DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 NODES: Final = Resource(
     name="nodes", kind=Node, group=CORE, versions=("v1",), parse=lambda raw, _version: parse_node(raw)
 )
-PODS: Final = Resource(name="pods", kind=Pod, group=CORE, versions=("v1",), parse=lambda raw, _version: parse_pod(raw))
+PODS: Final = Resource(
+    name="pods",
+    kind=Pod,
+    group=CORE,
+    versions=("v1",),
+    parse=lambda raw, _version: parse_pod(raw),
+    only="spec.nodeName=",  # pods that have a node change all the time, and nothing here asks about them
+)
 SLICES: Final = Resource(name="resourceslices", kind=ResourceSlice, group=DRA, versions=DRA_VERSIONS, parse=parse_slice)
 CLAIMS: Final = Resource(name="resourceclaims", kind=ResourceClaim, group=DRA, versions=DRA_VERSIONS, parse=parse_claim)
 CLASSES: Final = Resource(

@@ -103,7 +103,7 @@ def _of_success(decision: Decision) -> str:
     if other:
         parts.append(f"runner-up {other.node} with score {other.score} (free devices: {other.free_devices})")
     if decision.fitting:
-        parts.append(f"{decision.fitting} nodes fit")
+        parts.append("1 node fits" if decision.fitting == 1 else f"{decision.fitting} nodes fit")
     return "; ".join(parts)
 
 

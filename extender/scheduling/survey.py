@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from extender.allocation.extended import through_devices
 from extender.allocation.fit import Fit, Verdict
 from extender.allocation.grid import Flags
-from extender.allocation.question import Refusal
+from extender.allocation.question import Question, Refusal
 from extender.allocation.reason import Reason
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Failure
+from extender.allocation.solve import Failure, Undecided
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.vocabulary import NEARNESS, Word
-from extender.state.questions import Questions
+from extender.state.questions import Questions, told
 
 Numbers = NDArray[np.int64]
 
@@ -35,10 +35,19 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some nodes, and what was asked of them: no fit where they need nothing of us."""
+    """Some nodes, and what *claims* ask of them: no fit where they need nothing of us.
+
+    *question* is as this pod asks it: a fit is shared by all who ask the same, under other names.
+    """
 
     nodes: Flags
     fit: Fit | None
+    claims: tuple[ResourceClaim, ...] = ()
+    question: Question | None = None
+
+    def reason(self, node: int) -> Reason | Failure | Undecided | None:
+        """Say why *node* does not fit; None where it does."""
+        return self.fit.reason(node, self.question) if self.fit else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,9 @@ class Survey:
         for part in self.parts:
             failed = np.flatnonzero((part.fit.verdicts == Verdict.FAILS) & part.nodes) if part.fit else ()
             for node in failed[:1]:
-                found = part.fit.reason(int(node)) if part.fit else None
+                found = part.reason(int(node))
                 if isinstance(found, Failure) and not found.is_local:
-                    return found.message
+                    return told(found.message, part.claims)
         return None
 
     def tallies(self) -> list[Tally]:
@@ -92,8 +101,8 @@ class Survey:
         if not self.usable[node]:
             return "a claim of the pod is allocated elsewhere"
         part = next(part for part in self.parts if part.nodes[node])
-        found = part.fit.reason(node) if part.fit else None
-        return None if found is None else _text(found)
+        found = part.reason(node)
+        return None if found is None else told(_text(found), part.claims)
 
 
 def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
@@ -104,8 +113,8 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     found = []
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
         node = int(rejected[index])
-        reason = part.fit.reason(node)
-        found.append(Tally(_word(reason), count, _text(reason), names[node]))
+        reason = part.reason(node)
+        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node]))
     return found
 
 
@@ -126,17 +135,24 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | R
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
     parts: list[Part] = []
+    claims: tuple[ResourceClaim, ...] = ()
     try:
         for nodes, resources in _groups(needs, snapshot):
             claims = claims_for(needs, resources)
-            fit = questions.fitter(claims, snapshot.classes).fit(snapshot) if claims else None
-            parts.append(Part(nodes, fit))
+            parts.append(_part(nodes, claims, snapshot, questions))
     except Refusal as refusal:
-        return Refused(Word.QUESTION, str(refusal))
+        return Refused(Word.QUESTION, told(str(refusal), claims))
     fits = np.zeros(count, np.bool_)
     for part in parts:
         fits |= part.nodes & usable & (part.fit.mask if part.fit else True)
     return Survey(snapshot, fits, usable, tuple(parts))
+
+
+def _part(nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, questions: Questions) -> Part:
+    if not claims:
+        return Part(nodes, None)
+    fit = questions.fitter(claims, snapshot.classes).fit(snapshot)
+    return Part(nodes, fit, claims, questions.question(claims, snapshot.classes))
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

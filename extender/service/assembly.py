@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from extender.allocation.cel import compile_selector
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
@@ -31,11 +32,13 @@ from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
+from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
+from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
@@ -51,6 +54,10 @@ class Service:
     health: Health
     journal: Journal
     server: Server
+
+    async def ready(self) -> None:
+        """Return once everything was listed and what was half written has been looked after."""
+        await self.health.begun.wait()
 
 
 def manner_of(settings: Settings) -> Manner:
@@ -81,11 +88,12 @@ async def _assembled(
     settings: Settings, api: Api, options: Options
 ) -> tuple[Service, dict[str, Coroutine[Any, Any, object]]]:
     now, manner = time.monotonic, manner_of(settings)
+    compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
     metrics, pace, freshness = Metrics(), Pace(), Freshness()
     chooser = Chooser(belief, lambda: str(uuid4()), manner)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    planner = Planner(belief, chooser, policy)
+    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
     sink = _Sink()
     versions = Versions(api, pace, sink)
     # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.
@@ -97,7 +105,9 @@ async def _assembled(
     habits = Habits(
         settings.holds.offer_seconds, settings.holds.rechecks, settings.waking.nominate, settings.waking.per_second
     )
-    attention = Attention(belief, Waker(belief, planner), writes, carrier, metrics, habits, now)
+    waker = Waker(belief, planner)
+    metrics.watch(Gauges(belief, freshness, waker, now))
+    attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
     sink.feed, sink.attention = feed, attention
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
@@ -107,7 +117,7 @@ async def _assembled(
     work: dict[str, Coroutine[Any, Any, object]] = {
         f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
     }
-    work |= {"attention": attention.run(), "events": notices.run()}
+    work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
     return Service(answers, attention, belief, health, journal, server), work
 
 

@@ -70,16 +70,30 @@ class Attention:
         self._steers.pop(pod.uid, None)
         self._refusals.pop(pod.uid, None)
 
-    async def run(self) -> None:
-        """Do rounds for ever: when something has changed, and now and then."""
+    async def begin(self) -> None:
+        """Look after what was half written before we began: have those pods tried where their claims are."""
+        for pod in self.belief.pods:
+            if unusable(pod, self.belief):
+                self.waker.put(pod.uid)
+        await self.round()
+
+    async def run(self, begun: Callable[[], None], is_synced: Callable[[], bool]) -> None:
+        """Begin once everything is known, then do rounds for ever: when something has changed, and now and then."""
+        while not is_synced():
+            await self._stirring()
+        await self.begin()
+        begun()
         while True:
-            try:
-                async with asyncio.timeout(TICK_S):
-                    await self._stirred.wait()
-            except TimeoutError:
-                pass
-            self._stirred.clear()
+            await self._stirring()
             await self.round()
+
+    async def _stirring(self) -> None:
+        try:
+            async with asyncio.timeout(TICK_S):
+                await self._stirred.wait()
+        except TimeoutError:
+            pass
+        self._stirred.clear()
 
     async def round(self) -> None:
         """Look after everything once."""

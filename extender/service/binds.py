@@ -51,7 +51,9 @@ class Binds:
 
     async def _carried(self, order: Order) -> Result:
         try:
-            result = await self.carrier.carry(self.binder.bind(order), self.carrier.now() + FORWARD_SHARE * self.limit_s)
+            result = await self.carrier.carry(
+                self.binder.bind(order), self.carrier.now() + FORWARD_SHARE * self.limit_s
+            )
         finally:
             del self._tasks[order.uid]
         self.ended(order, result)

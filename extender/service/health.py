@@ -1,7 +1,8 @@
 """What keeps us from answering."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.kube.freshness import Freshness
 
@@ -13,7 +14,11 @@ class Health:
     freshness: Freshness
     max_age_s: float
     now: Callable[[], float]
-    has_begun: bool = False
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def begin(self) -> None:
+        """Remember that what was half written has been looked after."""
+        self.begun.set()
 
     def is_alive(self) -> bool:
         """Tell whether a restart would not help: a process that answers this is alive."""
@@ -24,7 +29,8 @@ class Health:
         unsynced = self.freshness.unsynced()
         if unsynced:
             return [f"{name} not listed yet" for name in unsynced]
-        if not self.has_begun:
+        if not self.begun.is_set():
             return ["what was half written is still being looked after"]
         ages = self.freshness.ages(self.now())
-        return [f"the view of {name} is {age:.0f} s old" for name, age in ages.items() if age > self.max_age_s]
+        # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
+        return [f"the view of {name} is too old" for name, age in ages.items() if age > self.max_age_s]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
-from extender.allocation.publication import published, with_slice, without
+from extender.allocation.publication import differs, published, with_nodes, with_slice, without
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
@@ -133,7 +133,7 @@ class Cluster:
         if self._slices.get(item.name, key) != key:
             self._remove_slice(item.name)
         inventory = self.snapshot.inventory
-        if item.name not in self._slices or inventory.slices[inventory.index(key)] != item:
+        if item.name not in self._slices or differs(inventory.slices[inventory.index(key)], item):
             self._slices[item.name] = key
             self.snapshot = with_slice(self.snapshot, item, self._occupancy.usage)
 
@@ -150,17 +150,18 @@ class Cluster:
         self.snapshot = with_usage(self.snapshot, rows)
 
     def _set_nodes(self, nodes: Mapping[Any, Node]) -> None:
-        snapshot = self.snapshot
-        if nodes is snapshot.nodes or nodes == snapshot.nodes:
+        if nodes is self.snapshot.nodes:
             return
-        if nodes.keys() != snapshot.nodes.keys():
-            layout = layout_of(snapshot.inventory, nodes)
-            snapshot = replace(snapshot, layout=layout, free=free_of(layout, snapshot.usage))
-        reach = reach_of(snapshot.inventory, snapshot.layout, nodes)
-        self.snapshot = replace(snapshot, nodes=nodes, reach=reach, boards={})
+        if nodes.keys() == self.snapshot.nodes.keys():
+            self.snapshot = with_nodes(self.snapshot, nodes)
+            return
+        layout = layout_of(self.snapshot.inventory, nodes)
+        reach = reach_of(self.snapshot.inventory, layout, nodes)
+        free = free_of(layout, self.snapshot.usage)
+        self.snapshot = replace(self.snapshot, nodes=nodes, layout=layout, reach=reach, free=free, boards={})
 
     def _set(self, **parts: Mapping[Any, Any]) -> None:
-        if any(getattr(self.snapshot, name) != part for name, part in parts.items()):
+        if not all(_say_the_same(getattr(self.snapshot, name), part) for name, part in parts.items()):
             self.snapshot = replace(self.snapshot, boards={}, **parts)  # type: ignore[arg-type]  # names of mappings only
 
 
@@ -180,7 +181,12 @@ def key_of_noun(noun: Noun) -> ObjectKey:
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
-    return mapping if mapping.get(key) == value else {**mapping, key: value}
+    return mapping if key in mapping and mapping[key] is value else {**mapping, key: value}
+
+
+def _say_the_same(left: Mapping[Any, Any], right: Mapping[Any, Any]) -> bool:
+    """Compare a few nouns word by word: in a driver's configuration, 1 equals true and is not the same."""
+    return left == right and all(repr(noun) == repr(right[name]) for name, noun in left.items())
 
 
 def _without(mapping: Mapping[K, V], key: object) -> Mapping[K, V]:

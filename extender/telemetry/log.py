@@ -1,11 +1,10 @@
 """Log lines: JSON for machines, text for terminals; both carry the same fields."""
 
+import json
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, TextIO
-
-import orjson
 
 from extender.telemetry.keys import KEYS
 
@@ -31,12 +30,12 @@ class JsonLines(logging.Formatter):
             "time": _time(record).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _unicode(record.getMessage()),
             **dict(_fields(record)),
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return json.dumps(line, default=str)
 
 
 class TextLines(logging.Formatter):

@@ -12,6 +12,8 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
+from extender.web.crash import reported
+
 MEBIBYTE: Final = 1 << 20
 # A request of 15,000 names is 700 KB: with the usual buffer of 64 KiB its connection would be paused ten times.
 READ_BUFFER: Final = 4 * MEBIBYTE
@@ -83,7 +85,10 @@ class Listener:
             return refused(408, "the body did not come")
         except (web.RequestPayloadError, ClientError, OSError) as error:
             return refused(400, f"the body could not be read: {error}")
-        return await self._handler(request, body)
+        try:
+            return await self._handler(request, body)
+        except Exception as error:  # noqa: BLE001 - whoever called is to hear of any bug
+            return refused(500, reported(error, request.path))
 
 
 def refused(status: int, text: str) -> web.Response:

@@ -1,24 +1,37 @@
 """Names of nodes, thousands in a request, decoded only when somebody reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import eq
-from typing import overload
+from typing import Final, overload
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+QUOTE, COMMA, SPACE = b'", '
+APART: Final = len('","') - 1
+
+Positions = NDArray[np.intp]
 
 
 class Names(Sequence[str]):
-    """The strings of a JSON array, and that array as it was written or will be."""
+    """The strings of a JSON array, and that array as it was written.
 
-    __slots__ = ("_decoded", "_length", "json")
+    *quotes* are the positions of all quotes in an array of plain strings, which may come without being decoded.
+    """
 
-    def __init__(self, json: bytes, length: int, decoded: list[str] | None = None) -> None:
-        self.json, self._length, self._decoded = json, length, decoded
+    __slots__ = ("_decoded", "_length", "json", "quotes")
+
+    def __init__(self, json: bytes, decoded: list[str] | None = None, quotes: Positions | None = None) -> None:
+        self.json, self._decoded, self.quotes = json, decoded, quotes
+        self._length = len(decoded or ()) if quotes is None else len(quotes) // 2
 
     @property
     def decoded(self) -> list[str]:
         """All names."""
         if self._decoded is None:
-            # Only arrays without escapes come without their strings.
-            self._decoded = self.json[2:-2].decode("ascii").split('","')
+            names: list[str] = orjson.loads(self.json)
+            self._decoded = names
         return self._decoded
 
     def __len__(self) -> int:
@@ -32,6 +45,9 @@ class Names(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> str | list[str]:
         return self.decoded[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.decoded)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple | Names):
@@ -47,12 +63,15 @@ class Names(Sequence[str]):
 def plain_names(json: bytes) -> Names | None:
     """Take *json*, from its opening bracket to its closing one, for an array of plain strings; None where it is not.
 
-    As many quotes as ``","`` leaves room for, no escape, ASCII: then every part between them is one name.
+    Plain is ASCII without escapes, commas or control characters, and nothing between two strings but a comma.
     """
     if not (json.startswith(b'["') and json.endswith(b'"]') and json.isascii()) or b"\\" in json:
         return None
-    # Counted from within the first name: one that is a comma would otherwise make a separator with its own quotes.
-    commas = json.count(b'","', 2)
-    if json.count(b'"') != 2 * commas + 2 or len(json) < len(b'[""]'):
+    letters = np.frombuffer(json, np.uint8)
+    quotes = np.flatnonzero(letters == QUOTE)
+    closing, opening = quotes[1:-1:2], quotes[2::2]
+    is_even = len(quotes) % 2 == 0
+    if not is_even or (opening - closing != APART).any() or (letters[closing + 1] != COMMA).any():
         return None
-    return Names(json, commas + 1)
+    has_commas = np.count_nonzero(letters == COMMA) != len(closing)
+    return None if has_commas or (letters < SPACE).any() else Names(json, quotes=quotes)

@@ -64,12 +64,11 @@ def _each(names: Sequence[str], text: str) -> bytes:
     """Write a map from each name to *text*."""
     if not names:
         return NONE_FAILED
-    array = _array(names)
-    if b"\\" in array:
+    if not isinstance(names, Names) or names.quotes is None:
         return orjson.dumps(dict.fromkeys(names, text))
-    # Without escapes, a comma between quotes, from within the first name on, stands between two names and nowhere else.
+    # Plain names hold no commas: each stands between two of them.
     value = orjson.dumps(text)
-    return b'{"' + array[2:-1].replace(b'","', b'":' + value + b',"') + b":" + value + b"}"
+    return b"{" + names.json[1:-1].replace(b",", b":" + value + b",") + b":" + value + b"}"
 
 
 def prioritize_reply(asked: Candidates, scores: Scores) -> bytes:

@@ -15,6 +15,8 @@ from extender.web.names import Names, plain_names
 from extender.web.verbs import BindRequest, Victims
 
 NODE_NAMES: Final = b'"NodeNames":'
+# Some 700 names: with fewer, decoding them costs no more than not to.
+QUICK_FROM: Final = 1 << 15
 WITHOUT_NAMES: Final = b'"NodeNames":null}'
 
 
@@ -44,15 +46,20 @@ class Eviction:
     victims: Mapping[str, Victims]
 
 
-def candidates_of(body: bytes, *, is_fast: bool = True) -> Candidates:
-    """Read the body of filter or prioritize; raise Unreadable where it is none."""
-    return (_quick(body) if is_fast else None) or _candidates(_loaded(body))
+def candidates_of(body: bytes, quick_from: int = QUICK_FROM) -> Candidates:
+    """Read the body of filter or prioritize; raise Unreadable where it is none.
+
+    Names that take *quick_from* bytes or more are not decoded.
+    """
+    return _quick(body, quick_from) or _candidates(_loaded(body))
 
 
-def _quick(body: bytes) -> Candidates | None:
-    """Read a body that ends in plain names without decoding them; None for any other."""
+def _quick(body: bytes, quick_from: int) -> Candidates | None:
+    """Read a body that ends in many plain names without decoding them; None for any other."""
     start = body.rfind(NODE_NAMES)
-    names = plain_names(body[start + len(NODE_NAMES) : -1]) if start >= 0 and body.endswith(b"}") else None
+    if start < 0 or len(body) - start < quick_from or not body.endswith(b"}"):
+        return None
+    names = plain_names(body[start + len(NODE_NAMES) : -1])
     if names is None:
         return None
     try:
@@ -78,7 +85,7 @@ def _candidates(fields: Fields) -> Candidates:
 
 
 def _names(decoded: list[str]) -> Names:
-    return Names(orjson.dumps(decoded), len(decoded), decoded)
+    return Names(orjson.dumps(decoded), decoded)
 
 
 def _nodes(fields: Fields) -> dict[str, object]:

@@ -1,17 +1,17 @@
 """The scheduler's four verbs: read the body, ask, write the answer; and nothing that goes wrong gets past here."""
 
-import hashlib
 import logging
-import traceback
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Final, NamedTuple
 
 from extender.model.problem import Problem
-from extender.telemetry.keys import ERROR_ID, PROBLEM, REASON, VERB
+from extender.telemetry.keys import PROBLEM, REASON, VERB
 from extender.telemetry.metrics import Metrics
+from extender.web.crash import reported
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
-from extender.web.request import Unreadable, binding_of, candidates_of, eviction_of
+from extender.web.request import QUICK_FROM, Unreadable, binding_of, candidates_of, eviction_of
 from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
 
 LOG: Final = logging.getLogger(__name__)
@@ -34,7 +34,8 @@ class Routes:
     """Answers the verbs by name."""
 
     def __init__(self, verbs: Verbs, metrics: Metrics, *, is_fast: bool = True) -> None:
-        self._verbs, self._metrics, self._is_fast = verbs, metrics, is_fast
+        self._verbs, self._metrics = verbs, metrics
+        self._quick_from = QUICK_FROM if is_fast else sys.maxsize
         self.by_verb: Mapping[str, Answering] = {
             "filter": self._filter,
             "prioritize": self._prioritize,
@@ -56,7 +57,7 @@ class Routes:
         return reply
 
     async def _filter(self, body: bytes) -> Reply:
-        asked = candidates_of(body, is_fast=self._is_fast)
+        asked = candidates_of(body, self._quick_from)
         self._metrics.named("filter", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
@@ -64,7 +65,7 @@ class Routes:
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 
     async def _prioritize(self, body: bytes) -> Reply:
-        asked = candidates_of(body, is_fast=self._is_fast)
+        asked = candidates_of(body, self._quick_from)
         self._metrics.named("prioritize", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _failure(_unreadable("prioritize", asked.pod))
@@ -99,10 +100,5 @@ def _failure(text: str) -> Reply:
 
 
 def _crash(verb: str, error: Exception) -> Reply:
-    """Answer with an id that names the place of the bug: one bug, one text, or the pod would be patched at each try."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    named = f"{type(error).__qualname__} {place.filename}:{place.lineno}"
-    error_id = hashlib.sha256(named.encode()).hexdigest()[:8]
-    LOG.error("a verb crashed", exc_info=error, extra={VERB: verb, ERROR_ID: error_id})
-    text = f"internal error {error_id}, see the extender's log"
+    text = reported(error, f"/{verb}")
     return (_error(text) if verb in {"filter", "bind"} else _failure(text))._replace(result=CRASH)

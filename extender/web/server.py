@@ -24,14 +24,14 @@ REFRESH_SECONDS: Final = 10
 
 
 class Address(NamedTuple):
-    """Where to listen; port 0 is any that is free."""
+    """Where to listen: no host is all interfaces, port 0 is any that is free."""
 
     host: str
     port: int
 
 
 LOOPBACK: Final = Address("127.0.0.1", 8888)
-EVERYWHERE: Final = Address("0.0.0.0", 8080)  # noqa: S104 - the kubelet and Prometheus ask from elsewhere
+EVERYWHERE: Final = Address("", 8080)  # the kubelet and Prometheus ask from elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +70,14 @@ class Server:
     async def start(self) -> None:
         """Listen. The ports that were taken are in *ports*: that of the verbs, and that of the probes."""
         calls, probes = self._listeners
-        self.ports = (
-            await calls.start(*self._options.verbs),
-            await probes.start(*self._options.probes) if self._options.probes else 0,
-        )
+        try:
+            self.ports = (
+                await calls.start(*self._options.verbs),
+                await probes.start(*self._options.probes) if self._options.probes else 0,
+            )
+        except OSError:
+            await self.stop()
+            raise
         if self._certificates:
             self._refreshing = asyncio.create_task(self._refresh(self._certificates), name="certificates")
 

@@ -1,5 +1,7 @@
 """The law of fit: it says yes for exactly those nodes on which devices can be chosen."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -15,9 +17,10 @@ from extender.allocation.snapshot import Snapshot, with_usage
 from extender.allocation.solve import BEST, FIRST, Manner, Nothing
 from extender.allocation.work import finished
 from extender.cli.case import case_of
-from extender.model.change import Kind, Listed
+from extender.model.change import Changed, Gone, Kind, Listed
 from extender.model.claim import DeviceClass
 from extender.model.device import ResourceSlice
+from extender.model.names import ObjectKey
 from extender.model.node import Node
 from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
@@ -95,6 +98,28 @@ def test_the_law_holds_for_every_feature(block: int, manner: Manner) -> None:
         fit = fitter.fit(snapshot)
         assert fit.verdicts.tolist() == chosen(snapshot, fitter), seed
         assert all((fit.reason(node) is None) == fits for node, fits in enumerate(fit.mask.tolist()))
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_the_law_holds_for_every_feature_as_slices_come_and_go(block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        random = Random(seed)  # noqa: S311 - no secret depends on it
+        case = case_of(drawn(f"changes {seed}"))
+        classes, rules = tuple(case.classes.values()), case.tainting.rules
+        cluster = cluster_of({Node: case.nodes, DeviceClass: classes, DeviceTaintRule: rules})
+        try:
+            fitter = Fitter(ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features))
+        except Refusal:
+            continue
+        for published in random.sample(case.slices * 2, 2 * len(case.slices)):
+            gone = random.random() < 0.2
+            cluster.apply(Gone(ResourceSlice, ObjectKey("", published.name)) if gone else Changed(published))
+            used = list(case.usage.items())
+            some = dict(random.sample(used, random.randint(0, len(used))))
+            inventory = cluster.snapshot.inventory
+            taken = {row: held for key, held in some.items() for row in inventory.rows_of(key)}
+            snapshot = with_usage(cluster.snapshot, taken)
+            assert fitter.fit(snapshot).verdicts.tolist() == chosen(snapshot, fitter), seed
 
 
 def reasons(snapshot: Snapshot, fitter: Fitter) -> list[str]:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from extender.allocation.attempt import Attempt, Undo
 from extender.allocation.board import board_of
 from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
-from extender.allocation.question import Ask, Refusal, ask
+from extender.allocation.question import Ask, At, Refusal, ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, situation_of
 from extender.allocation.solve import STEPS
@@ -90,6 +91,24 @@ def test_a_question_with_many_requests_is_decided_where_counting_decides_it() ->
     assert search.run() is None
 
 
+def test_who_needs_nothing_agrees_with_everybody() -> None:
+    # Seven devices have one value and thirteen the other; nobody has what the last request is bound by.
+    raw = crowded(devices=20, requests=3, alternatives=1, constraints=1, count=4)
+    for place, published in enumerate(raw["slices"][0]["spec"]["devices"]):
+        published["attributes"] = {"a0": {"int": int(place < 7)}}
+    spec = raw["claims"][0]["spec"]["devices"]
+    spec["requests"][2]["firstAvailable"][0]["count"] = 0
+    names = [request["name"] for request in spec["requests"]]
+    spec["constraints"] = [
+        {"matchAttribute": f"{DRIVER}/a0", "requests": names[:2]},
+        {"matchAttribute": f"{DRIVER}/nothing", "requests": names[2:]},
+    ]
+    found = hostile(raw)
+    picks = Search(found, STEPS, Foresight(found)).run()
+    assert picks is not None
+    assert {pick.place for pick in picks} == set(range(7, 15))
+
+
 def crowded(*, devices: int, requests: int, alternatives: int, constraints: int, count: int = 1) -> Json:
     """Ask as much of one node as a claim can ask."""
     attributes = [f"a{index}" for index in range(constraints)]
@@ -118,12 +137,21 @@ def crowded(*, devices: int, requests: int, alternatives: int, constraints: int,
     }
 
 
-def test_foresight_tries_far_fewer_candidates() -> None:
-    tried = [0, 0]
+def test_foresight_tries_far_fewer_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, given = [0, 0], 0
+    give = Attempt.give
+
+    def counted(attempt: Attempt, at: At, asking: Ask, place: int) -> Undo | None:
+        nonlocal given
+        given += 1
+        return give(attempt, at, asking, place)
+
+    monkeypatch.setattr(Attempt, "give", counted)
     for number in range(400):
         for found in situations(question(number)):
-            for index, search in enumerate((Search(found, PATIENCE), Search(found, PATIENCE, Foresight(found)))):
+            for index, foresight in enumerate((None, Foresight(found))):
+                given = 0
                 with suppress(Exhausted):
-                    search.run()
-                tried[index] += PATIENCE - max(0, search.steps)
+                    Search(found, PATIENCE, foresight).run()
+                tried[index] += given
     assert 2 * tried[1] < tried[0]

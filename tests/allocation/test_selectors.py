@@ -1,15 +1,28 @@
 """Sweeps over columns say what each device alone would be told."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.cel import Budget, CompileError, Verdict, compile_selector
+from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
+from extender.allocation.choose import choose
+from extender.allocation.features import Features
+from extender.allocation.fit import VERDICTS, Fitter
 from extender.allocation.inventory import Inventory, inventory_of
-from extender.allocation.selectors import Selector
+from extender.allocation.question import Question, ask
+from extender.allocation.selectors import PIECE, Selector
 from extender.allocation.sight import sight_of
+from extender.model.change import Listed
+from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice
-from extender.model.names import DeviceName, DriverName, NodeName, PoolName
+from extender.model.names import ClassName, DeviceName, DriverName, NodeName, PoolName
+from extender.model.node import Node
+from extender.model.parse import parse_claim, parse_node, parse_slice
 from extender.model.quantity import parse_quantity
+from extender.state.cluster import Cluster
+from tests import fleet as published_fleet
 from tests.allocation.cel.expressions import expression, seeded
 from tests.worlds import slices
 
@@ -80,16 +93,99 @@ def uuid(index: int) -> Attribute:
 
 
 def test_devices_that_agree_in_what_is_read_are_evaluated_once() -> None:
-    sweep = Selector(compile_selector("device.attributes['gpu.example.com'].model == 'm1'")).sweep(fleet(100), Budget())
-    assert len(sweep.outcomes) == 4
+    spent: list[int] = []
+    program = counting("device.attributes['gpu.example.com'].model == 'm1'", spent)
+    sweep = Selector(program).sweep(fleet(100), Budget())
+    assert len(spent) == 4
     assert [row for row in range(100) if sweep.verdicts[row] == Verdict.MATCH] == list(range(1, 100, 4))
 
 
-def test_what_a_spent_budget_left_open_is_not_remembered() -> None:
-    selector = Selector(compile_selector("device.attributes['gpu.example.com'].uuid == 'u50'"))
-    inventory = fleet(100)
-    assert Verdict.ERROR in selector.sweep(inventory, Budget(200)).verdicts
-    assert Verdict.ERROR not in selector.sweep(inventory, Budget()).verdicts
+UUID = "device.attributes['gpu.example.com'].uuid == 'u50'"
+GPU = ClassName("gpu")
+# Takes four tenths of what one evaluation may spend, on every device anew.
+COSTLY = f"{UUID} || lists.range(100000).all(i, true)"
+TOO_COSTLY = f"{UUID} || lists.range(100000).all(i, i + 1 > 0 && i + 2 > 0)"
+
+
+def counting(text: str, spent: list[int]) -> Program:
+    """Compile *text* so that each evaluation notes in *spent* what it took."""
+    program = compile_selector(text)
+
+    def run(frame: list[object]) -> object:
+        value = program.run(frame)
+        spent.append(budget.spent if isinstance(budget := frame[1], Budget) else 0)
+        return value
+
+    return replace(program, run=run)
+
+
+@pytest.mark.parametrize("text", [COSTLY, TOO_COSTLY], ids=["within the limit", "beyond the limit"])
+def test_asking_twice_gives_the_same_outcomes(text: str) -> None:
+    count = 32
+    selector = Selector(compile_selector(text))
+    first, again = selector.sweep(fleet(count), Budget()), selector.sweep(fleet(count), Budget())
+    assert [first.outcome(row) for row in range(count)] == [again.outcome(row) for row in range(count)]
+    assert set(first.verdicts.tolist()) == {Verdict.MATCH if text is COSTLY else Verdict.ERROR}
+
+
+def test_what_is_left_of_a_budget_makes_no_difference() -> None:
+    sweep = Selector(compile_selector(UUID)).sweep(fleet(100), Budget(0))
+    assert [row for row in range(100) if sweep.verdicts[row] == Verdict.MATCH] == [50]
+
+
+def asking(expression: str) -> Question:
+    """Ask for one device that matches."""
+    request = {
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": 1,
+        "selectors": [{"cel": {"expression": expression}}],
+    }
+    spec = {"devices": {"requests": [{"name": "one", "exactly": request}]}}
+    claim = parse_claim({"metadata": {"name": "c", "namespace": "n", "uid": "u"}, "spec": spec})
+    assert isinstance(claim, ResourceClaim)
+    return ask([claim], {GPU: DeviceClass(name=GPU)}, Features())
+
+
+def test_fit_and_choose_see_the_same_outcome_of_a_costly_selector() -> None:
+    count = 8
+    cluster = Cluster()
+    cluster.apply(Listed(Node, tuple(map(parse_node, published_fleet.nodes(count)))))
+    cluster.apply(Listed(ResourceSlice, tuple(map(parse_slice, published_fleet.slices(count)))))
+    # The same text would be compiled once, and what one of them learns be known to the other.
+    first, second = Fitter(asking(COSTLY)), Fitter(asking(f"{COSTLY} "))
+    fits = first.fit(cluster.snapshot).verdicts.tolist()
+    assert fits == [VERDICTS[type(choose(cluster.snapshot, node, first.question))] for node in range(count)]
+    backwards = [VERDICTS[type(choose(cluster.snapshot, node, second.question))] for node in reversed(range(count))]
+    assert fits == backwards[::-1]
+
+
+def test_a_piece_of_a_sweep_takes_few_steps() -> None:
+    for text, most in ((UUID, 5), (f"{UUID} || lists.range(1000).all(i, true)", 5_000), (COSTLY, 500_000)):
+        spent: list[int] = []
+        done = pieces = 0
+        for _ in Selector(counting(text, spent)).sweeping(fleet(3000 if most < PIECE else 20), Budget()):
+            assert sum(spent[done:-1]) <= PIECE
+            done, pieces = len(spent), pieces + 1
+        assert pieces >= sum(spent) // (PIECE + most)
+        assert pieces >= 10
+
+
+def test_a_sweep_of_what_is_known_is_cut_in_pieces_too() -> None:
+    selector = Selector(compile_selector(UUID))
+    selector.sweep(fleet(6000), Budget())
+    assert sum(1 for _ in selector.sweeping(fleet(6000), Budget())) >= 2
+
+
+def test_a_sweep_that_was_given_up_goes_on_where_it_stopped() -> None:
+    spent: list[int] = []
+    selector = Selector(counting(UUID, spent))
+    work = selector.sweeping(fleet(1000), Budget())
+    next(work)
+    work.close()
+    assert 0 < len(spent) < 1000
+    assert selector.sweep(fleet(1000), Budget()).verdicts.tolist().count(Verdict.MATCH) == 1
+    assert len(spent) == 1000
 
 
 def test_a_name_with_its_domain_wins_over_the_bare_one() -> None:

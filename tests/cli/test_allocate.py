@@ -343,3 +343,48 @@ def test_a_pod_that_could_not_be_placed_whatever_is_free_is_told_why(
 @given(st.integers(0, 1 << 40))
 def test_no_damaged_question_makes_the_door_fail(seed: int) -> None:
     ask(damaged(seeded(seed)))
+
+
+def extended(name: str = "x", owner: str = "pod") -> tuple[dict[str, Any], dict[str, Any]]:
+    """A pod with a claim for extended resources, and one of that name that *owner* controls."""
+    made = claim("x")
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": owner, "controller": True}
+    ]
+    pod = pod_of({"name": "a", "resourceClaimName": "c1"})
+    pod["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": name}
+    return made, pod
+
+
+def test_the_claim_for_extended_resources_is_one_of_the_pods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, pod = extended()
+    arguments = ("--from", recorded(tmp_path, claim(), made, pod), "--pod", "ns/pod", "-o", "table")
+    status, out, _ = replayed(capsys, *arguments)
+    assert status == 0
+    assert "each request could be satisfied alone, but not all of them together" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "message"),
+    [("gone", "pod", "there is no claim gone"), ("x", "other", "claim x was not made for this pod")],
+)
+def test_a_claim_for_extended_resources_must_be_there_and_the_pods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, owner: str, message: str
+) -> None:
+    folder = recorded(tmp_path, claim(), *extended(name, owner))
+    status, _, err = replayed(capsys, "--from", folder, "--pod", "ns/pod")
+    assert status == 2
+    assert message in err
+
+
+def test_a_recording_is_answered_with_the_features_of_its_release(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    folder = recorded(tmp_path, claim(capacity={"requests": {}}))
+    for release, fits in (("1.34", False), ("1.35", False), ("1.36", True), ("1.37", True)):
+        main(["allocate", "--from", folder, "--claim", "ns/c1", "--release", release])
+        node = json.loads(capsysbinary.readouterr().out)["nodes"]["n1"]
+        assert node["fits"] is fits
+        assert bool(node["fatalError"]) is not fits

@@ -57,6 +57,8 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.session.close()
+        # A stream that was left half-read is closed by callbacks, for which the loop has to turn.
+        await asyncio.sleep(0.01)
 
     async def call(self, method: str, path: str, body: object = None, *, content: str = "", **query: str) -> Reply:
         """Call the API server; every answer is a value."""
@@ -65,7 +67,7 @@ class Client:
         async with self.session.request(method, path, params=query, data=data, headers=headers) as response:
             text = await response.text()
             found = json.loads(text) if "json" in response.content_type else text
-            return Reply(response.status, dict(response.headers), found)
+            return Reply(response.status, response.headers, found)
 
     async def must(self, method: str, path: str, body: object = None, *, content: str = "", **query: str) -> Any:
         """Call the API server and return the object that it answers; anything but success is an error of the test."""
@@ -124,7 +126,7 @@ async def until(look: Callable[[], Awaitable[Found | None]], waiting_for: str = 
             while not (found := await look()):  # noqa: ASYNC110 - what is waited for happens in another process
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise TimeoutError(f"waited {PATIENCE_SECONDS} s for {waiting_for or look.__name__}") from None
+        raise TimeoutError(f"waited {PATIENCE_SECONDS} s for {waiting_for or look}") from None
     return found
 
 

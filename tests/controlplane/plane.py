@@ -33,6 +33,8 @@ OPTIONS = {
 }
 # Without its controllers nobody would make accounts for pods, or declare nodes ready.
 WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
+# Off by default, on in some clusters: whoever makes something wait for its owner needs the right to finalize that.
+STRICTER_ADMISSION = "OwnerReferencesPermissionEnforcement"
 # Nothing here is to wait for a client's own limit.
 RATES = ("--kube-api-qps=5000", "--kube-api-burst=5000")
 
@@ -141,6 +143,7 @@ class Plane:
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
             f"--disable-admission-plugins={WITHOUT_ADMISSION}",
+            f"--enable-admission-plugins={STRICTER_ADMISSION}",
         ]
 
     def _controllers(self) -> list[str]:
@@ -148,6 +151,7 @@ class Plane:
             f"--kubeconfig={self.kubeconfig('admin')}",
             f"--controllers={','.join(CONTROLLERS)}",
             "--leader-elect=false",
+            "--bind-address=127.0.0.1",
             f"--secure-port={free_port()}",
             *RATES,
         ]

@@ -76,7 +76,8 @@ def _output(package: str) -> str:
 
 def _demand(version: str) -> None:
     if not (MODULES / version / "go.mod").exists():
-        raise Missing(f"no control plane {version} is known: there is no tests/controlplane/{version}/go.mod")
+        known = ", ".join(sorted(path.parent.name for path in MODULES.glob("*/go.mod")))
+        raise ValueError(f"there is no tests/controlplane/{version}/go.mod, only {known}")
     if shutil.which("go") is None:
         raise Missing("Go is not installed, and KUBEBUILDER_ASSETS does not hold " + ", ".join(PLANE))
 

@@ -5,8 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.controlplane.client import until
 from tests.controlplane.plane import Plane
+from tests.controlplane.programs import PLANE
 
 KILLED = """
 import sys, time
@@ -25,6 +28,23 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Plane:
+    """Return a plane whose programs say their version, and otherwise complain and end."""
+    for name in PLANE:
+        (tmp_path / name).write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo Kubernetes v1.37.1\necho no disk\n')
+        (tmp_path / name).chmod(0o755)
+    return Plane(tmp_path, tmp_path)
+
+
+def test_a_program_that_ends_at_its_start_is_quoted(broken: Plane) -> None:
+    with pytest.raises(RuntimeError, match=r"not ready: .*no disk"):
+        broken.start()
+    with pytest.raises(RuntimeError, match=r"ended before its time: .*no disk"):
+        broken.stop()
+    assert broken.running == {}
 
 
 async def test_the_processes_of_a_killed_run_end(control_plane: Plane, tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ func evaluated(line []byte) (answer any, err error) {
 	}
 	defer func() {
 		if crash := recover(); crash != nil {
-			answer, err = verdict{Outcome: "error", Error: fmt.Sprint("panic: ", crash)}, nil
+			// The compiler crashes where it builds a map whose keys Go cannot hash. The API server survives that and
+			// stores nothing. What crashes while it is evaluated is made an error by cel-go itself.
+			answer, err = verdict{Outcome: "refused", Error: fmt.Sprint("panic: ", crash)}, nil
 		}
 	}()
 	device := dracel.Device{

@@ -16,6 +16,7 @@ import (
 var commands = map[string]func(line []byte) (any, error){
 	"allocate":     allocated,
 	"cel":          evaluated,
+	"cel-declared": declared,
 	"quantity":     quantity,
 	"quantity-ops": quantityOperation,
 	"semver":       semanticVersion,

@@ -130,8 +130,12 @@ def expected_cells(published: ResourceSlice, device: Device) -> dict[Any, Any]:
         for name, value in entries:
             domain, slash, bare = name.rpartition("/")
             path = (group, domain or published.driver, bare)
-            if slash or path not in found:
-                found[path] = stated(name, value) if isinstance(value, Capacity) else value
+            hidden = next((item for item in entries if item[0] == bare and slash and domain == published.driver), None)
+            if isinstance(value, Capacity):
+                told = stated(name, value, stated(*hidden) if hidden else None)
+                found[path] = told if slash or path not in found else found[path]
+            elif slash or path not in found:
+                found[path] = value
     if any(value.kind == "invalid" for _, value in device.attributes):
         found[FAULT] = "no value"
     return found

@@ -16,7 +16,7 @@ from extender.model.claim import (
     Selector,
 )
 from extender.model.names import ClassName, ObjectKey, Uid
-from extender.state.questions import Questions
+from extender.state.questions import Questions, told
 
 GPU = ClassName("gpu")
 CLASSES = {GPU: DeviceClass(name=GPU)}
@@ -32,6 +32,16 @@ def test_claims_that_say_the_same_ask_one_question_whatever_they_are_called() ->
     questions = Questions(Features())
     assert questions.fitter([claim("a")], CLASSES) is questions.fitter([claim("b")], CLASSES)
     assert questions.fitter([claim("a", count=2)], CLASSES) is not questions.fitter([claim("a")], CLASSES)
+
+
+def test_each_who_asks_a_shared_question_is_told_of_its_own_claims() -> None:
+    questions = Questions(Features())
+    request = DeviceRequest(name="r", class_name=ClassName("absent"), mode="ExactCount", count=1)
+    nowhere = claim("b", requests=(RequestSlot(name="r", exactly=request),))
+    with pytest.raises(Refusal) as refused:
+        questions.fitter([claim("a"), nowhere], CLASSES)
+    assert "claim d, request r" in told(str(refused.value), [claim("c"), claim("d")])
+    assert "claim a" not in str(refused.value)
 
 
 def test_configuration_for_drivers_makes_no_other_question() -> None:

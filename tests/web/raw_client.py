@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 
@@ -45,3 +45,6 @@ async def connected(port: int) -> AsyncIterator[Connection]:
         yield Connection(reader, writer)
     finally:
         writer.close()
+        # Whatever the other side did before: the socket is to be closed before the loop ends.
+        with suppress(OSError):
+            await writer.wait_closed()

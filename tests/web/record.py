@@ -10,7 +10,7 @@ from tests.oracle_program import Oracle, built
 
 RECORDED = Path(__file__).parent / "recorded"
 
-POD = {
+POD: dict[str, Any] = {
     "metadata": {
         "name": "trainer-0",
         "namespace": "lab",
@@ -35,7 +35,9 @@ POD = {
     },
     "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "trainer-0-gpu-x"}]},
 }
-NODES = {"items": [{"metadata": {"name": name, "labels": {"zone": "a"}}} for name in ("worker-1", "worker-2")]}
+NODES: dict[str, Any] = {
+    "items": [{"metadata": {"name": name, "labels": {"zone": "a"}}} for name in ("worker-1", "worker-2")]
+}
 NAMES = ["worker-1", "worker-2", "worker-3"]
 VICTIM = {"metadata": {"name": "victim", "namespace": "lab", "uid": "victim-1"}, "spec": {"containers": []}}
 
@@ -62,7 +64,7 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "bind": (
         "bind",
-        {"PodName": "trainer-0", "PodNamespace": "lab", "PodUID": POD["metadata"]["uid"], "Node": "worker-1"},  # type: ignore[index]  # it is a table
+        {"PodName": "trainer-0", "PodNamespace": "lab", "PodUID": POD["metadata"]["uid"], "Node": "worker-1"},
     ),
 }
 

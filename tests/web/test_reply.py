@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from extender.web.verbs import ALL_OTHERS, Filtered, Victims
 from tests.oracle_program import Oracle
 from tests.web.record import NAMES, POD, recorded
 
-ASKED = candidates_of(recorded("filter-names"))
+ASKED = candidates_of(recorded("filter-names"), 0)
 WHOLE = candidates_of(recorded("filter-nodes"))
 TEXT = 'no "GPU" is free'
 
@@ -130,7 +131,8 @@ NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.text('
 @settings(max_examples=200)
 @given(st.lists(NAME, min_size=1, max_size=6, unique=True), st.data(), st.text(max_size=8))
 def test_every_answer_says_what_was_meant(names: list[str], data: st.DataObject, text: str) -> None:
-    asked = candidates_of(orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}))
+    quick_from = data.draw(st.sampled_from([0, sys.maxsize]))
+    asked = candidates_of(orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}), quick_from)
     passed = [name for name in names if data.draw(st.booleans())]
     written = orjson.loads(filter_reply(asked, Filtered(names=passed, rejected=ALL_OTHERS, text=text)))
     shown = text.encode(errors="replace").decode()

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from extender.model.names import ObjectKey
 from extender.telemetry.keys import ERROR_ID
+from extender.telemetry.metrics import Metrics
 from extender.web.listener import Terms
-from extender.web.server import Server
+from extender.web.server import Address, Application, Options, Server
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
-from tests.web.standin import StandIn, serving
+from tests.web.standin import ANYWHERE, StandIn, serving
 from tests.web.test_request import damaged
 
 VERBS = {"filter": "filter-names", "prioritize": "prioritize-names", "preempt": "preempt-meta", "bind": "bind"}
@@ -167,6 +168,24 @@ async def test_what_is_remembered_of_a_pod_is_shown() -> None:
             assert (answer.status, await answer.text()) == (404, "nothing is remembered of lab/other")
         async with session.post(url(server, "/v1/decisions/lab/trainer-0")) as answer:
             assert answer.status == 405
+
+
+async def test_a_bug_beside_the_verbs_has_an_id_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    standin = StandIn(known={ObjectKey("lab", "trainer-0"): object()})
+    async with serving(standin) as server, ClientSession() as session:
+        answer = await session.get(url(server, "/v1/decisions/lab/trainer-0"))
+        assert (answer.status, (await answer.text())[:14]) == (500, "internal error")
+    assert caplog.records[0].__dict__[ERROR_ID] in await answer.text()
+
+
+async def test_an_address_that_is_taken_is_an_error_and_leaves_nothing_open() -> None:
+    async with serving(StandIn()) as server:
+        taken = Address("127.0.0.1", server.ports[1])
+        standin = StandIn()
+        late = Server(Application(standin, standin, standin, Metrics()), Options(verbs=ANYWHERE, probes=taken))
+        with pytest.raises(OSError, match="address already in use"):
+            await late.start()
+        assert all(listener._runner is None for listener in late._listeners)
 
 
 async def test_o2_probes_and_metrics_have_a_listener_that_only_reads() -> None:

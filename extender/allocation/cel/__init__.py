@@ -4,14 +4,13 @@ from extender.allocation.cel.compile import compile_attribute, compile_expressio
 from extender.allocation.cel.describe import describe
 from extender.allocation.cel.device import DeviceValue, to_cel
 from extender.allocation.cel.errors import CompileError, EvaluationError
-from extender.allocation.cel.limits import EVALUATION_STEPS, SWEEP_STEPS, Budget
+from extender.allocation.cel.limits import EVALUATION_STEPS, Budget
 from extender.allocation.cel.program import Outcome, Program, Verdict
 from extender.allocation.cel.reads import Path
 from extender.allocation.cel.values import CelValue
 
 __all__ = [
     "EVALUATION_STEPS",
-    "SWEEP_STEPS",
     "Budget",
     "CelValue",
     "CompileError",

@@ -1,22 +1,28 @@
 """Selecting from values at run time: by field, by index, and where there may be nothing."""
 
-import math
 from collections.abc import Mapping
 
 from extender.allocation.cel.errors import Failed
-from extender.allocation.cel.values import MISSING, NONE, Domains, Optional, UInt, Value, find, type_name
+from extender.allocation.cel.literals import in_int_range
+from extender.allocation.cel.program import Closure, Frame
+from extender.allocation.cel.values import INT_MIN, MISSING, NONE, Domains, Optional, UInt, Value, find, type_name
 
 MAPS = frozenset((dict, Domains))
+# The types of what may stand in square brackets.
+QUALIFIERS = frozenset((str, int, UInt, bool, float))
 
 
 def index_of(key: Value) -> int:
     """Return *key* as a place in a list; raise Failed where it is none."""
     kind = type(key)
-    if kind is int or kind is UInt:
+    if kind is int:
         return int(key)
-    if isinstance(key, float) and math.isfinite(key) and key == int(key):
+    if isinstance(key, UInt) and in_int_range(int(key)):
         return int(key)
-    if kind is float:
+    # The least integer is as near as a double comes to the smaller ones, so it does not count.
+    if isinstance(key, float) and abs(key) < -INT_MIN and key == int(key):
+        return int(key)
+    if kind is float or kind is UInt:
         raise Failed(f"unsupported index value {key} in list")
     raise Failed(f"unsupported index type '{type_name(key)}' in list")
 
@@ -56,6 +62,22 @@ def select_optional(box: Value, key: Value) -> Optional:
     """Return what *box* has under *key* as an optional."""
     found = present(box, key)
     return NONE if found is MISSING else Optional(present=True, value=found)
+
+
+def index_closure(box: Closure, key: Closure, *, is_optional: bool) -> Closure:
+    """Compile ``box[key]`` or ``box[?key]``. Where an optional has nothing, the key is not even evaluated."""
+    take = select_optional if is_optional else select
+
+    def read(frame: Frame) -> object:
+        value = box(frame)
+        if type(value) is Optional and not value.present:
+            return NONE
+        place = key(frame)
+        if type(place) not in QUALIFIERS:
+            raise Failed(f"invalid qualifier type: {type_name(place)}")
+        return take(value, place)
+
+    return read
 
 
 def domains(given: Mapping[str, Mapping[str, object]]) -> Domains:

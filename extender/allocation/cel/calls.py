@@ -5,27 +5,25 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from extender.allocation.cel.dispatch import function_closure
 from extender.allocation.cel.equality import compare, equal, not_equal
-from extender.allocation.cel.errors import CompileError, Failed, no_overload
+from extender.allocation.cel.errors import CompileError, Crashed, Failed, no_overload
 from extender.allocation.cel.library.conversions import NAMES as CONVERSIONS
 from extender.allocation.cel.library.regex import PATTERN_PER_STEP, compiled
 from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
 from extender.allocation.cel.literals import in_int_range
-from extender.allocation.cel.overloads import Overload, table
 from extender.allocation.cel.program import Closure, Frame
 from extender.allocation.cel.tree import Call, Ident, ListLiteral, Literal, MapLiteral, Node
 from extender.allocation.cel.values import (
     MISSING,
+    UNHASHABLE,
     Key,
-    NamedFormat,
     Optional,
     UInt,
     Value,
-    classes_of,
     encoded,
     type_name,
 )
-from extender.model.semver import Semver
 
 BUDGET = 1
 Values = tuple[object, ...]
@@ -37,7 +35,6 @@ REGEX = frozenset(("matches", "find", "findAll"))
 # Integers up to here are the same number as a double.
 EXACT = 2**53
 PRIMITIVE = frozenset((str, int, UInt, bool, float))
-UNHASHABLE = frozenset((bytes, Semver, NamedFormat))
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "_<_": operator.lt,
     "_<=_": operator.le,
@@ -54,9 +51,12 @@ def call_closure(node: Call, closures: tuple[Closure, ...], constants: Values) -
         return alternative_closure(closures[0], closures[1], is_value=node.name == "orValue"), MISSING
     if node.name in REGEX:
         _require_regex(node, constants[1])
-    if node.name == "@in" and constants[1] == () and is_plain(node.arguments[1]):
+    # Upstream looks up constants faster where it knows a list of them from a map.
+    is_search = node.name == "@in" and len(node.overloads) == 1
+    if is_search and constants[1] == () and is_plain(node.arguments[1]):
         return (lambda _frame: False), False  # upstream does not even evaluate the item
-    closure = special_closure(node.name, closures, constants) or plain_closure(node, closures)
+    special = special_closure(node.name, closures, constants) if is_search or node.name != "@in" else None
+    closure = special or function_closure(node, closures)
     is_constant = node.name in FOLDED and not any(value is MISSING for value in constants)
     return closure, _folded(node, closure) if is_constant else MISSING
 
@@ -130,7 +130,7 @@ def special_closure(  # noqa: PLR0911 - one return for each special case
         return regex_closure(closures[0], right)
     if name in ORDERS and type(right) is int:
         return order_closure(closures[0], right, ORDERS[name])
-    if name == "@in" and isinstance(right, tuple) and right and all(type(item) in PRIMITIVE for item in right):
+    if name == "@in" and type(right) is tuple and right and all(type(item) in PRIMITIVE for item in right):
         return membership_closure(closures[0], frozenset(key for item in right for key in keys_of(item)))
     return None
 
@@ -205,72 +205,7 @@ def membership_closure(operand: Closure, keys: frozenset[object]) -> Closure:
         if type(value) is str:
             return value in keys
         if type(value) in UNHASHABLE:
-            raise Failed(f"a value of type {type_name(value)} cannot be looked up among constants")
+            raise Crashed(f"a value of type {type_name(value)} cannot be looked up among constants")
         return type(value) in PRIMITIVE and encoded(value) in keys
 
     return test
-
-
-def plain_closure(node: Call, closures: tuple[Closure, ...]) -> Closure:
-    """Call the one variant that fits where the checker knows it, else find it by the types of the values."""
-    variants = tuple(variant for variant in table()[node.name] if len(variant.parameters) == len(closures))
-    first = node.overloads[0]
-    if not first.is_guarded or (len(node.overloads) == 1 and _is_certain(first, node.children())):
-        return certain_closure(first, closures)
-    return dispatching_closure(node.name, variants, closures)
-
-
-def _is_certain(variant: Overload, arguments: tuple[Node, ...]) -> bool:
-    """Tell whether the static types leave no doubt about the classes of the values."""
-    return variant.compute is not None and all(
-        not expected or classes_of(argument.type) == expected
-        for argument, expected in zip(arguments, variant.classes, strict=True)
-    )
-
-
-def certain_closure(variant: Overload, closures: tuple[Closure, ...]) -> Closure:
-    compute = variant.compute
-    assert compute is not None  # noqa: S101 - what cannot be computed is never certain
-    if variant.is_metered:
-        return _metered_closure(compute, closures)
-    if len(closures) == 1:
-        (only,) = closures
-        return lambda frame: compute(only(frame))
-    if len(closures) == 2:
-        one, other = closures
-        return lambda frame: compute(one(frame), other(frame))
-    return lambda frame: compute(*[closure(frame) for closure in closures])
-
-
-def _metered_closure(compute: Callable[..., object], closures: tuple[Closure, ...]) -> Closure:
-    if len(closures) == 1:
-        (only,) = closures
-        return lambda frame: compute(frame[BUDGET], only(frame))
-    if len(closures) == 2:
-        one, other = closures
-        return lambda frame: compute(frame[BUDGET], one(frame), other(frame))
-    return lambda frame: compute(frame[BUDGET], *[closure(frame) for closure in closures])
-
-
-def dispatching_closure(name: str, variants: tuple[Overload, ...], closures: tuple[Closure, ...]) -> Closure:
-    """Find the variant by the classes of the values, and remember it: there are few classes."""
-    known: dict[tuple[type, ...], Overload] = {}
-
-    def dispatch(frame: Frame) -> object:
-        values = [closure(frame) for closure in closures]
-        classes = tuple([type(value) for value in values])
-        variant = known.get(classes)
-        if variant is None:
-            variant = known[classes] = fitting(name, variants, values)
-        compute: Callable[..., object] = variant.compute  # type: ignore[assignment]  # fitting() has seen to it
-        return compute(frame[BUDGET], *values) if variant.is_metered else compute(*values)
-
-    return dispatch
-
-
-def fitting(name: str, variants: tuple[Overload, ...], values: list[object]) -> Overload:
-    """Return the first variant that takes *values*."""
-    for variant in variants:
-        if variant.compute is not None and variant.accepts(values):
-            return variant
-    raise no_overload(name, *map(type_name, values))

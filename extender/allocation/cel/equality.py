@@ -33,6 +33,8 @@ NUMBERS = frozenset((int, UInt, float))
 MAPS = frozenset((dict, Domains))
 STRICT = frozenset((Quantity, Sum, Semver, Address, Network, Link, NamedFormat))
 PLAIN = frozenset((str, bytes, bool))
+# Going down into a list or a map takes about as long as this many of the other steps.
+CONTAINER = 10
 
 
 def equal(budget: Budget, one: Value, other: Value) -> bool:  # noqa: PLR0911 - one return for each type
@@ -97,14 +99,14 @@ def _equal_items(budget: Budget, one: Value, other: Value) -> bool:
 def _equal_lists(budget: Budget, one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     if len(one) != len(other):
         return False
-    budget.spend(1 + len(one))
+    budget.spend(CONTAINER + len(one))
     return all(_equal_items(budget, item, counterpart) for item, counterpart in zip(one, other, strict=True))
 
 
 def _equal_maps(budget: Budget, one: Mapping[object, object], other: Mapping[object, object]) -> bool:
     if len(one) != len(other):
         return False
-    budget.spend(1 + len(one))
+    budget.spend(CONTAINER + len(one))
     for key, value in one.items():
         counterpart = find(other, decoded(key))
         if counterpart is MISSING or not _equal_items(budget, value, counterpart):

@@ -31,6 +31,10 @@ class Failed(EvaluationError):  # noqa: N818 - raised everywhere: the short name
     """An error of CEL itself, which ``&&`` and ``||`` absorb where another term decides."""
 
 
+class Crashed(EvaluationError):  # noqa: N818 - as above
+    """Upstream's interpreter would crash, which ends its evaluation: no other term can absorb that."""
+
+
 class Exhausted(EvaluationError):  # noqa: N818 - as above
     """A limit was reached. Never absorbed: otherwise an expression could go on after each limit."""
 

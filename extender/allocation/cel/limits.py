@@ -8,8 +8,7 @@ MAX_DEPTH = 250
 # Of the tree. Each level takes up to three frames of Python's stack, whose limit is 1,000.
 MAX_HEIGHT = 255
 EVALUATION_STEPS = 1_000_000
-# All evaluations of one selector over all devices together.
-SWEEP_STEPS = 10_000_000
+COST_LIMIT = f"actual cost limit exceeded: more than {EVALUATION_STEPS} steps in one evaluation"
 
 # What one evaluation may build. Upstream bounds these through the cost alone.
 MAX_CHARACTERS = 1 << 18
@@ -20,28 +19,26 @@ CHARACTERS_PER_STEP = 10
 
 
 class Budget:
-    """Steps that may still be spent; shared by the evaluations of a sweep, and not shareable between threads.
+    """Steps that one evaluation may still spend; not shareable between threads.
 
-    While an evaluation runs, *floor* is how low it may bring *left*.
+    Every evaluation begins with all of them: what it finds must not depend on what was evaluated before.
     """
 
-    __slots__ = ("floor", "left")
+    __slots__ = ("left",)
 
-    def __init__(self, steps: int = SWEEP_STEPS) -> None:
+    def __init__(self, steps: int = EVALUATION_STEPS) -> None:
         self.left = steps
-        self.floor = 0
+
+    @property
+    def spent(self) -> int:
+        """What the last evaluation took."""
+        return EVALUATION_STEPS - self.left
 
     def spend(self, steps: int) -> None:
         """Take *steps*, or end the evaluation."""
         self.left -= steps
-        if self.left < self.floor:
-            raise Exhausted(self.reason())
-
-    def reason(self) -> str:
-        """Name the limit that was reached."""
-        if self.floor > 0:
-            return f"actual cost limit exceeded: more than {EVALUATION_STEPS} steps in one evaluation"
-        return "the budget of steps for all devices is exhausted"
+        if self.left < 0:
+            raise Exhausted(COST_LIMIT)
 
     def characters(self, count: int) -> None:
         """Account for a string of *count* characters before it is built."""

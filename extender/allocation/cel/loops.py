@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from extender.allocation.cel.errors import Failed, no_overload
+from extender.allocation.cel.errors import Crashed, Failed, no_overload
 from extender.allocation.cel.library.lists import sort_by
 from extender.allocation.cel.library.operators import put
 from extender.allocation.cel.program import UNSET, Closure, Frame
 from extender.allocation.cel.tree import ListLiteral, Literal, Loop, MapLiteral, Node, walk
+from extender.allocation.cel.types import is_dyn
 from extender.allocation.cel.values import NONE, Domains, Optional, Value, decoded, type_name
 
 BUDGET = 1
@@ -136,15 +137,24 @@ def mapping(turns: Turns, body: Closure, condition: Closure | None) -> Closure:
     return lambda frame: tuple([body(frame) for _ in turns(frame) if _decision("_?_:_", condition(frame))])
 
 
-def sorting(turns: Turns, body: Closure, _condition: Closure | None) -> Closure:
+def sorting(target: Closure, place: int, cost: int, body: Closure, *, is_measured: bool) -> Closure:
+    """Compile sortBy. Upstream measures the keys to tell its cost, and crashes where there are none."""
+    wrong = Crashed if is_measured else Failed
+
     def run(frame: Frame) -> object:
-        items: list[object] = []
-        keys: list[object] = []
-        for item, _ in turns(frame):
-            items.append(item)
-            keys.append(body(frame))
         budget = frame[BUDGET]
-        return sort_by(budget, tuple(items), tuple(keys))
+        keys: list[object] = []
+        try:
+            items = target(frame)
+            for item in _items(items):
+                budget.spend(cost)
+                frame[place] = item
+                keys.append(body(frame))
+        except Failed as error:
+            raise wrong(*error.args) from None
+        if not isinstance(items, tuple) or type(items) is not tuple:
+            raise no_overload("sortBy", type_name(items))
+        return sort_by(budget, items, tuple(keys))
 
     return run
 
@@ -184,13 +194,17 @@ LOOPS: dict[str, Callable[[Turns, Closure, Closure | None], Closure]] = {
     "existsOne": exists_one,
     "filter": filtering,
     "map": mapping,
-    "sortBy": sorting,
     "transformList": mapping,
     "transformMap": map_values,
     "transformMapEntry": map_entries,
 }
 
 
-def loop_closure(node: Loop, turns: Turns, body: Closure, condition: Closure | None) -> Closure:
-    """Return the closure of a macro over the items that *turns* yields."""
-    return LOOPS[node.kind](turns, body, condition)
+def loop_closure(
+    node: Loop, target: Closure, places: tuple[int, ...], body: Closure, condition: Closure | None
+) -> Closure:
+    """Return the closure of a macro over the items of *target*, for which there are *places* in the frame."""
+    cost = cost_of_turn(node)
+    if node.kind == "sortBy":
+        return sorting(target, places[0], cost, body, is_measured=not is_dyn(node.body.type))
+    return LOOPS[node.kind](turns_of(target, places, cost), body, condition)

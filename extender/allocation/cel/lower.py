@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.allocation.cel.access import present, select, select_optional
-from extender.allocation.cel.calls import call_closure, is_plain
+from extender.allocation.cel.access import QUALIFIERS, index_closure, present, select, select_optional
+from extender.allocation.cel.calls import call_closure, condition_closure, is_plain
 from extender.allocation.cel.closures import (
     device_value,
     lazy_closure,
@@ -15,7 +15,7 @@ from extender.allocation.cel.closures import (
 )
 from extender.allocation.cel.declarations import TYPE_NAMES
 from extender.allocation.cel.errors import CompileError
-from extender.allocation.cel.loops import bind_closure, cost_of_turn, loop_closure, optional_map_closure, turns_of
+from extender.allocation.cel.loops import bind_closure, loop_closure, optional_map_closure
 from extender.allocation.cel.program import Closure
 from extender.allocation.cel.reads import path_of
 from extender.allocation.cel.tree import (
@@ -33,11 +33,9 @@ from extender.allocation.cel.tree import (
     qualified_name,
 )
 from extender.allocation.cel.types import unwrap_optional
-from extender.allocation.cel.values import MISSING, Optional, TypeValue, UInt, encoded, type_name
+from extender.allocation.cel.values import MISSING, UNHASHABLE, Optional, TypeValue, encoded, type_name
 
 FIRST_VARIABLE = 2
-# The types of constants that may stand in square brackets.
-QUALIFIERS = frozenset((str, int, UInt, bool, float))
 # Run-time names of types whose static name differs.
 VALUE_NAMES = {"null": "null_type"}
 
@@ -100,9 +98,7 @@ class Lowering:
             known = path_closure((*path, node.field), is_optional=is_optional, is_test=node.is_test)
             if known is not None:
                 return known
-        operand, key = self.lower(node.operand), node.field
-        if is_stored(node.operand):
-            operand = stored_closure(operand)
+        operand, key = self.box(node.operand), node.field
         if node.is_test:
             return lambda frame: present(operand(frame), key) is not MISSING
         if node.is_optional:
@@ -125,15 +121,18 @@ class Lowering:
             known = path_closure(path, is_optional=is_optional, is_test=False) if is_chain else None
             if known is not None:
                 return known
-        box, key = [self.lower(argument) for argument in node.arguments]
-        if is_stored(node.arguments[0]):
-            box = stored_closure(box)
+        box, key = self.box(node.arguments[0]), self.lower(node.arguments[1])
         place = self.constant(node.arguments[1])
         if place is not MISSING and type(place) not in QUALIFIERS and is_plain(node.arguments[1]):
             raise CompileError(f"invalid qualifier type: {type_name(place)}", node.position)
-        if is_optional:
-            return lambda frame: select_optional(box(frame), key(frame))
-        return lambda frame: select(box(frame), key(frame))
+        return index_closure(box, key, is_optional=node.name == "_[?_]")
+
+    def box(self, node: Node) -> Closure:
+        """Compile what something is selected from."""
+        if isinstance(node, Call) and node.name == "_?_:_":
+            test, yes, no = node.arguments
+            return condition_closure(self.lower(test), self.box(yes), self.box(no))
+        return stored_closure(self.lower(node)) if is_stored(node) else self.lower(node)
 
     def logic(self, node: Logic) -> Closure:
         terms = tuple([self.lower(term) for term in node.terms])
@@ -150,10 +149,14 @@ class Lowering:
 
     def map(self, node: MapLiteral) -> Closure:
         entries = tuple([(self.lower(key), self.lower(value)) for key, value in node.entries])
-        if not node.optional and not any(self.constant(part) is MISSING for part in node.children()):
-            constants = tuple((self.constant(key), self.constant(value)) for key, value in node.entries)
-            if all(type(key) in QUALIFIERS for key, _ in constants):
-                return self.fixed(node, {encoded(key): value for key, value in constants})
+        constants = tuple((self.constant(key), self.constant(value)) for key, value in node.entries)
+        if node.optional or any(part is MISSING for entry in constants for part in entry):
+            return map_closure(entries, node.optional)
+        if all(type(key) in QUALIFIERS for key, _ in constants):
+            return self.fixed(node, {encoded(key): value for key, value in constants})
+        if any(type(key) in UNHASHABLE for key, _ in constants) and is_plain(node):
+            # Upstream builds the map when it compiles the text, and comes to grief.
+            raise CompileError("a value of this type cannot be the key of a map", node.position)
         return map_closure(entries, node.optional)
 
     def bind(self, node: Bind) -> Closure:
@@ -176,7 +179,7 @@ class Lowering:
         condition = None if node.condition is None else self.lower(node.condition)
         body = self.lower(node.body)
         self.leave(places)
-        return loop_closure(node, turns_of(target, places, cost_of_turn(node)), body, condition)
+        return loop_closure(node, target, places, body, condition)
 
 
 def is_stored(node: Node) -> bool:

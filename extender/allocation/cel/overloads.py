@@ -1,6 +1,6 @@
 """One table of functions: what the checker knows of each variant, and what computes it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,9 +27,32 @@ class Overload:
     is_guarded: bool = True
     classes: tuple[tuple[type, ...], ...] = ()
 
-    def accepts(self, values: Iterable[object]) -> bool:
+    @property
+    def is_deep(self) -> bool:
+        """Tell whether some parameter is a list of which the items count, too."""
+        return any(map(_has_known_items, self.parameters))
+
+    def takes(self, classes: Sequence[type]) -> bool:
+        """Tell whether there may be values of these classes that the variant takes."""
+        pairs = zip(classes, self.classes, strict=True)
+        return self.compute is not None and all(not known or given in known for given, known in pairs)
+
+    def accepts(self, values: Sequence[object]) -> bool:
         """Tell whether the arguments have the types of the parameters at run time."""
-        return all(not classes or type(value) in classes for value, classes in zip(values, self.classes, strict=True))
+        return self.compute is not None and all(map(is_of, values, self.parameters))
+
+
+def _has_known_items(given: Type) -> bool:
+    return given.kind == "list" and bool(classes_of(given.parameters[0]))
+
+
+def is_of(value: object, expected: Type) -> bool:
+    """Tell whether a value is of a type at run time. Of a list, upstream looks at the first item only."""
+    classes = classes_of(expected)
+    if classes and type(value) not in classes:
+        return False
+    items = value if isinstance(value, tuple) and expected.kind == "list" else ()
+    return not items or is_of(items[0], expected.parameters[0])
 
 
 def function(name: str, parameters: Iterable[Type], result: Type, compute: Computation | None) -> Overload:

@@ -52,15 +52,14 @@ class Program:
     run: Closure
     variables: int
 
-    def evaluate(self, device: DeviceValue, budget: Budget) -> Outcome:  # noqa: PLR0911 - one return for each outcome
-        """Tell whether *device* matches. Never raises: what goes wrong is an outcome."""
+    def evaluate(self, device: DeviceValue, budget: Budget) -> Outcome:
+        """Tell whether *device* matches. Never raises: what goes wrong is an outcome.
+
+        Whatever is left of *budget*, this evaluation may spend EVALUATION_STEPS, the size of the text among them.
+        """
+        budget.left = EVALUATION_STEPS - self.size
         if device.fault is not None:
             return failure(device.fault)
-        left = budget.left - self.size
-        budget.left = left
-        budget.floor = left - EVALUATION_STEPS if left > EVALUATION_STEPS else 0
-        if left < 0:
-            return failure(budget.reason())
         frame: Frame = [device, budget]
         if self.variables:
             frame += [None] * self.variables
@@ -80,9 +79,7 @@ class Program:
         """Return the value for *device*; raise EvaluationError where there is none."""
         if device.fault is not None:
             raise EvaluationError(device.fault)
-        budget.floor = 0
-        budget.spend(self.size)
-        budget.floor = max(0, budget.left - EVALUATION_STEPS)
+        budget.left = EVALUATION_STEPS - self.size
         try:
             return self.run([device, budget, *([None] * self.variables)])
         except RecursionError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple, TypeAlias
 
-from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.errors import Crashed
 from extender.allocation.cel.types import (
     BOOL,
     BYTES,
@@ -114,12 +114,21 @@ class Key(NamedTuple):
 
 
 class Alone:
-    """A map key that no other key equals: upstream tells lists and maps apart by their identity when they are keys."""
+    """A map key that only itself equals: as keys, upstream tells lists, maps and optionals apart by their identity.
+
+    The values of some types are made anew each time that they are needed, and NaN does not even equal itself.
+    """
 
     __slots__ = ("value",)
 
     def __init__(self, value: object) -> None:
         self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alone) and self.value is other.value and type(self.value) not in UNEQUAL
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 class Domains(dict[object, object]):
@@ -231,9 +240,9 @@ def encoded(key: object) -> object:
     kind = type(key)
     if kind is str or kind is int:
         return key
-    if kind is bytes:
-        raise Failed("bytes cannot be the key of a map")
-    return Alone(key) if kind in ALONE else Key(type_name(key), key)
+    if kind in UNHASHABLE:
+        raise Crashed(f"a value of type {type_name(key)} cannot be the key of a map")
+    return Alone(key) if kind in ALONE or key != key else Key(type_name(key), key)  # noqa: PLR0124 - NaN is not itself
 
 
 def decoded(key: object) -> object:
@@ -242,7 +251,10 @@ def decoded(key: object) -> object:
 
 
 MISSING = object()
-ALONE = frozenset((tuple, dict, Domains, Optional))
+UNEQUAL = frozenset((Quantity, Sum, Link, float))
+ALONE = frozenset((tuple, dict, Domains, Optional, Quantity, Sum, Link))
+# What Go cannot hash; upstream's interpreter comes to grief over such keys.
+UNHASHABLE = frozenset((bytes, Semver, NamedFormat))
 
 
 def find(mapping: Mapping[object, object], key: object) -> object:
@@ -252,7 +264,7 @@ def find(mapping: Mapping[object, object], key: object) -> object:
         return mapping.get(key, MISSING) if type(mapping) is not Domains else mapping[key]
     if isinstance(key, (int, float)) and kind is not bool:
         return _find_number(mapping, key)
-    found = MISSING if kind in ALONE or kind is bytes else mapping.get(Key(type_name(key), key), MISSING)
+    found = mapping.get(encoded(key), MISSING) if mapping else MISSING
     return EMPTY if found is MISSING and type(mapping) is Domains else found
 
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
-from tests.allocation.cel.written import containers, devices, library, numbers, texts
+from tests.allocation.cel.written import containers, devices, dispatch, library, numbers, texts
 from tests.allocation.cel.written.fixtures import asked
 from tests.oracle_program import Answer, Oracle, built
 
 FILE = Path(__file__).parent / "written" / "answers.jsonl"
-MODULES = (devices, numbers, texts, containers, library)
+MODULES = (devices, numbers, texts, containers, library, dispatch)
 
 
 def written() -> list[tuple[str, str]]:

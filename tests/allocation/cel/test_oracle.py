@@ -11,12 +11,18 @@ from extender.model.semver import Semver
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
 from tests.allocation.cel.computed import computed, plain
 from tests.allocation.cel.expressions import device, expression, seeded
+from tests.allocation.cel.typed import drawn
+from tests.allocation.cel.written.fixtures import asked, sight
 
 WORDS = {Verdict.NO: "no", Verdict.ERROR: "error", Verdict.MATCH: "match"}
 # The one exception: upstream's interpreter crashes where an overflow inside map() reaches its list, as in
 # `[1, 2].map(x, x + 9223372036854775807).sort()`. Nothing absorbs that crash; here it is an overflow like any other.
 INTERNAL = "internal error: interface conversion: *types.Err"
 CRASH = f"error: {INTERNAL}"
+# Where upstream's compiler crashes, or loses the name of a variable, the API server stores nothing to be evaluated.
+UNSTORED = ("panic: ", "reference to undefined type: ")
+# Longer texts take long, and tell no more.
+LONG = 2000
 DRAWN = int(os.environ.get("DRA_CASES", "1000"))
 
 
@@ -102,6 +108,22 @@ def test_drawn_selectors_have_the_outcome_that_kubernetes_gives(oracle: Oracle) 
     devices = [value for _ in range(200) if can_be_published(value := device(random))]
     pairs = [(expression(random), random.choice(devices)) for _ in range(DRAWN)]
     assert differences(oracle, pairs) == []
+
+
+def test_drawn_calls_of_every_function_have_the_value_that_kubernetes_computes(oracle: Oracle) -> None:
+    random = seeded("functions")
+    texts = [text for _ in range(DRAWN) if len(text := drawn(random)) < LONG]
+    full = sight("full")
+    answers = oracle.ask("cel", [asked("full", text) for text in texts])
+    told = [
+        (text, theirs, mine)
+        for text, answer in zip(texts, answers, strict=True)
+        if not answer.get("error", "").startswith((INTERNAL, *UNSTORED))
+        and (theirs := (answer["outcome"], plain(answer["value"]) if answer["outcome"] == "value" else None))
+        != (mine := computed(text, full))
+    ]
+    assert told == []
+    assert 0.3 * DRAWN < sum(answer["outcome"] == "value" for answer in answers) < 0.8 * DRAWN
 
 
 @pytest.mark.parametrize("table", [TRUE, FAILING, REFUSED], ids=["true", "failing", "refused"])

@@ -6,7 +6,7 @@ from binascii import Error
 from collections.abc import Callable, Iterator
 
 from extender.allocation.cel.library.clock import days_in
-from extender.allocation.cel.library.urls import is_url
+from extender.allocation.cel.library.urls import problem_of
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
 from extender.allocation.cel.types import NAMED_FORMAT, STRING, list_of, optional_of
@@ -139,8 +139,9 @@ def _only(test: Callable[[str], bool], message: str) -> Callable[[str], Problems
     return lambda text: () if test(text) else (message,)
 
 
-def _is_uri(text: str) -> bool:
-    return is_url(Budget(len(text) + 1), text)
+def _uri(text: str) -> Problems:
+    problem = problem_of(text)
+    return (problem,) if problem else ()
 
 
 FORMATS: dict[str, NamedFormat] = {
@@ -152,7 +153,7 @@ FORMATS: dict[str, NamedFormat] = {
     "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", _masked(subdomain)),
     "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _masked(label_1035)),
     "labelValue": NamedFormat("LabelValue", label_value),
-    "uri": NamedFormat("URI", _only(_is_uri, "invalid URI for request")),
+    "uri": NamedFormat("URI", _uri),
     "uuid": NamedFormat("uuid", _only(lambda text: UUID.fullmatch(text) is not None, "does not match the UUID format")),
     "byte": NamedFormat("byte", _only(is_base64, "invalid base64")),
     "date": NamedFormat("date", _only(is_date, "invalid date")),

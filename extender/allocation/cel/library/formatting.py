@@ -24,6 +24,8 @@ CLAUSE = re.compile(r"%(?:(%)|(?:\.([0-9]*))?([a-zA-Z])?)")
 DEFAULT_PRECISION = 6
 # A double has no more digits than this, whatever is asked for.
 MAX_PRECISION = 1_100
+# Writing a value inside a list takes about as long as this many of the other steps.
+NESTED = 10
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 INFINITIES = {"inf": "∞", "-inf": "-∞", "nan": "NaN"}
 NAMES = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -135,7 +137,7 @@ def write_string(budget: Budget, value: Value, _precision: int = 0) -> str | Non
 
 def _nested(budget: Budget, value: Value) -> str:  # noqa: PLR0911 - one return for each type
     """Write a value inside a list or a map, where strings have quotes and doubles six places."""
-    budget.spend(1)
+    budget.spend(NESTED)
     if isinstance(value, dict):
         return _map(budget, value)
     if isinstance(value, tuple) and type(value) is tuple:

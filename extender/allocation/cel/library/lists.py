@@ -112,8 +112,11 @@ def part(budget: Budget, items: Items, start: int, end: int) -> Items:
 
 
 def flatten(budget: Budget, items: Items, depth: int = 1) -> Items:
+    if type(items) is not tuple or type(depth) is not int:
+        raise no_overload("flatten", type_name(items), type_name(depth))
     if depth < 0:
         raise Failed("level must be non-negative")
+    budget.spend(len(items) * depth)
     while depth > 0 and any(type(item) is tuple for item in items):
         budget.items(sum(len(item) if isinstance(item, tuple) else 1 for item in items))
         flat: list[object] = []
@@ -128,6 +131,8 @@ def flatten(budget: Budget, items: Items, depth: int = 1) -> Items:
 
 
 def sort(budget: Budget, items: Items) -> Items:
+    if type(items) is not tuple:
+        raise no_overload("sort", type_name(items))
     return sort_by(budget, items, items)
 
 
@@ -141,14 +146,20 @@ def sort_by(budget: Budget, items: Items, keys: Items) -> Items:
         raise Failed("list elements must be comparable")
     if len(keys) > 1 and any(type(key) is not type(keys[0]) for key in keys):
         raise Failed("list elements must have the same type")
-    budget.spend(2 * len(items) * len(items).bit_length())
-    budget.items(len(items))
+    _compare_all(budget, keys)
 
     def order_of(one: int, other: int) -> int:
         return _sorting(keys[one], keys[other])
 
     order = sorted(range(len(items)), key=cmp_to_key(order_of))
     return tuple(items[index] for index in order)
+
+
+def _compare_all(budget: Budget, items: Items) -> None:
+    """Account for comparing all items with all; what it costs to compare strings depends on the first."""
+    is_text = bool(items) and isinstance(items[0], (str, bytes))
+    budget.spend(len(items) ** 2 * (21 if is_text else 20) // 10)
+    budget.items(len(items))
 
 
 def _sorting(one: object, other: object) -> int:
@@ -170,9 +181,9 @@ def reverse(budget: Budget, items: Items) -> Items:
 
 def distinct(budget: Budget, items: Items) -> Items:
     """Keep the first of equal items."""
+    _compare_all(budget, items)
     kept: list[object] = []
     for item in items:
-        budget.spend(1 + len(kept))
         if not any(is_equal(budget, item, other) for other in kept):
             kept.append(item)
     return tuple(kept)
@@ -185,7 +196,7 @@ def overloads() -> Iterator[Overload]:
         yield metered(method("isSorted", (items,), BOOL, is_sorted))
         yield metered(method("min", (items,), kind, smallest))
         yield metered(method("max", (items,), kind, largest))
-        yield metered(method("sort", (items,), items, sort))
+        yield metered(unguarded(method("sort", (items,), items, sort)))
         yield metered(method("@sortByAssociatedKeys", (LIST, items), LIST, sort_by))
     for kind, zero in ZEROS.items():
         yield metered(method("sum", (list_of(kind),), kind, _sum(zero)))
@@ -193,8 +204,8 @@ def overloads() -> Iterator[Overload]:
     yield metered(method("lastIndexOf", (LIST, PARAMETER), INT, last_index_of))
     yield metered(unguarded(method("includes", (DYN, DYN), BOOL, includes)))
     yield metered(method("slice", (LIST, INT, INT), LIST, part))
-    yield metered(method("flatten", (list_of(LIST),), LIST, flatten))
-    yield metered(method("flatten", (list_of(DYN), INT), list_of(DYN), flatten))
+    yield metered(unguarded(method("flatten", (list_of(LIST),), LIST, flatten)))
+    yield metered(unguarded(method("flatten", (list_of(DYN), INT), list_of(DYN), flatten)))
     yield metered(function("lists.range", (INT,), list_of(INT), count_to))
     yield metered(method("reverse", (LIST,), LIST, reverse))
     yield metered(method("distinct", (LIST,), LIST, distinct))

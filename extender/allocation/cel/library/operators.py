@@ -189,8 +189,15 @@ def size(value: Value) -> int:
     raise no_overload("size", type_name(value))
 
 
-ORDERED = (BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION)
-NUMERIC = (INT, UINT, DOUBLE)
+# The order of the variants is upstream's: where a type is still open, the first one that fits decides it.
+COMPARED = (
+    (BOOL, BOOL),
+    *((INT, other) for other in (INT, DOUBLE, UINT)),
+    *((UINT, other) for other in (UINT, DOUBLE, INT)),
+    *((DOUBLE, other) for other in (DOUBLE, INT, UINT)),
+    *((kind, kind) for kind in (STRING, BYTES, TIMESTAMP, DURATION)),
+)
+NUMERIC = (DOUBLE, INT, UINT)
 
 
 def _comparisons() -> Iterator[Overload]:
@@ -200,20 +207,19 @@ def _comparisons() -> Iterator[Overload]:
         ("_>_", lambda one, other: compare(one, other) > 0),
         ("_>=_", lambda one, other: compare(one, other) >= 0),
     )
-    pairs = [(kind, kind) for kind in ORDERED]
-    pairs += [(one, other) for one in NUMERIC for other in NUMERIC if one != other]
     for name, compute in tests:
-        for pair in pairs:
+        for pair in COMPARED:
             yield unguarded(function(name, pair, BOOL, compute))
 
 
 def _calculations() -> Iterator[Overload]:
-    sums = [(kind, kind, kind) for kind in (BYTES, DOUBLE, DURATION, INT, STRING, UINT, LIST_A)]
+    sums = [(kind, kind, kind) for kind in (BYTES, DOUBLE, DURATION)]
     sums += [(DURATION, TIMESTAMP, TIMESTAMP), (TIMESTAMP, DURATION, TIMESTAMP)]
+    sums += [(kind, kind, kind) for kind in (INT, LIST_A, STRING, UINT)]
     for one, other, result in sums:
         yield metered(unguarded(function("_+_", (one, other), result, add)))
-    differences = [(kind, kind, kind) for kind in (DOUBLE, DURATION, INT, UINT)]
-    differences += [(TIMESTAMP, DURATION, TIMESTAMP), (TIMESTAMP, TIMESTAMP, DURATION)]
+    differences = [(kind, kind, kind) for kind in (DOUBLE, DURATION, INT)]
+    differences += [(TIMESTAMP, DURATION, TIMESTAMP), (TIMESTAMP, TIMESTAMP, DURATION), (UINT, UINT, UINT)]
     for one, other, result in differences:
         yield unguarded(function("_-_", (one, other), result, subtract))
     for kind in NUMERIC:

@@ -6,8 +6,8 @@ from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
 from extender.allocation.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
-from extender.allocation.cel.values import Sum
-from extender.model.quantity import Quantity, integer_quantity, parse_quantity
+from extender.allocation.cel.values import INT_MIN, Sum
+from extender.model.quantity import NANO, Quantity, integer_quantity, parse_quantity
 
 
 def parse(budget: Budget, text: str) -> Quantity:
@@ -45,6 +45,13 @@ def summed(quantity: Quantity) -> Sum:
     return Sum(quantity.nanos, quantity.format, quantity.exponent, quantity.is_int64)
 
 
+def difference(one: Quantity, other: Quantity) -> Sum:
+    """Subtract as Go does, where the negative of the smallest integer is that integer."""
+    if other.is_int64 and other.nanos == INT_MIN * NANO and (wrapped := one.add(other)).is_int64:
+        return summed(wrapped)
+    return summed(one.sub(other))
+
+
 def whole(value: int) -> Quantity:
     return integer_quantity(value, "DecimalExponent")
 
@@ -62,5 +69,5 @@ def overloads() -> Iterator[Overload]:
     yield method("isInteger", (QUANTITY,), BOOL, lambda quantity: quantity.as_int64 is not None)
     yield method("add", pair, QUANTITY, lambda one, other: summed(one.add(other)))
     yield method("add", mixed, QUANTITY, lambda one, value: summed(one.add(whole(value))))
-    yield method("sub", pair, QUANTITY, lambda one, other: summed(one.sub(other)))
-    yield method("sub", mixed, QUANTITY, lambda one, value: summed(one.sub(whole(value))))
+    yield method("sub", pair, QUANTITY, difference)
+    yield method("sub", mixed, QUANTITY, lambda one, value: difference(one, whole(value)))

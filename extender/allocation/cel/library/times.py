@@ -51,8 +51,11 @@ def _part(read: Callable[[Calendar], int]) -> Callable[..., int]:
 
 
 def _span(unit: int) -> Callable[[Duration], int]:
+    """Return the whole units of a duration; but for milliseconds Go goes through a double, which may round up."""
+
     def compute(duration: Duration) -> int:
-        whole = abs(duration.nanos) // unit
+        whole, rest = divmod(abs(duration.nanos), unit)
+        whole = int(whole + rest / unit) if unit >= NANOS else whole
         return whole if duration.nanos >= 0 else -whole
 
     return compute

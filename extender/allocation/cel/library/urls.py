@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address
 
 from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.library.formatting import quoted
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
 from extender.allocation.cel.types import BOOL, STRING, URL, list_of, map_of
@@ -17,7 +18,12 @@ USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
 BAD_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
 PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
 # What a host may contain beside letters and digits, and what it may have encoded.
-HOST = re.compile(r"(?:[A-Za-z0-9_.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25|%[89a-fA-F][0-9a-fA-F])*")
+NAME = r"[A-Za-z0-9_.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25|%[89a-fA-F][0-9a-fA-F]"
+HOST = re.compile(f"(?:{NAME})*")
+# The zone of an address may have more encoded: a space, and whatever a host may contain as it is.
+ZONE = re.compile(
+    f"(?:{NAME}|%2[01246-9a-eA-E]|%3[0-9a-eA-E]|%4[1-9a-fA-F]|%5[0-9abdfABDF]|%6[1-9a-fA-F]|%7[0-9aAeE])*"
+)
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=@")
 KEPT = UNRESERVED | frozenset(b"!'()*[]%")
 USER_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,;=")
@@ -27,26 +33,38 @@ HOST_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 def parse(budget: Budget, text: str) -> Link:
     """Read an absolute URL or an absolute path; raise Failed for anything else."""
     budget.walk(text)
-    if not text or CONTROL.search(text):
-        raise invalid("empty url" if not text else "invalid control character in URL")
-    if text == "*":
-        return Link("*", "", "", "*", "")
+    try:
+        return _parsed(text)
+    except Failed as error:
+        raise Failed(f"URL parse error during conversion from string: {error}") from None
+
+
+def _parsed(text: str) -> Link:
     _split(text, is_request=True)
-    before, hash_mark, fragment = text.partition("#")
+    before, _, fragment = text.partition("#")
     link = _split(before, is_request=False)
-    if not hash_mark:
-        return link
-    _require_percent(fragment)
+    _require_escapes(fragment)
     return link._replace(text=f"{link.text}#{_escaped(fragment)}" if fragment else link.text)
 
 
-def invalid(reason: str) -> Failed:
-    return Failed(f"URL parse error during conversion from string: {reason}")
+def problem_of(text: str) -> str:
+    """Tell in Go's words why *text* is no absolute URL, "" where it is one."""
+    try:
+        _split(text, is_request=True)
+    except Failed as error:
+        return f"parse {quoted(text)}: {error}"
+    return ""
 
 
 def _split(text: str, *, is_request: bool) -> Link:
+    if CONTROL.search(text):
+        raise Failed("net/url: invalid control character in URL")
+    if not text and is_request:
+        raise Failed("empty url")
+    if text == "*":
+        return Link("*", "", "", "*", "")
     if text.startswith(":"):
-        raise invalid("missing protocol scheme")
+        raise Failed("missing protocol scheme")
     match = SCHEME.match(text)
     scheme = match[1].lower() if match else ""
     rest = text[match.end() :] if match else text
@@ -56,14 +74,14 @@ def _split(text: str, *, is_request: bool) -> Link:
         if scheme:
             return Link(f"{scheme}:{rest}{suffix}", scheme, "", "", query)
         if is_request or ":" in rest.partition("/")[0]:
-            raise invalid("invalid URI for request")
+            raise Failed("invalid URI for request")
     host, authority = "", ""
     if rest.startswith("//") and (scheme or (not is_request and not rest.startswith("///"))):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
         host = _host(authority, scheme)
         authority = "//" + authority if authority or rest else ""
-    _require_percent(rest)
+    _require_escapes(rest)
     path = _escaped(rest)
     prefix = f"{scheme}:" if scheme else ""
     return Link(f"{prefix}{_shown(authority, host)}{path}{suffix}", scheme, host, path, query)
@@ -86,48 +104,59 @@ def _user(text: str) -> str:
     return "".join(chr(byte) if byte in USER_KEPT else f"%{byte:02X}" for byte in plain)
 
 
-def _require_percent(text: str) -> None:
-    if BAD_PERCENT.search(text):
-        raise invalid("invalid URL escape")
+def _require_escapes(text: str) -> None:
+    wrong = BAD_PERCENT.search(text)
+    if wrong is not None:
+        raise Failed(f"invalid URL escape {quoted(text[wrong.start() : wrong.start() + 3])}")
 
 
 def _host(authority: str, scheme: str) -> str:
     user, at, host = authority.rpartition("@")
+    found = _bare_host(host, scheme)
     if at and not USER.fullmatch(user):
-        raise invalid("net/url: invalid userinfo")
-    _require_percent(authority)
-    if host.startswith("["):
+        raise Failed("net/url: invalid userinfo")
+    _require_escapes(user)
+    return found
+
+
+def _bare_host(host: str, scheme: str) -> str:
+    bracket = host.rfind("[")
+    if bracket > 0:
+        raise Failed("invalid IP-literal")
+    if bracket == 0:
         return _literal(host)
-    if "[" in host:
-        raise invalid("invalid IP-literal")
-    colon = host.find(":")
+    colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
     if colon >= 0:
-        last = host.rfind(":")
-        port = host[colon if scheme in ("http", "https") else last :]
-        if not PORT.fullmatch(port):
-            raise invalid(f"invalid port {port!r} after host")
+        _require_port(host[colon:])
     return _decoded_host(host)
+
+
+def _require_port(port: str) -> None:
+    if port and not PORT.fullmatch(port):
+        raise Failed(f"invalid port {quoted(port)} after host")
 
 
 def _literal(host: str) -> str:
     address, bracket, port = host[1:].rpartition("]")
     if not bracket:
-        raise invalid("missing ']' in host")
-    if port and not PORT.fullmatch(port):
-        raise invalid(f"invalid port {port!r} after host")
+        raise Failed("missing ']' in host")
+    _require_port(port)
     name, zone_mark, zone = address.partition("%25")
-    name = _decoded_host(name)
-    zone = _decoded(zone)
+    whole = _decoded_host(name) + _decoded_host(zone_mark + zone, ZONE)
     try:
-        IPv6Address(name + ("%" + zone if zone_mark else ""))
+        IPv6Address(whole)
     except ValueError:
-        raise invalid("invalid host") from None
-    return f"[{name}{'%' if zone_mark else ''}{zone}]{port}"
+        raise Failed(f"invalid host: ParseAddr({quoted(whole)}): unable to parse IP") from None
+    return f"[{whole}]{port}"
 
 
-def _decoded_host(host: str) -> str:
-    if not HOST.fullmatch(host):
-        raise invalid("invalid character in host name")
+def _decoded_host(host: str, allowed: re.Pattern[str] = HOST) -> str:
+    valid = allowed.match(host)
+    end = 0 if valid is None else valid.end()
+    if host[end : end + 1] == "%":
+        raise Failed(f"invalid URL escape {quoted(host[end : end + 3])}")
+    if end < len(host):
+        raise Failed(f"invalid character {quoted(host[end])} in host name")
     return _decoded(host)
 
 
@@ -175,15 +204,8 @@ def query(budget: Budget, link: Link) -> dict[object, object]:
 
 
 def is_url(budget: Budget, text: str) -> bool:
-    try:
-        budget.walk(text)
-        if not text or CONTROL.search(text):
-            return False
-        if text != "*":
-            _split(text, is_request=True)
-    except Failed:
-        return False
-    return True
+    budget.walk(text)
+    return not problem_of(text)
 
 
 def overloads() -> Iterator[Overload]:

@@ -43,6 +43,12 @@ DEVICES: dict[str, dict[str, Any]] = {
         "capacity": {"slices": {"value": "7"}},
     },
 }
+# Everything that the others have.
+DEVICES["full"] = {
+    "attributes": DEVICES["gpu"]["attributes"] | DEVICES["lists"]["attributes"],
+    "capacity": DEVICES["gpu"]["capacity"],
+    "allowMultipleAllocations": True,
+}
 
 
 def asked(name: str, expression: str) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""What is remembered of a question between one answer and the next."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.added import Taints
+from extender.allocation.columns import Column
+from extender.allocation.inventory import Inventory
+from extender.allocation.offer import Offers
+from extender.allocation.reason import Reason
+from extender.allocation.snapshot import Snapshot
+from extender.model.claim import DeviceClass
+from extender.model.names import ClassName
+from extender.model.taint import DeviceTaintRule
+
+# Of a node that is not rejected, or whose reason names devices of its own.
+NO_REASON = -1
+# Reasons beyond those that the nodes of the last answer can have, before the others are forgotten.
+SPARE = 4096
+# Shortfalls whose reasons one question remembers.
+SHORTFALLS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What devices offer as long as these slices, rules and classes hold, and the reasons of what nodes lack of it.
+
+    added: what rules add to the taints of devices.
+    """
+
+    inventory: Inventory
+    rules: Mapping[str, DeviceTaintRule]
+    classes: Mapping[ClassName, DeviceClass]
+    offers: Offers
+    added: Column[Taints]
+    shortfalls: dict[bytes, int] = field(default_factory=dict)
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        rules = self.rules is snapshot.rules and self.classes is snapshot.classes
+        return rules and self.inventory is snapshot.inventory
+
+    def remember(self, shortfall: bytes, reason: int) -> None:
+        if len(self.shortfalls) >= SHORTFALLS:
+            self.shortfalls.clear()
+        self.shortfalls[shortfall] = reason
+
+
+@dataclass(slots=True)
+class Reasons:
+    """The distinct reasons, without names of claims; append-only, so that numbers given out stay true."""
+
+    all: list[Reason] = field(default_factory=list)
+    _numbers: dict[Reason, int] = field(default_factory=dict)
+
+    def number(self, reason: Reason) -> int:
+        """Return the number of *reason*, which is given one where it has none yet."""
+        known = self._numbers.setdefault(reason, len(self.all))
+        if known == len(self.all):
+            self.all.append(reason)
+        return known
+
+    def are_too_many(self, nodes: int) -> bool:
+        return len(self.all) > 2 * nodes + SPARE
+
+
+def renumbered(reasons: Sequence[Reason], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:
+    """Keep only the reasons that *codes* name, and number these anew."""
+    kept = Reasons()
+    used, places = np.unique(codes, return_inverse=True)
+    fresh = [NO_REASON if code == NO_REASON else kept.number(reasons[code]) for code in used.tolist()]
+    return kept, np.array(fresh, np.int32)[places]

@@ -1,0 +1,59 @@
+"""``dra-extender serve``: answer kube-scheduler, own the allocation of devices."""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+
+from extender.config.flags import add_flags, settings_of
+from extender.config.load import Invalid
+from extender.config.settings import Settings
+from extender.kube.credentials import NoCredentials, credentials
+from extender.service.assembly import running
+from extender.service.listening import options_of
+from extender.telemetry.log import configure as configure_log
+
+SUMMARY = "answer kube-scheduler and allocate devices"
+DESCRIPTION = (
+    "Serve the scheduler's calls until a signal ends it. Settings come from a file, the environment and flags. "
+    "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used."
+)
+SERVED, NO_CLUSTER, UNUSABLE = 0, 1, 2
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of this subcommand."""
+    add_flags(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Serve, and return the exit status."""
+    try:
+        settings = settings_of(arguments, os.environ)
+    except Invalid as invalid:
+        sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
+        return UNUSABLE
+    configure_log(sys.stderr, settings.logging.level, settings.logging.format)
+    try:
+        asyncio.run(_serve(settings))
+    except NoCredentials as error:
+        sys.stderr.write(f"dra-extender: {error}\n")
+        return NO_CLUSTER
+    return SERVED
+
+
+async def _serve(settings: Settings) -> None:
+    ended = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, ended.set)
+    access = await credentials(settings.api.kubeconfig or None)
+    # What is read at the start stays: looking through it again and again would stall the verbs.
+    gc.disable()
+    async with running(settings, access, options_of(settings)) as service:
+        await service.ready()
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+        await ended.wait()

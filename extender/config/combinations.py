@@ -1,0 +1,64 @@
+"""Settings that do not go together, and texts that are not what they should be."""
+
+from collections.abc import Iterator
+
+from extender.config.address import Address, address_of
+from extender.config.settings import Settings
+from extender.model.names import is_dns_subdomain, is_label_key
+
+Complaint = tuple[str, str]
+
+
+def complaints_about(settings: Settings) -> Iterator[Complaint]:
+    """Yield the path of each setting that cannot be, with the reason."""
+    yield from _listening(settings)
+    yield from _tls(settings)
+    yield from _times(settings)
+    taint = settings.ownership.owner_taint
+    if taint and not is_label_key(taint):
+        yield "ownership.ownerTaint", "must be the key of a taint, as example.com/owner"
+    for index, name in enumerate(settings.schedulers):
+        if not is_dns_subdomain(name):
+            yield f"schedulers[{index}]", "must be the name of a scheduler, as dra-scheduler"
+    if settings.waking.nominate_ahead and not settings.waking.nominate:
+        yield "waking.nominateAhead", "needs waking.nominate"
+
+
+def _listening(settings: Settings) -> Iterator[Complaint]:
+    listen = settings.listen
+    verbs, wrong = _address(listen.verbs)
+    if wrong:
+        yield "listen.verbs", wrong
+    if verbs and not verbs.is_loopback and not settings.tls.client_authorities:
+        yield "listen.verbs", "must be loopback, or tls.clientAuthorities must say whose clients may call"
+    probes, wrong = _address(listen.probes) if listen.probes else (None, "")
+    if wrong:
+        yield "listen.probes", wrong
+    if verbs and probes and verbs.port == probes.port != 0:
+        yield "listen.probes", "must have another port than listen.verbs"
+
+
+def _address(text: str) -> tuple[Address | None, str]:
+    """Return an address, or what is wrong with it."""
+    try:
+        return address_of(text), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _tls(settings: Settings) -> Iterator[Complaint]:
+    tls = settings.tls
+    if tls.certificate and not tls.key:
+        yield "tls.key", "is needed with tls.certificate"
+    if tls.key and not tls.certificate:
+        yield "tls.certificate", "is needed with tls.key"
+    if tls.client_authorities and not tls.certificate:
+        yield "tls.certificate", "is needed with tls.clientAuthorities"
+
+
+def _times(settings: Settings) -> Iterator[Complaint]:
+    api = settings.api
+    if api.timeout_seconds >= api.bind_seconds:
+        yield "api.timeoutSeconds", f"must be less than api.bindSeconds, {api.bind_seconds:g}"
+    if api.bind_seconds >= api.scheduler_timeout_seconds:
+        yield "api.bindSeconds", f"must be less than api.schedulerTimeoutSeconds, {api.scheduler_timeout_seconds:g}"

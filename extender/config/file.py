@@ -1,0 +1,60 @@
+"""The file: YAML to the values of settings by their paths."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from extender.config.table import rows
+
+
+class Loader(yaml.SafeLoader):
+    """Plain data; a key that is there twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the signature of the library
+        seen = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is there twice", key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def parsed(text: str) -> object:
+    """Read YAML; raise ValueError, which says where, for anything else."""
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a loader of plain data
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(f"{where}{error.problem}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValueError(f"is no YAML: {error}") from error
+
+
+def flattened(raw: object) -> Iterator[tuple[str, object]]:
+    """Yield what the file sets by path; what is no setting, or of another shape, comes with a ValueError."""
+    for name, value in _entries("", raw):
+        if any(path.startswith(f"{name}.") for path in rows()):
+            yield from ((inner, _known(inner, inner_value)) for inner, inner_value in _entries(f"{name}.", value))
+        else:
+            yield name, _unknown("") if "." in name else _known(name, value)
+
+
+def _entries(prefix: str, raw: object) -> list[tuple[str, object]]:
+    if raw is None:
+        return []
+    if not isinstance(raw, Mapping):
+        return [(prefix.rstrip(".") or "file", ValueError("must be keys with values"))]
+    return [(f"{prefix}{name}", value) for name, value in raw.items()]
+
+
+def _known(name: str, value: object) -> object:
+    """Return *value*, or what is wrong with its name."""
+    return value if name in rows() or isinstance(value, ValueError) else _unknown(name.rpartition(".")[0])
+
+
+def _unknown(prefix: str) -> ValueError:
+    parts = (path.rpartition(".")[0] if prefix else path.partition(".")[0] for path in rows())
+    beside = [path for path, part in zip(rows(), parts, strict=True) if part == prefix] if prefix else parts
+    return ValueError(f"is no setting; there are {', '.join(dict.fromkeys(beside))}")

@@ -1,0 +1,165 @@
+"""Values of settings: checked as the file has them, read as the environment and flags have them, written for people."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, Literal, get_args, get_origin
+
+from extender.allocation.features import GATES, Features
+from extender.config.settings import Key
+
+DEFAULT_GATES: Final = Features()
+
+
+class Unfit(ValueError):  # noqa: N818 - says what the value is, and is caught by that name
+    """What a value is not; *within* is the part of it that is meant."""
+
+    def __init__(self, text: str, within: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.within = within
+
+
+def checked(hint: object, key: Key, value: object) -> object:
+    """Return *value* as the settings hold it; raise Unfit where it is of another type or out of bounds."""
+    if get_origin(hint) is Literal:
+        return _one_of(get_args(hint), value)
+    return CHECKS[hint](key, value)
+
+
+def read(hint: object, text: str) -> object:
+    """Turn *text* into what a file would have; what cannot be turned is left to be refused as it is."""
+    reader = READERS.get(hint)
+    return reader(text) if reader else text
+
+
+def kind(hint: object, key: Key) -> str:
+    """Tell people what values are taken."""
+    if get_origin(hint) is Literal:
+        return ", ".join(get_args(hint))
+    bounds = (("at least", key.least), ("at most", key.most))
+    return ", ".join((KINDS[hint], *(f"{word} {bound:g}" for word, bound in bounds if bound is not None)))
+
+
+def shown(value: object) -> str:
+    """Write a value as a file has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]"
+    if isinstance(value, Features):
+        gates = {gate: getattr(value, name) for gate, name in GATES.items()}
+        named = (f"{gate}: {shown(on)}" for gate, on in gates.items() if on != getattr(DEFAULT_GATES, GATES[gate]))
+        return f"{{{', '.join(named)}}}"
+    return str(value) or '""'
+
+
+def _one_of(choices: tuple[str, ...], value: object) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise Unfit(f"must be one of {', '.join(choices)}")
+    return value
+
+
+def _text(_key: Key, value: object) -> str:
+    if not isinstance(value, str):
+        raise Unfit("must be text")
+    return value
+
+
+def _flag(_key: Key, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit("must be true or false")
+    return value
+
+
+def _integer(key: Key, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Unfit("must be an integer")
+    _bounded(key, value)
+    return value
+
+
+def _number(key: Key, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Unfit("must be a number")
+    _bounded(key, value)
+    return value
+
+
+def _bounded(key: Key, value: float) -> None:
+    if key.least is not None and value < key.least:
+        raise Unfit(f"must be at least {key.least:g}")
+    if key.most is not None and value > key.most:
+        raise Unfit(f"must be at most {key.most:g}")
+
+
+def _texts(_key: Key, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise Unfit("must be a list of at least one name")
+    for index, item in enumerate(value):
+        if not isinstance(item, str) or not item:
+            raise Unfit("must be text", f"[{index}]")
+        if item in value[:index]:
+            raise Unfit("is there twice", f"[{index}]")
+    return tuple(value)
+
+
+def _features(_key: Key, value: object) -> Features:
+    if not isinstance(value, Mapping):
+        raise Unfit("must be feature gates with true or false each")
+    for gate, is_on in value.items():
+        if gate not in GATES:
+            raise Unfit(f"is no feature gate that is known here; those are {', '.join(GATES)}", f".{gate}")
+        if not isinstance(is_on, bool):
+            raise Unfit("must be true or false", f".{gate}")
+    return replace(DEFAULT_GATES, **{GATES[gate]: is_on for gate, is_on in value.items()})
+
+
+def _read_number(text: str) -> object:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _read_flag(text: str) -> object:
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _read_texts(text: str) -> object:
+    return [part.strip() for part in text.split(",")]
+
+
+def _read_gates(text: str) -> object:
+    """Read gates as Kubernetes' own flags have them: DRAOne=true,DRATwo=false."""
+    pairs = (part.partition("=") for part in text.split(",") if part.strip())
+    return {gate.strip(): _read_flag(is_on.strip()) for gate, _, is_on in pairs}
+
+
+CHECKS: Final[Mapping[object, Callable[[Key, object], object]]] = {
+    str: _text,
+    bool: _flag,
+    int: _integer,
+    float: _number,
+    tuple[str, ...]: _texts,
+    Features: _features,
+}
+READERS: Final[Mapping[object, Callable[[str], object]]] = {
+    bool: _read_flag,
+    int: _read_number,
+    float: _read_number,
+    tuple[str, ...]: _read_texts,
+    Features: _read_gates,
+}
+KINDS: Final[Mapping[object, str]] = {
+    str: "text",
+    bool: "true, false",
+    int: "integer",
+    float: "number",
+    tuple[str, ...]: "list of names",
+    Features: "true or false by name",
+}

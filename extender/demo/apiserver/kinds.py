@@ -1,0 +1,70 @@
+"""The kinds of objects that the API server has."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+DRA: Final = "resource.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind: what its paths and its objects are called, and what parts it has."""
+
+    name: str
+    plural: str
+    group: str = ""
+    version: str = "v1"
+    is_namespaced: bool = False
+    has_status: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+POD: Final = Kind(name="Pod", plural="pods", is_namespaced=True, has_status=True)
+NODE: Final = Kind(name="Node", plural="nodes", has_status=True)
+NAMESPACE: Final = Kind(name="Namespace", plural="namespaces", has_status=True)
+EVENT: Final = Kind(name="Event", plural="events", group="events.k8s.io", is_namespaced=True)
+LEASE: Final = Kind(name="Lease", plural="leases", group="coordination.k8s.io", is_namespaced=True)
+
+
+def kinds(dra_version: str = "v1", *, has_rules: bool = True) -> Mapping[tuple[str, str, str], Kind]:
+    """Return all kinds by group, version and plural: devices in *dra_version*, with taint rules or without."""
+    rule = Kind(name="DeviceTaintRule", plural="devicetaintrules", group=DRA, version=dra_version, has_status=True)
+    return _by_path(
+        (
+            POD,
+            NODE,
+            NAMESPACE,
+            EVENT,
+            LEASE,
+            Kind(name="ResourceSlice", plural="resourceslices", group=DRA, version=dra_version),
+            Kind(name="DeviceClass", plural="deviceclasses", group=DRA, version=dra_version),
+            Kind(
+                name="ResourceClaim",
+                plural="resourceclaims",
+                group=DRA,
+                version=dra_version,
+                is_namespaced=True,
+                has_status=True,
+            ),
+            Kind(
+                name="ResourceClaimTemplate",
+                plural="resourceclaimtemplates",
+                group=DRA,
+                version=dra_version,
+                is_namespaced=True,
+            ),
+            *([rule] if has_rules else ()),
+        )
+    )
+
+
+def _by_path(listed: Iterable[Kind]) -> Mapping[tuple[str, str, str], Kind]:
+    return {(kind.group, kind.version, kind.plural): kind for kind in listed}

@@ -1,0 +1,120 @@
+"""Objects and their history, in memory. Every write gets the next revision of the one counter that all kinds share.
+
+What is stored is never modified: writes put other objects in its place, and readers keep what they have.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from extender.demo.apiserver.failure import Failure
+from extender.demo.apiserver.kinds import Kind
+
+Json = dict[str, Any]
+Key = tuple[str, str]  # namespace and name
+
+FIRST_REVISION: Final = 1000
+HISTORY: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One step of a kind's history; *line* is the event as a watch sends it."""
+
+    revision: int
+    namespace: str
+    line: bytes
+
+
+class Store:
+    """All objects. Listeners are woken by every write to the kind that they listen to."""
+
+    def __init__(self) -> None:
+        self.revision = FIRST_REVISION
+        self._objects: defaultdict[Kind, dict[Key, Json]] = defaultdict(dict)
+        self._history: defaultdict[Kind, list[Record]] = defaultdict(list)
+        self._listeners: defaultdict[Kind, set[asyncio.Event]] = defaultdict(set)
+        self._floor: defaultdict[Kind, int] = defaultdict(lambda: FIRST_REVISION)
+
+    def get(self, kind: Kind, key: Key) -> Json | None:
+        return self._objects[kind].get(key)
+
+    def all(self, kind: Kind, namespace: str = "") -> list[Json]:
+        """Return the objects of *kind*, of one namespace if it is named, in the order of their keys."""
+        found = sorted(self._objects[kind].items())
+        return [item for (inside, _), item in found if namespace in ("", inside)]
+
+    def put(self, kind: Kind, key: Key, item: Json) -> Json:
+        """Store *item*, in place of what has its key, and return it with its new version."""
+        event = "MODIFIED" if key in self._objects[kind] else "ADDED"
+        stored = self._next(item)
+        self._objects[kind][key] = stored
+        self._record(kind, key, event, stored)
+        return stored
+
+    def remove(self, kind: Kind, key: Key) -> Json:
+        """Remove what has *key* and return it as it was last."""
+        gone = self._next(self._objects[kind].pop(key))
+        self._record(kind, key, "DELETED", gone)
+        return gone
+
+    def compact(self) -> None:
+        """Forget all history: who watches from before now must list again."""
+        for kind in set(self._objects) | set(self._history):
+            self._history[kind].clear()
+            self._floor[kind] = self.revision
+
+    def since(self, kind: Kind, revision: int) -> list[Record]:
+        """Return what happened to *kind* after *revision*."""
+        if revision < self._floor[kind]:
+            raise Failure(410, f"too old resource version: {revision} ({self._floor[kind]})")
+        history = self._history[kind]
+        return history[bisect_right(history, revision, key=lambda record: record.revision) :]
+
+    def changed_at(self, kind: Kind) -> int:
+        """Return the revision of the last write to *kind*."""
+        history = self._history[kind]
+        return history[-1].revision if history else self._floor[kind]
+
+    def listen(self, *kinds: Kind) -> asyncio.Event:
+        """Return an event that is set when something happens to one of *kinds*, until ``leave``."""
+        woken = asyncio.Event()
+        for kind in kinds:
+            self._listeners[kind].add(woken)
+        return woken
+
+    def leave(self, woken: asyncio.Event) -> None:
+        for listeners in self._listeners.values():
+            listeners.discard(woken)
+
+    def _next(self, item: Json) -> Json:
+        self.revision += 1
+        return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self.revision)}}
+
+    def _record(self, kind: Kind, key: Key, event: str, item: Json) -> None:
+        history = self._history[kind]
+        history.append(Record(self.revision, key[0], event_line(event, item)))
+        if len(history) > HISTORY:
+            self._floor[kind] = history[HISTORY // 2].revision
+            del history[: HISTORY // 2 + 1]
+        for woken in self._listeners[kind]:
+            woken.set()
+
+
+def event_line(event: str, item: Json) -> bytes:
+    """Spell an event as a watch sends it."""
+    return orjson.dumps({"type": event, "object": item}, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def key_of(item: Json) -> Key:
+    metadata = item["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def finalizers(item: Json) -> Iterator[str]:
+    yield from item["metadata"].get("finalizers") or ()

@@ -1,0 +1,113 @@
+"""What each kind makes of what is written: defaults, parts that a write cannot reach, and what is refused."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from extender.demo.apiserver.failure import invalid
+from extender.demo.apiserver.kinds import Kind
+
+Json = dict[str, Any]
+RESERVATIONS_MAX = 256
+POD_DEFAULTS: Json = {
+    "schedulerName": "default-scheduler",
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "priority": 0,
+    "preemptionPolicy": "PreemptLowerPriority",
+}
+
+
+def on_create(kind: Kind, item: Json) -> Json:
+    """Return *item* as it is stored first: with defaults, and without the status that only others may write."""
+    if kind.name == "Pod":
+        spec = {**POD_DEFAULTS, **item.get("spec", {})}
+        return {**item, "spec": spec, "status": {"phase": "Pending", **_gated(spec)}}
+    if kind.name == "ResourceClaim":
+        return {**item, "spec": _defaulted(item.get("spec") or {}), "status": {}}
+    if kind.name == "ResourceClaimTemplate":
+        template = item.get("spec") or {}
+        return {**item, "spec": {**template, "spec": _defaulted(template.get("spec") or {})}}
+    return item
+
+
+def on_update(kind: Kind, old: Json, new: Json) -> Json:
+    """Return what a write to the object itself makes of *old*: the status stays."""
+    if kind.name == "ResourceClaim" and new.get("spec") != old.get("spec"):
+        raise invalid(kind, old["metadata"]["name"], "spec", "Invalid value: field is immutable")
+    kept = {name: value for name, value in new.items() if name != "status"} if kind.has_status else new
+    if kind.name == "Node" and "status" not in old:
+        return new
+    return {**kept, "status": old["status"]} if kind.has_status and "status" in old else kept
+
+
+def on_status(kind: Kind, old: Json, new: Json) -> Json:
+    """Return what a write to the status makes of *old*: everything else stays."""
+    status = new.get("status") or {}
+    if kind.name == "ResourceClaim":
+        _refuse_first(kind, old, _claim_problems(old, status))
+    elif kind.name == "Pod":
+        _refuse_first(kind, old, _mapping_problems(old, status))
+    return {**old, "status": status}
+
+
+def _gated(spec: Json) -> Json:
+    if not spec.get("schedulingGates"):
+        return {}
+    gated = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+    return {"conditions": [gated]}
+
+
+def _defaulted(spec: Json) -> Json:
+    devices = spec.get("devices") or {}
+    requests = [_default_request(request) for request in devices.get("requests") or ()]
+    return {**spec, "devices": {**devices, "requests": requests}} if requests else spec
+
+
+def _default_request(request: Json) -> Json:
+    if request.get("exactly") is not None:
+        return {**request, "exactly": _default_count(request["exactly"])}
+    if request.get("firstAvailable"):
+        return {**request, "firstAvailable": [_default_count(entry) for entry in request["firstAvailable"]]}
+    return _default_count(request) if "deviceClassName" in request else request
+
+
+def _default_count(ask: Json) -> Json:
+    mode = ask.get("allocationMode") or "ExactCount"
+    count = {"count": ask.get("count") or 1} if mode == "ExactCount" else {}
+    return {**ask, "allocationMode": mode, **count}
+
+
+def _claim_problems(old: Json, status: Json) -> Iterator[tuple[str, str]]:
+    before, allocation = (old.get("status") or {}).get("allocation"), status.get("allocation")
+    reserved = status.get("reservedFor") or []
+    if before and allocation and before != allocation:
+        yield "status.allocation", "Invalid value: field is immutable"
+    if reserved and not allocation:
+        yield "status.reservedFor", "Forbidden: may not be specified when `allocated` is not set"
+    if len(reserved) > RESERVATIONS_MAX:
+        yield "status.reservedFor", f"Too many: {len(reserved)}: must have at most {RESERVATIONS_MAX} items"
+    uids = [entry.get("uid") for entry in reserved]
+    if len(uids) != len(set(uids)):
+        yield "status.reservedFor", "Duplicate value"
+    known = {entry.get("uid") for entry in (old.get("status") or {}).get("reservedFor") or ()}
+    if old["metadata"].get("deletionTimestamp") and not known.issuperset(uids):
+        yield "status.reservedFor", "Forbidden: new consumers may not be added while the claim is being deleted"
+
+
+def _mapping_problems(pod: Json, status: Json) -> Iterator[tuple[str, str]]:
+    containers = {entry["name"]: entry for entry in pod["spec"].get("containers") or ()}
+    for mapping in (status.get("extendedResourceClaimStatus") or {}).get("requestMappings") or ():
+        asked = (containers.get(mapping.get("containerName")) or {}).get("resources") or {}
+        if mapping.get("resourceName") not in (asked.get("requests") or {}):
+            place = "status.extendedResourceClaimStatus.requestMappings[0].resourceName"
+            yield place, "Invalid value: must match the extended resource name of an entry in the requests"
+
+
+def _refuse_first(kind: Kind, old: Json, problems: Iterator[tuple[str, str]]) -> None:
+    for path, why in problems:
+        raise invalid(kind, old["metadata"]["name"], path, why)

@@ -1,0 +1,112 @@
+"""Stands in for the controllers that look after claims: makes them from templates, and lets go of them afterwards."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, NoReturn
+
+from extender.demo.apiserver.failure import Failure
+from extender.demo.apiserver.kinds import DRA, POD
+from extender.demo.apiserver.server import ApiServer
+from extender.demo.apiserver.store import key_of
+
+Json = dict[str, Any]
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+class Controller:
+    """Puts right what it finds, whenever something happens to pods, claims or templates."""
+
+    def __init__(self, server: ApiServer, dra_version: str = "v1") -> None:
+        self._registry = server.registry
+        self._store = server.store
+        self._claim = server.kinds[DRA, dra_version, "resourceclaims"]
+        self._template = server.kinds[DRA, dra_version, "resourceclaimtemplates"]
+
+    async def run(self) -> NoReturn:
+        """Reconcile for ever."""
+        woken = self._store.listen(POD, self._claim, self._template)
+        try:
+            while True:
+                woken.clear()
+                self.reconcile()
+                await woken.wait()
+        finally:
+            self._store.leave(woken)
+
+    def reconcile(self) -> None:
+        """Go through all pods and claims once."""
+        pods = {pod["metadata"]["uid"]: pod for pod in self._store.all(POD)}
+        for pod in pods.values():
+            # Somebody else may have been faster; the next event brings us back.
+            with suppress(Failure):
+                self._make(pod)
+        for claim in self._store.all(self._claim):
+            with suppress(Failure):
+                self._release(claim, pods)
+                self._collect(claim, pods)
+
+    def _make(self, pod: Json) -> None:
+        """Make the claims that *pod* has templates for and that its status does not name yet."""
+        if _is_done(pod):
+            return
+        made = {entry["name"] for entry in pod["status"].get("resourceClaimStatuses") or ()}
+        for entry in pod["spec"].get("resourceClaims") or ():
+            if entry.get("resourceClaimTemplateName") and entry["name"] not in made:
+                status = self._made(pod, entry)
+                self._registry.update(POD, key_of(pod), "status", partial(_with_claim, status=status))
+
+    def _made(self, pod: Json, entry: Json) -> Json:
+        namespace, name = key_of(pod)
+        template = self._registry.get(self._template, (namespace, entry["resourceClaimTemplateName"]))["spec"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"], "controller": True}
+        given = template.get("metadata") or {}
+        metadata = {
+            **given,
+            "generateName": f"{name}-{entry['name']}-",
+            "annotations": {**(given.get("annotations") or {}), CLAIM_NAME: entry["name"]},
+            "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
+        }
+        made = self._registry.create(self._claim, namespace, {"metadata": metadata, "spec": template["spec"]})
+        return {"name": entry["name"], "resourceClaimName": made["metadata"]["name"]}
+
+    def _release(self, claim: Json, pods: Mapping[str, Json]) -> None:
+        """Drop reservations of pods that need them no more; with the last one the allocation goes too."""
+        status = claim["status"]
+        reserved = status.get("reservedFor") or []
+        kept = [entry for entry in reserved if entry["uid"] in pods and not _is_done(pods[entry["uid"]])]
+        if kept == reserved:
+            return
+        is_free = not kept and FINALIZER in (claim["metadata"].get("finalizers") or ())
+        left = {name: value for name, value in status.items() if name not in ("reservedFor", "allocation", "devices")}
+        new = left if is_free else {**status, "reservedFor": kept}
+        self._registry.update(self._claim, key_of(claim), "status", lambda old: {**old, "status": new})
+        if is_free:
+            self._registry.update(self._claim, key_of(claim), "", _without_finalizer)
+
+    def _collect(self, claim: Json, pods: Mapping[str, Json]) -> None:
+        """Delete a claim whose pod is gone or finished."""
+        owners = claim["metadata"].get("ownerReferences") or []
+        if owners and all(owner["uid"] not in pods or _is_done(pods[owner["uid"]]) for owner in owners):
+            self._registry.delete(self._claim, key_of(claim), {})
+        if claim["metadata"].get("deletionTimestamp") and not claim["status"].get("allocation"):
+            self._registry.update(self._claim, key_of(claim), "", _without_finalizer)
+
+
+def _with_claim(pod: Json, status: Json) -> Json:
+    listed = [*(pod["status"].get("resourceClaimStatuses") or ()), status]
+    return {**pod, "status": {**pod["status"], "resourceClaimStatuses": listed}}
+
+
+def _without_finalizer(claim: Json) -> Json:
+    kept = [name for name in claim["metadata"].get("finalizers") or () if name != FINALIZER]
+    return {**claim, "metadata": {**claim["metadata"], "finalizers": kept}}
+
+
+def _is_done(pod: Json) -> bool:
+    """Tell whether *pod* needs its devices no more: it has finished, or goes without ever having had a node."""
+    is_going = bool(pod["metadata"].get("deletionTimestamp")) and not pod["spec"].get("nodeName")
+    return is_going or pod["status"].get("phase") in FINISHED

@@ -1,0 +1,73 @@
+"""What metrics tell of the present, asked at every scrape."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from extender.allocation.grid import Flags
+from extender.allocation.inventory import DRIVER, Inventory
+from extender.allocation.members import members_of
+from extender.kube.freshness import Freshness
+from extender.model.claim import DeviceClass
+from extender.model.names import ClassName
+from extender.scheduling.waking import Waker
+from extender.state.belief import Belief
+from extender.telemetry.belief import DeviceCount
+
+Members = dict[ClassName, tuple[DeviceClass, Inventory, Flags]]
+
+
+@dataclass(slots=True)
+class Gauges:
+    """Counts belief. Which devices a class selects is worked out again only where class or devices have changed."""
+
+    belief: Belief
+    freshness: Freshness
+    waker: Waker
+    now: Callable[[], float]
+    members: Members = field(default_factory=dict)
+
+    def devices(self) -> Iterable[DeviceCount]:
+        """Count devices by driver and class, free and used."""
+        snapshot = self.belief.cluster.snapshot
+        used = snapshot.usage.codes != 0
+        drivers = snapshot.inventory.column(DRIVER)
+        for item, chosen in self._chosen(snapshot.inventory, snapshot.classes):
+            for code in np.unique(drivers.codes[chosen]).tolist():
+                of_driver = chosen & (drivers.codes == code)
+                busy = int(np.count_nonzero(of_driver & used))
+                free = int(np.count_nonzero(of_driver)) - busy
+                yield DeviceCount(str(drivers.dictionary.values[code]), item, free, busy)
+
+    def _chosen(
+        self, inventory: Inventory, classes: Mapping[ClassName, DeviceClass]
+    ) -> Iterator[tuple[ClassName, Flags]]:
+        for name in self.members.keys() - classes.keys():
+            del self.members[name]
+        for name, item in classes.items():
+            known = self.members.get(name)
+            if known is None or known[0] is not item or known[1] is not inventory:
+                self.members[name] = item, inventory, members_of(item, inventory)
+            yield name, self.members[name][2]
+
+    def holds(self) -> Mapping[str, int]:
+        """Count claims with promised devices, by the phase of the promise."""
+        return Counter(hold.phase.name.lower() for promise in self.belief.ledger for hold in promise.claims)
+
+    def ages(self) -> Mapping[str, float]:
+        """Tell how old the view of each resource is."""
+        return self.freshness.ages(self.now())
+
+    def unreadable(self) -> Mapping[str, int]:
+        """Count objects that cannot be read, by kind."""
+        return Counter(problem.kind for problem in self.belief.cluster.snapshot.problems)
+
+    def waiting(self) -> int:
+        """Count the pods that were rejected and still wait."""
+        return len(self.waker)
+
+    def is_leading(self) -> bool:
+        """Tell whether this replica answers the scheduler: there is one only."""
+        return True

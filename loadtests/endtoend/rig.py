@@ -1,0 +1,193 @@
+"""A cluster of nodes and devices on a real control plane, and a count of pods as they are bound."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.controlplane.client import Client, Object
+from tests.controlplane.plane import Plane
+from tests.controlplane.processes import free_port, start, stop
+
+ROOT = Path(__file__).parents[2]
+OURS, IN_TREE = "dra-scheduler", "in-tree"
+DRIVER, API = "gpu.example.com", "resource.k8s.io/v1"
+CONFIGURATION = ROOT / "scheduler-config" / "base" / "scheduler.yaml"
+WIDTH = 32
+
+
+def node(name: str) -> Object:
+    amounts = {"cpu": "128", "memory": "512Gi", "pods": "500"}
+    conditions = [{"type": "Ready", "status": "True", "reason": "Rig"}]
+    status = {"capacity": amounts, "allocatable": amounts, "conditions": conditions}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def published(name: str, devices: int) -> Object:
+    listed = [
+        {
+            "name": f"gpu-{index}",
+            "attributes": {"model": {"string": "A"}, "numa": {"int": index * 2 // devices}},
+            "capacity": {"memory": {"value": "80Gi"}},
+        }
+        for index in range(devices)
+    ]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": listed}
+    return {"apiVersion": API, "kind": "ResourceSlice", "metadata": {"name": f"{name}-gpu"}, "spec": spec}
+
+
+def device_class() -> Object:
+    spec = {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}
+    return {"apiVersion": API, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec}
+
+
+def template(name: str, devices: Object) -> Object:
+    metadata = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": API,
+        "kind": "ResourceClaimTemplate",
+        "metadata": metadata,
+        "spec": {"spec": {"devices": devices}},
+    }
+
+
+def pod(name: str, scheduler: str, of: str) -> Object:
+    amounts = {"requests": {"cpu": "10m", "memory": "10Mi"}, "claims": [{"name": "r"}]}
+    spec = {
+        "schedulerName": scheduler,
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i", "resources": amounts}],
+        "resourceClaims": [{"name": "r", "resourceClaimTemplateName": of}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+@dataclass(slots=True)
+class Bound:
+    """When each pod was seen bound, on which node."""
+
+    admin: Client
+    at: dict[str, float] = field(default_factory=dict)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Watch for ever: the API server ends the watch of a slow client, so go on where it ended."""
+        listed = await self.admin.must("GET", "/api/v1/pods", limit="1")
+        version: str = listed["metadata"]["resourceVersion"]
+        while True:
+            version = await self._watched(version)
+
+    async def _watched(self, version: str) -> str:
+        query = {"watch": "1", "resourceVersion": version}
+        async with self.admin.session.get("/api/v1/pods", params=query, read_bufsize=2**22, timeout=None) as stream:
+            async for line in stream.content:
+                item = json.loads(line)["object"]
+                version = item["metadata"]["resourceVersion"]
+                if item["spec"].get("nodeName"):
+                    self.at.setdefault(item["metadata"]["name"], time.monotonic())
+                    self.news.set()
+        return version
+
+    async def until(self, names: Iterable[str], seconds: float) -> list[float]:
+        """Wait until all of *names* are bound, or *seconds* have passed; return when each of them was."""
+        wanted = set(names)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not wanted <= self.at.keys():
+                    self.news.clear()
+                    await self.news.wait()
+        return sorted(self.at[name] for name in wanted & self.at.keys())
+
+
+@dataclass(slots=True)
+class Rig:
+    """A running cluster."""
+
+    plane: Plane
+    admin: Client
+    bound: Bound
+
+    async def fill(self, nodes: int, devices: int) -> None:
+        """Create nodes with their devices."""
+        names = [f"n{number:05d}" for number in range(nodes)]
+        await self.admin.create(device_class())
+        await self.create(node(name) for name in names)
+        await self.create(published(name, devices) for name in names)
+
+    async def pods(self, names: Iterable[str], scheduler: str, of: str) -> None:
+        await self.create(pod(name, scheduler, of) for name in names)
+
+    async def create(self, items: Iterable[Object]) -> None:
+        """Create *items*, a few at a time."""
+        gate = asyncio.Semaphore(WIDTH)
+
+        async def one(item: Object) -> None:
+            async with gate:
+                await self.admin.create(item)
+
+        await asyncio.gather(*map(one, items))
+
+    @asynccontextmanager
+    async def ours(self, *flags: str) -> AsyncIterator[int]:
+        """Run the extender as people do, and kube-scheduler by the file that we ship; yield the port of the probes."""
+        port, probes = free_port(), free_port()
+        log = self.plane.folder / "extender.log"
+        arguments = [
+            f"--listen-verbs=127.0.0.1:{port}",
+            f"--listen-probes=127.0.0.1:{probes}",
+            f"--api-kubeconfig={self.plane.kubeconfig('extender')}",
+        ]
+        process = start(Path(sys.executable), "-m", "extender", "serve", *arguments, *flags, log=log)
+        try:
+            await _until_ready(probes)
+            async with self.plane.scheduler(CONFIGURATION, extender=f"http://127.0.0.1:{port}"):
+                yield probes
+        finally:
+            await asyncio.to_thread(stop, process)
+
+    @asynccontextmanager
+    async def in_tree(self) -> AsyncIterator[None]:
+        """Run kube-scheduler with its own allocator."""
+        path = self.plane.folder / "in-tree.yaml"
+        document = yaml.safe_load(CONFIGURATION.read_text())
+        profile = {"schedulerName": IN_TREE, "percentageOfNodesToScore": 100}
+        kept = {key: document[key] for key in ("apiVersion", "kind", "clientConnection")}
+        path.write_text(json.dumps({**kept, "leaderElection": {"leaderElect": False}, "profiles": [profile]}))
+        async with self.plane.scheduler(path):
+            yield
+
+
+async def _until_ready(port: int) -> None:
+    while True:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = await reader.readline()
+            writer.close()
+            if b" 200 " in answer:
+                return
+        await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def rig(programs: Path, folder: Path, grant: Callable[[Client], Awaitable[Any]]) -> AsyncIterator[Rig]:
+    """Start a control plane with nothing in it."""
+    plane = Plane(programs, folder)
+    try:
+        await asyncio.to_thread(plane.start)
+        async with plane.client() as admin:
+            await grant(admin)
+            bound = Bound(admin)
+            watching = asyncio.create_task(bound.run())
+            yield Rig(plane, admin, bound)
+            watching.cancel()
+    finally:
+        await asyncio.to_thread(plane.stop)

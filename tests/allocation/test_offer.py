@@ -1,0 +1,39 @@
+"""Sums of weights tell mixtures of kinds apart."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.allocation.layout import BITS
+from extender.allocation.offer import DIGITS, spread
+
+mixtures = st.lists(st.integers(0, DIGITS - 1), max_size=BITS).map(sorted)
+
+
+@given(mixtures, mixtures)
+def test_of_few_kinds_every_mixture_has_a_sum_of_its_own(left: list[int], right: list[int]) -> None:
+    weights = spread(np.arange(DIGITS, dtype=np.int32))
+    assert (weights[left].sum() == weights[right].sum()) == (left == right)
+
+
+def test_the_largest_mixture_of_few_kinds_has_a_sum_that_is_a_number() -> None:
+    kinds = np.arange(DIGITS, dtype=np.int32)
+    assert [int(weight) * BITS for weight in spread(kinds)] == [(BITS + 1) ** kind * BITS for kind in range(DIGITS)]
+    assert sum((BITS + 1) ** kind * BITS for kind in range(DIGITS)) < 2**63
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_of_many_kinds_no_two_small_mixtures_have_one_sum(size: int) -> None:
+    kinds = 1000 if size == 2 else 150
+    weights = spread(np.arange(1000, dtype=np.int32))
+    sums = weights[np.array(list(combinations_with_replacement(range(kinds), size)))].sum(axis=1)
+    assert len(np.unique(sums)) == len(sums)
+
+
+def test_of_many_kinds_no_weight_is_another_many_times_over() -> None:
+    weights = spread(np.arange(5000, dtype=np.int32))
+    multiples = np.concatenate([weights * times for times in range(1, BITS + 1)])
+    assert len(np.unique(multiples)) == len(multiples)

@@ -1,0 +1,203 @@
+"""Who sees which shared pools: worked out for all nodes at once as for each, and anew only for what changed."""
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extender.allocation.difference import changed_nodes
+from extender.allocation.fit import Fitter
+from extender.allocation.pools import Unreadable, reaches
+from extender.allocation.reach import UNTOLD
+from extender.allocation.snapshot import Snapshot
+from extender.model.change import Changed, Gone
+from extender.model.device import NodeSelection, ResourceSlice
+from extender.model.names import NodeName, ObjectKey, PoolName
+from extender.model.node import Node
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.state.cluster import Cluster
+from tests.allocation.small import (
+    DRIVER,
+    chosen,
+    cluster,
+    device,
+    holder,
+    node,
+    published,
+    question,
+    request,
+    selector,
+    verdicts,
+)
+
+NAMES = tuple(map(NodeName, ("n0", "n1", "n2", "n3", "n4")))
+
+
+def drawn_node(random: Random, name: NodeName) -> Node:
+    labels = {"zone": random.choice("abc"), "disk": random.choice(("ssd", "7")), "name": name}
+    return Node(name=name, labels=tuple(sorted(random.sample(sorted(labels.items()), random.randint(0, 3)))))
+
+
+def drawn_selection(random: Random) -> NodeSelection:
+    requirements = (
+        Requirement(key="zone", operator=random.choice(("In", "NotIn")), values=(random.choice("abc"),)),
+        Requirement(key="disk", operator=random.choice(("Exists", "DoesNotExist"))),
+        Requirement(key="disk", operator="Gt", values=(random.choice(("6", "x")),)),
+    )
+    named = Requirement(
+        key=random.choice(("metadata.name", "other")), operator=random.choice(("In", "NotIn")), values=("n1",)
+    )
+    terms = tuple(
+        NodeSelectorTerm(
+            expressions=tuple(random.sample(requirements, random.randint(0, 2))),
+            fields=(named,) if random.random() < 0.4 else (),
+        )
+        for _ in range(random.randint(0, 2))
+    )
+    whole = (NodeSelection(all_nodes=True), NodeSelection(node_name=random.choice(NAMES)), NodeSelection())
+    return random.choice((*whole, *(NodeSelection(selector=NodeSelector(terms)),) * 5))
+
+
+def drawn_slice(random: Random, index: int) -> ResourceSlice:
+    item = published("pool", device("d0"), device("d1"), name=f"s{index}", count=3)
+    item = replace(item, pool=PoolName(random.choice(("pool", "other"))), selection=drawn_selection(random))
+    if random.random() < 0.5:
+        return item
+    selections = (random.choice((None, drawn_selection(random))) for _ in item.devices)
+    devices = tuple(
+        replace(one, traits=replace(one.traits, selection=each))
+        for one, each in zip(item.devices, selections, strict=True)
+    )
+    return replace(item, selection=None, devices=devices)
+
+
+def seen(snapshot: Snapshot) -> list[Any]:
+    reach = snapshot.reach
+    return [(reach.seen[way], reach.pools[way]) for way in reach.view.tolist()]
+
+
+def sight(selection: NodeSelection | None, of: Node) -> int:
+    try:
+        return int(selection is not None and reaches(selection, of))
+    except Unreadable:
+        return UNTOLD
+
+
+def plainly_seen(snapshot: Snapshot, of: Node) -> Any:
+    """Ask for one node, slice by slice."""
+    found = []
+    for item, standing in zip(snapshot.inventory.slices, snapshot.inventory.standing.decoded(), strict=True):
+        if standing is None or standing.shared_pool is None:
+            continue
+        place = [other for other in snapshot.inventory.slices if other.pool_key == item.pool_key].index(item)
+        parts = (
+            [(-1, item.selection)] if item.selection else [(i, d.traits.selection) for i, d in enumerate(item.devices)]
+        )
+        found += [(item.pool_key, place, part, bit) for part, where in parts if (bit := sight(where, of))]
+    return tuple(found), tuple(dict.fromkeys(pool for pool, *_ in found))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_each_node_sees_what_it_alone_would_see_whatever_changed(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret depends on it
+    nodes = [drawn_node(random, name) for name in NAMES]
+    built = cluster(*nodes, *(drawn_slice(random, index) for index in range(5)))
+    for _ in range(12):
+        snapshot = built.snapshot
+        assert seen(snapshot) == [plainly_seen(snapshot, snapshot.nodes[name]) for name in snapshot.layout.nodes]
+        if random.random() < 0.6:
+            built.apply(Changed(drawn_node(random, random.choice(NAMES))))
+        elif random.random() < 0.8:
+            built.apply(Changed(drawn_slice(random, random.randrange(6))))
+        else:
+            built.apply(Gone(Node, ObjectKey("", random.choice(NAMES))))
+
+
+def zoned() -> Cluster:
+    nodes = [node(name, "abcd"[index % 4]) for index, name in enumerate(NAMES)]
+    shared = [published(f"pool-{zone}", device("d"), selector=selector(zone)) for zone in "abcd"]
+    return cluster(*nodes, *shared)
+
+
+def test_a_change_of_one_node_asks_the_selectors_about_that_node_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    built, asked = zoned(), []
+
+    def counted(selection: NodeSelection, of: Node) -> bool:
+        asked.append(of.name)
+        return reaches(selection, of)
+
+    monkeypatch.setattr("extender.allocation.reach.reaches", counted)
+    before = built.snapshot
+    after = built.apply(Changed(node("n2", "d")))
+    assert asked == ["n2"] * 4
+    assert changed_nodes(before, after).tolist() == [2]  # type: ignore[union-attr]  # some nodes
+
+
+def test_a_changed_selector_is_the_only_one_that_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    built, asked = zoned(), []
+
+    def counted(selection: NodeSelection, of: Node) -> bool:
+        asked.append(selection)
+        return reaches(selection, of)
+
+    monkeypatch.setattr("extender.allocation.reach.reaches", counted)
+    fresh = published("pool-a", device("d"), selector=selector("b", "c"))
+    built.apply(Changed(fresh))
+    assert set(asked) == {fresh.selection}
+    built.apply(Changed(replace(fresh, devices=(device("e"),))))
+    assert len(asked) == 4
+
+
+def test_what_nobody_reads_of_a_node_changes_no_answer() -> None:
+    built = zoned()
+    before = built.snapshot
+    after = built.apply(Changed(node("n2", "c", annotations=(("a", "1"),), is_unschedulable=True)))
+    assert after.nodes[NodeName("n2")].annotations == (("a", "1"),)
+    assert after.reach is before.reach
+    assert after.boards is before.boards
+    assert np.array_equal(changed_nodes(before, after), [])  # type: ignore[arg-type]  # some nodes
+
+
+def test_a_node_that_declares_another_feature_is_asked_again() -> None:
+    built = zoned()
+    before = built.snapshot
+    after = built.apply(Changed(node("n2", "c", declared_features=("DRAOptionalNodeOperations",))))
+    assert changed_nodes(before, after).tolist() == [2]  # type: ignore[union-attr]  # some nodes
+
+
+def test_ways_that_no_node_sees_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.allocation.reach.SPARE", 0)
+    built = zoned()
+    for number in range(40):
+        item = published("pool-a", device("d"), selector=selector("a"))
+        built.apply(Changed(replace(item, pool=PoolName(f"p{number}"), name=f"p{number}")))
+    random = Random(1)  # noqa: S311 - no secret depends on it
+    for _ in range(200):
+        built.apply(Changed(node(random.choice(NAMES), random.choice("abcd"))))
+    assert len(built.snapshot.reach.seen) <= 2 * len(NAMES) + 1
+
+
+def test_a_change_of_a_private_device_concerns_its_node_alone() -> None:
+    built = zoned()
+    built.apply(Changed(published("n4", device("d"))))
+    before = built.snapshot
+    after = built.apply(Changed(holder("h", "n4", "d")))
+    assert changed_nodes(before, after).tolist() == [4]  # type: ignore[union-attr]  # some nodes
+
+
+def test_pools_that_are_seen_in_one_order_are_not_taken_for_each_other() -> None:
+    """What stands before a pool among the shared ones says nothing about what is seen of it."""
+    halves = [
+        published("B", device("d0", {"m": "A"}), name="b1", count=2, selector=selector("a")),
+        published("B", device("d1", {"m": "B"}), name="b2", count=2, selector=selector("b")),
+    ]
+    first, last = (published(pool, device("x", {"m": "Z"}), selector=selector("q")) for pool in ("A", "C"))
+    built = cluster(node("n1", "a"), node("n2", "b"), *halves, first)
+    asked = question(request(selectors=[f"device.attributes['{DRIVER}'].m == 'A'"]))
+    fitter = Fitter(asked)
+    assert verdicts(fitter, built.snapshot) == ["FITS", "NO"]
+    built.apply(Gone(ResourceSlice, ObjectKey("", "A")))
+    built.apply(Changed(last))
+    assert verdicts(fitter, built.snapshot) == chosen(asked, built.snapshot) == ["FITS", "NO"]

@@ -1,0 +1,108 @@
+"""The service as a process: how it begins, what it refuses, how it ends."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from extender.cli import main
+from extender.demo.apiserver.server import ApiServer
+from tests.controlplane.processes import free_port
+
+POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"schedulerName": "dra-scheduler"}}
+
+
+@pytest.fixture
+async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
+    server = ApiServer(token="secret")  # noqa: S106 - of a server that lives as long as a test
+    path = tmp_path / "kubeconfig"
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": await server.start()}}],
+                "users": [{"name": "u", "user": {"token": "secret"}}],
+                "contexts": [context],
+                "current-context": "c",
+            }
+        )
+    )
+    yield path
+    await server.stop()
+
+
+async def called(port: int, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    data = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n"
+    writer.write(head.encode() + data)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    first, _, rest = answer.partition(b"\r\n")
+    return int(first.split()[1]), rest.partition(b"\r\n\r\n")[2]
+
+
+async def until_ready(port: int) -> None:
+    while True:
+        try:
+            if (await called(port, "GET", "/readyz"))[0] == 200:
+                return
+        except OSError:
+            pass
+        await asyncio.sleep(0.05)
+
+
+async def test_it_serves_until_a_signal_ends_it(kubeconfig: Path) -> None:
+    verbs, probes = free_port(), free_port()
+    flags = [
+        f"--api-kubeconfig={kubeconfig}",
+        f"--listen-verbs=127.0.0.1:{verbs}",
+        f"--listen-probes=127.0.0.1:{probes}",
+    ]
+    command = [sys.executable, "-m", "extender", "serve", *flags]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    try:
+        await until_ready(probes)
+        status, body = await called(verbs, "POST", "/filter", {"Pod": POD, "NodeNames": ["a", "b"]})
+        assert (status, json.loads(body)["NodeNames"]) == (200, ["a", "b"])
+        status, body = await called(probes, "GET", "/metrics")
+        assert b"dra_extender_verb_duration_seconds" in body
+        assert (await called(probes, "POST", "/filter", {}))[0] in (404, 405)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, said = await process.communicate()
+    assert (process.returncode, said) == (0, b"") or b"error" not in said
+
+
+def test_settings_that_cannot_be_used_are_all_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--answer-shortlist=0", "--answer-policy=some"]) == 2
+    said = capsys.readouterr().err
+    assert "--answer-shortlist" in said
+    assert "--answer-policy" in said
+
+
+def test_without_a_cluster_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("DRA_EXTENDER_")]:
+        monkeypatch.delenv(name)
+    assert main(["serve", f"--api-kubeconfig={tmp_path / 'none'}"]) == 1
+    assert "none" in capsys.readouterr().err
+
+
+def test_explain_says_that_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "ns/p", f"--server=127.0.0.1:{free_port()}"]) == 1
+    assert "does not answer" in capsys.readouterr().err
+
+
+def test_explain_wants_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "p"]) == 2
+    assert "NAMESPACE/NAME" in capsys.readouterr().err

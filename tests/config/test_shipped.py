@@ -1,0 +1,37 @@
+"""The defaults are what scheduler-config ships: with an empty file, everything there fits together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.config.load import load
+from extender.config.settings import Settings
+from tests.tree import ROOT
+
+SHIPPED = ROOT / "scheduler-config"
+SCHEDULERS = sorted(SHIPPED.rglob("scheduler.yaml"), key=str)
+CONFIGURATIONS = [path for path in SCHEDULERS if "rbac" not in path.parts]
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def test_the_shipped_file_is_one_that_we_take() -> None:
+    assert isinstance(load(SHIPPED / "base" / "extender.yaml"), Settings)
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.parent.name)
+def test_kube_scheduler_calls_us_where_and_as_we_expect(path: Path) -> None:
+    configuration, settings = read(path), Settings()
+    (extender,) = configuration["extenders"]
+    assert extender["urlPrefix"] == f"http://{settings.listen.verbs}"
+    assert extender["httpTimeout"] == f"{settings.api.scheduler_timeout_seconds:g}s"
+    assert tuple(profile["schedulerName"] for profile in configuration["profiles"]) == settings.schedulers
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_the_owner_taint_of_the_shipped_rule_is_ours(minor: str) -> None:
+    assert read(SHIPPED / minor / "owner.yaml")["spec"]["taint"]["key"] == Settings().ownership.owner_taint

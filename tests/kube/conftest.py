@@ -1,0 +1,3 @@
+from tests.servers import api_server, plane
+
+__all__ = ["api_server", "plane"]

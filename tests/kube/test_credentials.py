@@ -1,0 +1,173 @@
+"""Credentials are found where kubectl finds them, and read again when they have been rotated."""
+
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.demo.apiserver.server import ApiServer
+from extender.kube.access import Access
+from extender.kube.answer import Answer
+from extender.kube.api import Api
+from extender.kube.credentials import (
+    LOOK_EVERY_S,
+    FileCredentials,
+    Loaded,
+    NoCredentials,
+    credentials,
+    from_kubeconfig,
+    in_cluster,
+)
+
+Json = dict[str, Any]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+    def look_again(self) -> None:
+        self.time += LOOK_EVERY_S
+
+
+def kubeconfig(folder: Path, user: Json, server: str = "http://127.0.0.1:1/", **cluster: object) -> str:
+    path = folder / "kubeconfig"
+    names = {"cluster": "c", "user": "u"}
+    content = {
+        "current-context": "one",
+        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+        "users": [{"name": "u", "user": user}, {"name": "v", "user": {"token": "of-v"}}],
+        "contexts": [{"name": "one", "context": names}, {"name": "two", "context": {**names, "user": "v"}}],
+    }
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+async def test_a_kubeconfig_names_server_and_token(tmp_path: Path) -> None:
+    loaded = await from_kubeconfig(kubeconfig(tmp_path, {"token": "secret"}), None)
+    assert loaded.access == Access(server="http://127.0.0.1:1", authorization="Bearer secret")
+
+
+async def test_a_context_chooses_the_user(tmp_path: Path) -> None:
+    loaded = await from_kubeconfig(kubeconfig(tmp_path, {"token": "secret"}), "two")
+    assert loaded.access.authorization == "Bearer of-v"
+
+
+async def test_a_token_file_is_watched_and_may_end_in_a_newline(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    loaded = await from_kubeconfig(kubeconfig(tmp_path, {"tokenFile": "token"}), None)
+    assert loaded.access.authorization == "Bearer secret"
+    assert str(tmp_path / "token") in loaded.files
+
+
+async def test_a_server_that_is_not_to_be_verified_is_not(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, {"token": "t"}, "https://127.0.0.1:1", **{"insecure-skip-tls-verify": True})
+    tls = (await from_kubeconfig(path, None)).access.tls
+    assert tls is not None
+    assert tls.verify_mode is ssl.CERT_NONE
+
+
+async def test_a_pod_is_given_its_token_and_the_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "token").write_text("bound")
+    authority(tmp_path / "ca.crt")
+    loaded = await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+    assert (loaded.access.server, loaded.access.authorization) == ("https://10.0.0.1:443", "Bearer bound")
+    assert set(loaded.files) == {str(tmp_path / "token"), str(tmp_path / "ca.crt")}
+
+
+async def test_without_any_configuration_there_are_no_credentials(tmp_path: Path) -> None:
+    with pytest.raises(NoCredentials):
+        await credentials(str(tmp_path / "never"))
+
+
+async def rotating(path: str) -> tuple[FileCredentials, Clock]:
+    clock = Clock()
+
+    async def load() -> Loaded:
+        return await from_kubeconfig(path, None)
+
+    found = FileCredentials(load, clock)
+    await found.renew()
+    return found, clock
+
+
+async def test_a_rotated_token_is_seen_when_it_is_looked_for_again(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    found, clock = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}))
+    replace(tmp_path / "token", "second")
+    assert (await found.access()).authorization == "Bearer first"
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer second"
+
+
+async def test_what_has_not_changed_is_not_read_again(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    found, clock = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}))
+    before = await found.access()
+    clock.look_again()
+    assert await found.access() is before
+
+
+async def test_what_cannot_be_read_for_a_moment_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    found, clock = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}))
+    (tmp_path / "token").unlink()
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer first"
+    (tmp_path / "token").write_text("second")
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer second"
+
+
+async def test_a_certificate_that_was_replaced_is_used(tmp_path: Path) -> None:
+    authority(tmp_path / "ca.crt")
+    path = kubeconfig(tmp_path, {"token": "t"}, "https://127.0.0.1:1", **{"certificate-authority": "ca.crt"})
+    found, clock = await rotating(path)
+    before = await found.access()
+    authority(tmp_path / "new.crt")
+    (tmp_path / "new.crt").replace(tmp_path / "ca.crt")
+    clock.look_again()
+    after = await found.access()
+    assert before.tls is not None
+    assert after.tls is not None
+    assert before.tls.get_ca_certs() != after.tls.get_ca_certs()
+
+
+async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(tmp_path: Path) -> None:
+    server = ApiServer(token="second")  # noqa: S106 - of a server that lives as long as a test
+    (tmp_path / "token").write_text("first")
+    found, _ = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}, await server.start()))
+    api = Api(found)
+    refused = await api.call("GET", "/api/v1/nodes")
+    replace(tmp_path / "token", "second")
+    answered = await api.call("GET", "/api/v1/nodes")
+    await api.close()
+    await server.stop()
+    assert isinstance(refused, Answer)
+    assert isinstance(answered, Answer)
+    assert (refused.status, answered.status) == (401, 200)
+
+
+def replace(path: Path, text: str) -> None:
+    """Put another file in the place of *path*, as kubelet and cert-manager do."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+def authority(path: Path) -> None:
+    """Write a certificate of an authority that exists nowhere else."""
+    key, subject = str(path.with_suffix(".key")), f"/CN={path.stem}"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", subject]
+    try:
+        subprocess.run([*command, "-keyout", key, "-out", str(path)], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")

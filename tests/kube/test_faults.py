@@ -1,0 +1,360 @@
+"""Following through everything that a network and an API server do."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from extender.kube.access import Access, Fixed
+from extender.kube.api import Api
+from extender.kube.follow import Rhythm, follow
+from extender.kube.pace import Pace
+from extender.kube.resource import NODES, RULES, Resource
+from extender.kube.told import Seen, Told, Trouble, Unserved
+from extender.kube.versions import Versions
+from extender.model.change import Changed, Gone, Listed
+from extender.model.node import Node
+from extender.model.problem import Problem
+from tests.kube.scripted import HANGING, Json, Script, error, event, failure, page, response, scripted, stream
+
+LIST = page("10", ["a"])
+NOBODY = "http://127.0.0.1:1"  # a port that only root can listen on, and nothing does
+QUIET = stream()[:-5] + HANGING
+
+
+@dataclass
+class Watcher:
+    """A sink, a clock that only sleeping moves, and what was told as short words."""
+
+    told: list[Told] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    time: float = 0.0
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(now=lambda: self.time, sleep=self.sleep, chance=lambda: 0.0)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
+
+    @property
+    def words(self) -> list[str]:
+        return [word_of(told) for told in self.told if not isinstance(told, Seen | Trouble)]
+
+    @property
+    def troubles(self) -> list[str]:
+        return [told.why for told in self.told if isinstance(told, Trouble)]
+
+    @property
+    def seen(self) -> list[str]:
+        return [told.version for told in self.told if isinstance(told, Seen)]
+
+
+def word_of(told: Told) -> str:
+    match told:
+        case Listed(_, items):
+            return "listed " + " ".join(item.name for item in items if isinstance(item, Node))
+        case Changed(what):
+            return f"problem {what.key}" if isinstance(what, Problem) else f"changed {getattr(what, 'name', '')}"
+        case Gone(_, key):
+            return f"gone {key}"
+        case _:
+            return type(told).__name__
+
+
+async def followed(
+    api: Api, until: Callable[[Watcher], bool], resource: Resource = NODES, rhythm: Rhythm | None = None
+) -> Watcher:
+    """Follow *resource* until what was told is enough."""
+    watcher = Watcher()
+    enough = asyncio.Event()
+
+    def sink(told: Told) -> None:
+        watcher.told.append(told)
+        if until(watcher):
+            enough.set()
+
+    used = rhythm or Rhythm(pace=watcher.pace)
+    task = asyncio.create_task(follow(api, Versions(api, watcher.pace, sink), resource, sink, used))
+    async with asyncio.timeout(20):
+        await asyncio.wait({task, asyncio.create_task(enough.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    assert enough.is_set(), task
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    return watcher
+
+
+def watches(script: Script) -> list[str]:
+    """Return the versions from which was watched."""
+    targets = [target for target in script.asked if "watch=true" in target]
+    return [target.partition("resourceVersion=")[2].partition("&")[0] for target in targets]
+
+
+def last_change(name: str) -> Callable[[Watcher], bool]:
+    return lambda watcher: watcher.words[-1:] == [f"changed {name}"]
+
+
+async def test_a_stream_that_ends_is_resumed_at_once_from_the_last_version() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b")), stream(event("ADDED", 12, "c")), QUIET)
+        watcher = await followed(api, last_change("c"))
+    assert watcher.words == ["listed a", "changed b", "changed c"]
+    assert watches(script)[:2] == ["10", "11"]
+    assert watcher.slept == []
+
+
+async def test_a_stream_that_ends_again_and_again_without_an_event_backs_off() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", *[stream()] * 6, stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"))
+    assert watcher.slept == [0.05, 0.1, 0.2, 0.4, 0.8]
+    assert set(watches(script)[:7]) == {"10"}
+
+
+async def test_half_a_line_at_the_end_of_a_stream_is_not_an_event() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        whole, half = event("ADDED", 11, "b"), event("ADDED", 12, "c")[:40]
+        script.add("watch", stream(whole, half), stream(event("ADDED", 12, "c")), QUIET)
+        watcher = await followed(api, last_change("c"))
+    assert watcher.words == ["listed a", "changed b", "changed c"]
+    assert watches(script)[:2] == ["10", "11"]
+
+
+async def test_a_connection_that_breaks_inside_a_line_is_resumed() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        broken = stream(event("ADDED", 11, "b"), event("ADDED", 12, "c")[:40], is_cut=True)
+        script.add("watch", broken, stream(event("ADDED", 12, "c")), QUIET)
+        watcher = await followed(api, last_change("c"))
+    assert watcher.words == ["listed a", "changed b", "changed c"]
+    assert len(watcher.troubles) == 1
+
+
+@pytest.mark.parametrize("cut", [1, 7, 100])
+async def test_lines_may_be_cut_anywhere(cut: int) -> None:
+    raw = b"".join(event("ADDED", 11 + number, f"n{number}") for number in range(5))
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(*(raw[at : at + cut] for at in range(0, len(raw), cut))), QUIET)
+        watcher = await followed(api, last_change("n4"))
+    assert watcher.words[1:] == [f"changed n{number}" for number in range(5)]
+
+
+async def test_a_line_may_be_of_any_length() -> None:
+    long = event("ADDED", 11, "b", spec={"x": "y" * (20 << 20)})
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(long, event("ADDED", 12, "c")), QUIET)
+        watcher = await followed(api, last_change("c"))
+    assert watcher.words == ["listed a", "changed b", "changed c"]
+
+
+@pytest.mark.parametrize(
+    "expired", [failure(410, "Expired"), stream(error(410, "Expired")), stream(error(410, "Gone"))]
+)
+async def test_a_version_that_has_expired_is_listed_anew(expired: bytes) -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]))
+        script.add("watch", stream(event("ADDED", 11, "x")), expired, QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert watcher.words == ["listed a", "changed x", "listed b"]
+    assert watcher.seen == ["10", "11", "20"]
+
+
+async def test_an_error_in_a_stream_means_a_new_list() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]))
+        script.add("watch", stream(error(500, "InternalError")), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert watcher.troubles == ["500 InternalError told InternalError"]
+
+
+async def test_pages_are_told_as_one_list() -> None:
+    async with scripted() as (script, api):
+        script.add("list", page("10", ["a", "b"], "more"), page("10", ["c"], "most"), page("10", ["d"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: "10" in watcher.seen)
+    assert watcher.words == ["listed a b c d"]
+    assert [("continue" in target) for target in script.asked[:3]] == [False, True, True]
+
+
+async def test_a_list_whose_token_expires_is_begun_anew_with_larger_pages() -> None:
+    async with scripted() as (script, api):
+        script.add("list", page("10", ["a"], "more"), failure(410, "Expired"), page("20", ["a", "b"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: "20" in watcher.seen)
+    assert watcher.words == ["listed a b"]
+    assert "limit=1000" in script.asked[2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "pause"),
+    [
+        pytest.param(response(b"<html>of a proxy</html>", kind="text/html"), 0.05, id="html-200"),
+        pytest.param(response(b"<html>of a proxy</html>", 502, kind="text/html"), 0.05, id="html-502"),
+        pytest.param(failure(429, "TooManyRequests", "Retry-After: 7"), 7.0, id="429"),
+        pytest.param(failure(503, "ServiceUnavailable", "Retry-After: 3"), 3.0, id="503"),
+        pytest.param(failure(500, "InternalError"), 0.05, id="500"),
+        pytest.param(failure(403, "Forbidden"), 0.05, id="403"),
+        pytest.param(b"not HTTP at all\r\n\r\n", 0.05, id="not-http"),
+    ],
+)
+@pytest.mark.parametrize("place", ["list", "watch"])
+async def test_a_fault_is_told_and_tried_again(place: str, fault: bytes, pause: float) -> None:
+    async with scripted() as (script, api):
+        script.add("list", *([fault] if place == "list" else []), LIST, page("10", ["a"]))
+        script.add("watch", *([fault] if place == "watch" else []), stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"))
+    assert watcher.words[-1] == "changed b"
+    assert watcher.slept[:1] == [pause]
+    assert len(watcher.troubles) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [{"kind": "NodeList", "items": []}, {"metadata": {"resourceVersion": "1"}, "items": 3}]
+)
+async def test_what_is_no_list_is_asked_for_again(content: Json) -> None:
+    async with scripted() as (script, api):
+        script.add("list", response(content), LIST)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen))
+    assert watcher.words == ["listed a"]
+    assert watcher.slept == [0.05]
+
+
+async def test_duplicate_and_backward_events_are_not_told() -> None:
+    versions = [11, 12, 12, 11, 9, 13]
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(*(event("MODIFIED", version, f"at{version}") for version in versions)), QUIET)
+        watcher = await followed(api, last_change("at13"))
+    assert watcher.words == ["listed a", "changed at11", "changed at12", "changed at13"]
+
+
+async def test_a_bookmark_moves_the_version_on_and_tells_nothing_else() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("BOOKMARK", 50)), stream(event("ADDED", 51, "b")), QUIET)
+        watcher = await followed(api, last_change("b"))
+    assert watcher.words == ["listed a", "changed b"]
+    assert watches(script)[:2] == ["10", "50"]
+
+
+async def test_a_bookmark_of_the_past_means_a_new_list() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("7", ["b"]))
+        script.add("watch", stream(event("BOOKMARK", 6)), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert watcher.seen[0] == "10"
+
+
+async def test_an_object_that_goes_is_gone_by_its_key_even_where_it_cannot_be_read() -> None:
+    broken = event("DELETED", 12, "b", spec="nonsense")
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b", spec="nonsense"), broken, event("ADDED", 13, "c")), QUIET)
+        watcher = await followed(api, last_change("c"))
+    assert watcher.words == ["listed a", "problem b", "gone b", "changed c"]
+
+
+@pytest.mark.parametrize("line", [b"<html>\n", b"[]\n", b'{"type":"ADDED"}\n', b'{"type":"ADDED","object":{}}\n'])
+async def test_what_is_no_event_ends_the_watch_and_means_a_new_list(line: bytes) -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]))
+        script.add("watch", stream(line), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert len(watcher.troubles) == 1
+
+
+def hasty(watcher: Watcher) -> Rhythm:
+    """Return a rhythm in which every stream is quiet at once."""
+    return Rhythm(pace=watcher.pace, quiet_s=0.001)
+
+
+async def test_a_quiet_stream_is_current_where_the_cluster_has_not_moved_on() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: len(watcher.seen) == 3, rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a"]
+    assert watcher.seen == ["10", "10", "10"]
+    assert len(watches(script)) == 1
+
+
+async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("12", ["a"]))
+        script.add("watch", QUIET, stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"), rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a", "changed b"]
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:2] == ["300", "3"]
+    assert watches(script)[:2] == ["10", "10"]
+
+
+async def test_a_quiet_stream_of_a_server_that_does_not_answer_is_given_up() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, failure(500, "InternalError"), page("10", ["a"]))
+        script.add("watch", QUIET, stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"), rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a", "changed b"]
+    assert watcher.troubles[0] == "500 InternalError told InternalError"
+
+
+async def test_a_server_that_is_not_there_is_tried_again_with_growing_pauses() -> None:
+    api = Api(Fixed(Access(server=NOBODY)))
+    watcher = await followed(api, lambda watcher: len(watcher.troubles) == 11)
+    await api.close()
+    assert watcher.slept[:10] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0]
+    assert set(watcher.words) == set()
+
+
+async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again() -> None:
+    resources = [{"name": "devicetaintrules"}]
+    async with scripted() as (script, api):
+        for version in ("v1", "v1beta2", "v1alpha3"):
+            script.add(f"/apis/resource.k8s.io/{version}", failure(404, "NotFound"))
+        script.answers["/apis/resource.k8s.io/v1beta2"].append(response({"resources": resources}))
+        script.add("list", response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed ", "Unserved", "listed "]
+    assert isinstance(watcher.told[1], Unserved)
+    assert watcher.slept == [300.0]
+    assert any(target.startswith("/apis/resource.k8s.io/v1beta2/devicetaintrules?limit") for target in script.asked)
+
+
+async def test_discovery_is_tried_until_it_answers() -> None:
+    html = response(b"<html>", kind="text/html")
+    async with scripted() as (script, api):
+        found = response({"resources": [{"name": "devicetaintrules"}]})
+        script.add(
+            "/apis/resource.k8s.io/v1", html, failure(503, "ServiceUnavailable"), failure(403, "Forbidden"), found
+        )
+        script.add("list", response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed "]
+    assert watcher.slept == [0.05, 0.1, 0.2]
+
+
+async def test_a_version_that_is_no_longer_served_is_found_in_another() -> None:
+    async with scripted() as (script, api):
+        found = response({"resources": [{"name": "devicetaintrules"}]})
+        script.add("/apis/resource.k8s.io/v1", found, failure(404, "NotFound"))
+        script.add("/apis/resource.k8s.io/v1beta2", found)
+        script.add("list", failure(404, "NotFound"), response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed "]
+    assert [target.partition("?")[0] for target in script.asked if "limit" in target] == [
+        "/apis/resource.k8s.io/v1/devicetaintrules",
+        "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+    ]

@@ -1,0 +1,87 @@
+"""Pauses grow and differ; turns are short and one at a time."""
+
+import asyncio
+from collections.abc import Iterator
+
+from extender.kube.freshness import Freshness
+from extender.kube.pace import Backoff, Pace, Turns
+from extender.kube.resource import CLAIMS, NODES, PODS
+from extender.kube.told import Seen, Unserved
+
+
+async def pauses(chance: float, count: int, at_least_s: float = 0.0) -> list[float]:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    backoff = Backoff(Pace(sleep=sleep, chance=lambda: chance), first_s=1.0, last_s=8.0)
+    for _ in range(count):
+        await backoff.wait(at_least_s)
+    return slept
+
+
+async def test_pauses_double_up_to_a_limit_and_are_half_chance() -> None:
+    assert await pauses(0.0, 6) == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
+    assert await pauses(1.0, 6) == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+
+
+async def test_what_the_server_asks_for_is_the_least() -> None:
+    assert await pauses(0.0, 1, at_least_s=7.0) == [7.0]
+    assert await pauses(1.0, 1, at_least_s=7.0) == [14.0]
+
+
+class Counted:
+    """A clock that moves by one with each step of work."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.order: list[str] = []
+
+    def steps(self, name: str, count: int) -> Iterator[None]:
+        for _ in range(count):
+            self.time += 1.0
+            self.order.append(name)
+            yield
+
+
+async def test_work_is_cut_into_turns_between_which_others_run() -> None:
+    clock = Counted()
+    turns = Turns(turn_s=3.0, clock=lambda: clock.time)
+    task = asyncio.create_task(turns.take(clock.steps("work", 7)))
+    runs = []
+    while not task.done():
+        await asyncio.sleep(0)
+        runs.append(clock.order.count("work"))
+    assert runs[:3] == [3, 6, 7]
+
+
+async def test_two_share_the_turns() -> None:
+    clock = Counted()
+    turns = Turns(turn_s=2.0, clock=lambda: clock.time)
+    await asyncio.gather(turns.take(clock.steps("a", 4)), turns.take(clock.steps("b", 4)))
+    assert "".join(clock.order) == "aabbaabb"
+
+
+async def test_who_is_cancelled_leaves_the_turn_to_others() -> None:
+    clock = Counted()
+    turns = Turns(turn_s=2.0, clock=lambda: clock.time)
+    first = asyncio.create_task(turns.take(clock.steps("a", 100)))
+    await asyncio.sleep(0)
+    first.cancel()
+    await turns.take(clock.steps("b", 4))
+    assert clock.order.count("b") == 4
+
+
+def test_a_view_is_as_old_as_its_oldest_part() -> None:
+    freshness = Freshness((NODES, PODS, CLAIMS))
+    freshness.note(Seen(NODES, "5", 10.0))
+    assert not freshness.is_synced
+    assert freshness.unsynced() == ("pods", "resourceclaims")
+    assert freshness.age(11.0) == float("inf")
+    freshness.note(Seen(PODS, "6", 12.0))
+    freshness.note(Unserved(CLAIMS, 1.0))
+    assert freshness.is_synced
+    assert freshness.ages(20.0) == {"nodes": 10.0, "pods": 8.0, "resourceclaims": 0.0}
+    assert freshness.age(20.0) == 10.0
+    assert (freshness.version(PODS), freshness.version(CLAIMS)) == ("6", "")

@@ -1,0 +1,251 @@
+"""Writes against an API server: what lands, what is refused, and how one knows."""
+
+import dataclasses
+from datetime import UTC, datetime
+
+import pytest
+
+from extender.kube import objects
+from extender.kube.outcome import Done, Outcome, Refusal, Refused
+from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
+from extender.kube.resource import Served
+from extender.kube.writes import Writes
+from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
+from extender.model.names import ClassName, NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.model.parse import parse_claim, parse_pod
+from extender.model.problem import Problem
+from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
+from tests.servers import Cluster
+
+NODE = NodeName("node-1")
+
+
+def writes_to(cluster: Cluster) -> Writes:
+    return Writes(cluster.api, Served(CLAIM_RESOURCE, "v1"))
+
+
+def read_claim(raw: object) -> ResourceClaim:
+    read = parse_claim(raw)
+    assert not isinstance(read, Problem)
+    return read
+
+
+def read_pod(raw: object) -> Pod:
+    read = parse_pod(raw)
+    assert not isinstance(read, Problem)
+    return read
+
+
+def done(outcome: Outcome) -> Done:
+    assert isinstance(outcome, Done), outcome
+    return outcome
+
+
+def refused(outcome: Outcome) -> Refusal:
+    assert isinstance(outcome, Refused), outcome
+    return outcome.kind
+
+
+def granted(device: str = "gpu-0") -> Allocation:
+    read = read_claim({**claim("x"), "status": {"allocation": allocation(device)}}).allocation
+    assert read is not None
+    return read
+
+
+async def new_claim(cluster: Cluster, **metadata: object) -> ResourceClaim:
+    return read_claim(await cluster.create(CLAIMS, claim(cluster.name("claim"), **metadata)))
+
+
+async def new_pod(cluster: Cluster, **spec: object) -> Pod:
+    return read_pod(await cluster.create(PODS, pod(cluster.name("pod"), **spec)))
+
+
+async def consumer(cluster: Cluster) -> Consumer:
+    """Return a reservation for a pod that is there: a controller takes back those of pods that are not."""
+    return objects.consumer_of(await new_pod(cluster))
+
+
+async def allocated(cluster: Cluster) -> ResourceClaim:
+    writes, fresh, one = writes_to(cluster), await new_claim(cluster), await consumer(cluster)
+    kept = read_claim(done(await writes.add_finalizer(fresh)).object)
+    return read_claim(done(await writes.write_allocation(kept, granted(), one)).object)
+
+
+async def test_a_finalizer_joins_those_that_are_there(api_server: Cluster) -> None:
+    fresh = await new_claim(api_server, finalizers=["example.com/kept"])
+    kept = read_claim(done(await writes_to(api_server).add_finalizer(fresh)).object)
+    assert kept.finalizers == ("example.com/kept", objects.FINALIZER)
+
+
+async def test_allocation_and_reservation_land_together(api_server: Cluster) -> None:
+    fresh, one = await new_claim(api_server), await consumer(api_server)
+    written = read_claim(done(await writes_to(api_server).write_allocation(fresh, granted(), one)).object)
+    assert written.allocation == granted()
+    assert written.reserved_for == (one,)
+
+
+async def test_a_write_to_what_has_moved_on_is_a_conflict(api_server: Cluster) -> None:
+    fresh = await new_claim(api_server)
+    writes = writes_to(api_server)
+    done(await writes.touch_claim(fresh, "a"))
+    assert refused(await writes.add_finalizer(fresh)) is Refusal.CONFLICT
+    one = await consumer(api_server)
+    assert refused(await writes.write_allocation(fresh, granted(), one)) is Refusal.CONFLICT
+
+
+async def test_every_touch_moves_the_version_on(api_server: Cluster) -> None:
+    fresh = await new_claim(api_server)
+    writes = writes_to(api_server)
+    versions = [done(await writes.touch_claim(fresh, mark)).resource_version for mark in ("a", "b")]
+    assert len({fresh.resource_version, *versions}) == 3
+
+
+async def test_an_allocation_is_not_replaced_by_another(api_server: Cluster) -> None:
+    written, two = await allocated(api_server), await consumer(api_server)
+    outcome = await writes_to(api_server).write_allocation(written, granted("gpu-1"), two)
+    assert refused(outcome) is Refusal.INVALID
+
+
+async def test_a_shared_claim_is_reserved_by_several(api_server: Cluster) -> None:
+    written, two = await allocated(api_server), await consumer(api_server)
+    shared = read_claim(done(await writes_to(api_server).reserve_shared(written, two)).object)
+    assert shared.reserved_for == (*written.reserved_for, two)
+    assert shared.allocation == written.allocation
+
+
+async def test_who_reserves_twice_is_listed_once(api_server: Cluster) -> None:
+    written = await allocated(api_server)
+    again = read_claim(done(await writes_to(api_server).reserve_shared(written, written.reserved_for[0])).object)
+    assert again.reserved_for == written.reserved_for
+
+
+async def test_a_claim_that_is_not_allocated_is_not_reserved(api_server: Cluster) -> None:
+    fresh, one = await new_claim(api_server), await consumer(api_server)
+    assert refused(await writes_to(api_server).reserve_shared(fresh, one)) is Refusal.INVALID
+
+
+async def test_a_release_takes_its_own_reservation_back_and_leaves_those_of_others(api_server: Cluster) -> None:
+    written, two, writes = await allocated(api_server), await consumer(api_server), writes_to(api_server)
+    shared = read_claim(done(await writes.reserve_shared(written, two)).object)
+    left = read_claim(done(await writes.release(shared, written.reserved_for[0].uid, deallocate=False)).object)
+    assert (left.reserved_for, left.allocation) == ((two,), written.allocation)
+    freed = read_claim(done(await writes.release(left, two.uid, deallocate=True)).object)
+    assert (freed.reserved_for, freed.allocation) == ((), None)
+
+
+async def test_writes_leave_alone_what_they_do_not_name(api_server: Cluster) -> None:
+    fresh = await new_claim(api_server, labels={"a": "b"}, annotations={"example.com/x": "y"})
+    writes = writes_to(api_server)
+    kept = read_claim(done(await writes.add_finalizer(fresh)).object)
+    after = done(await writes.write_allocation(kept, granted(), await consumer(api_server))).object
+    assert after["metadata"]["labels"] == {"a": "b"}
+    assert after["metadata"]["annotations"] == {"example.com/x": "y"}
+    assert after["metadata"]["finalizers"] == [objects.FINALIZER]
+
+
+async def test_a_pod_is_bound_once(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    done(await writes.bind_pod(fresh, NODE))
+    bound = read_pod(done(await writes.read_pod(fresh.key)).object)
+    assert bound.node_name == NODE
+    again = await writes.bind_pod(bound, NODE)
+    assert isinstance(again, Refused)
+    assert again.kind is Refusal.CONFLICT
+    assert 'is already assigned to node "node-1"' in again.message
+
+
+async def test_a_pod_that_moved_on_is_not_bound(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    done(await writes.touch_pod(fresh, "a"))
+    assert refused(await writes.bind_pod(fresh, NODE)) is Refusal.CONFLICT
+    assert read_pod(done(await writes.read_pod(fresh.key)).object).node_name is None
+
+
+async def test_a_pod_of_the_same_name_is_not_bound_in_its_place(api_server: Cluster) -> None:
+    fresh = await new_pod(api_server)
+    former = dataclasses.replace(fresh, uid=Uid("former"))
+    assert refused(await writes_to(api_server).bind_pod(former, NODE)) is Refusal.CONFLICT
+
+
+async def test_a_gated_pod_is_not_bound(api_server: Cluster) -> None:
+    gated = await new_pod(api_server, schedulingGates=[{"name": "example.com/gate"}])
+    assert refused(await writes_to(api_server).bind_pod(gated, NODE)) is Refusal.CONFLICT
+
+
+async def test_a_pod_that_is_gone_is_not_found(api_server: Cluster) -> None:
+    fresh = await new_pod(api_server)
+    await api_server.do("DELETE", f"{PODS}/{fresh.key.name}")
+    assert refused(await writes_to(api_server).bind_pod(fresh, NODE)) is Refusal.NOT_FOUND
+
+
+async def test_a_nomination_is_set_and_cleared(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    assert read_pod(done(await writes.nominate(fresh, NODE)).object).nominated_node == NODE
+    assert read_pod(done(await writes.nominate(fresh, None)).object).nominated_node is None
+
+
+async def test_patches_of_a_former_pod_do_not_reach_its_successor(api_server: Cluster) -> None:
+    former, writes = dataclasses.replace(await new_pod(api_server), uid=Uid("former")), writes_to(api_server)
+    assert refused(await writes.nominate(former, NODE)) is Refusal.CONFLICT
+    assert refused(await writes.annotate_pod(former, "example.com/woken", "1")) is Refusal.CONFLICT
+    assert refused(await writes.touch_pod(former, "1")) is Refusal.CONFLICT
+
+
+async def test_an_annotation_joins_those_that_are_there(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    done(await writes.annotate_pod(fresh, "example.com/a", "1"))
+    after = done(await writes.annotate_pod(fresh, "example.com/b", "2")).object
+    assert after["metadata"]["annotations"] == {"example.com/a": "1", "example.com/b": "2"}
+
+
+async def test_a_hidden_claim_is_made_mapped_and_deleted(api_server: Cluster) -> None:
+    resources = {"requests": {"example.com/gpu": "2"}, "limits": {"example.com/gpu": "2"}}
+    container = {"name": "c", "image": "none", "resources": resources}
+    fresh, writes = await new_pod(api_server, containers=[container]), writes_to(api_server)
+    request = DeviceRequest(name="container-0-request-0", class_name=ClassName("gpu.example.com"), count=2)
+    made = done(await writes.create_claim("default", objects.extended_claim(fresh, "v1", [request]))).object
+    hidden = read_claim(made)
+    assert [entry.exactly.count for entry in hidden.spec.requests if entry.exactly] == [2]
+    assert hidden.owners[0].uid == fresh.uid
+    mapping = objects.Mapping("c", "example.com/gpu", "container-0-request-0")
+    mapped = done(await writes.map_extended(fresh, hidden.key.name, [mapping]))
+    assert read_pod(mapped.object).extended_claim == hidden.key.name
+    assert refused(await writes.delete_claim(hidden.key, Uid("another"))) is Refusal.CONFLICT
+    done(await writes.delete_claim(hidden.key, hidden.uid))
+    assert refused(await writes.delete_claim(hidden.key, hidden.uid)) is Refusal.NOT_FOUND
+
+
+async def test_an_event_on_a_pod_is_taken(api_server: Cluster) -> None:
+    fresh, writes = await new_pod(api_server), writes_to(api_server)
+    note = objects.Note(
+        regarding=fresh,
+        name=api_server.name("event"),
+        reason="DevicesAllocated",
+        action="Binding",
+        text="ü" * 2000,
+        is_warning=False,
+    )
+    at = datetime(2026, 11, 21, 8, 30, 1, 123456, tzinfo=UTC)
+    written = done(await writes.create_event("default", objects.event(note, "example.com/us", "us-1", at))).object
+    assert len(written["note"].encode()) == objects.NOTE_BYTES
+    assert written["eventTime"] == "2026-11-21T08:30:01.123456Z"
+    assert written["regarding"]["uid"] == fresh.uid
+
+
+async def test_a_name_that_is_taken_is_told_from_a_conflict(api_server: Cluster) -> None:
+    fresh = await new_claim(api_server)
+    assert refused(await writes_to(api_server).create_claim("default", claim(fresh.key.name))) is Refusal.EXISTS
+
+
+async def test_a_claim_that_is_in_use_stays_until_it_is_released(api_server: Cluster) -> None:
+    written, writes = await allocated(api_server), writes_to(api_server)
+    done(await writes.delete_claim(written.key, written.uid))
+    going = read_claim(done(await writes.read_claim(written.key)).object)
+    assert going.is_deleting
+    assert going.allocation == written.allocation
+
+
+@pytest.mark.parametrize("key", [ObjectKey("default", "never-was")])
+async def test_what_never_was_is_not_found(api_server: Cluster, key: ObjectKey) -> None:
+    assert refused(await writes_to(api_server).read_claim(key)) is Refusal.NOT_FOUND

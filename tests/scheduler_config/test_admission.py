@@ -1,0 +1,188 @@
+"""Every manifest is taken by a real API server, and the policies among them act."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from tests.controlplane.client import MERGE, Client, Object, until
+from tests.controlplane.manifests import CONFIG, rendered
+from tests.controlplane.objects import claim, device_class, device_slice, exactly, node, pod, template
+from tests.controlplane.plane import Plane
+from tests.controlplane.programs import Missing, kustomize
+
+KEY = "dra-extender.x-k8s.io/owned"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+# These act on what other tests do, so they are gone when this module is done.
+ACTING = {
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "DeviceTaintRule",
+}
+STOCK = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+"""
+
+
+@pytest.fixture(scope="module")
+def applied(control_plane: Plane) -> Iterator[dict[str, Object]]:
+    """Apply the overlay of this version, as it is, and return what the API server made of it, by kind and name."""
+    try:
+        kustomize()
+    except Missing as why:
+        pytest.skip(str(why))
+    manifests = rendered(CONFIG / control_plane.minor)
+    yield asyncio.run(_applied(control_plane, manifests))
+    asyncio.run(_deleted(control_plane, [each for each in manifests if each["kind"] in ACTING]))
+
+
+async def _applied(plane: Plane, manifests: list[Object]) -> dict[str, Object]:
+    async with plane.client() as admin:
+        replies = {f"{each['kind']} {each['metadata']['name']}": await admin.apply(each) for each in manifests}
+        refused = {name: reply.message for name, reply in replies.items() if reply.status not in {200, 201}}
+        assert refused == {}
+        await until(lambda: _acting(admin), "the policies to act")
+        return {name: reply.body for name, reply in replies.items()}
+
+
+async def _acting(admin: Client) -> bool:
+    """Whether both policies are in force, which is a while after they are stored."""
+    tolerant = claim("probe", exactly(tolerations=[{"operator": "Exists"}]))
+    refused = await admin.call("POST", await admin.path(tolerant, name=False), tolerant, dryRun="All")
+    plain = await admin.call("POST", await admin.path(tolerant, name=False), claim("probe"), dryRun="All")
+    return refused.status == 403 and "finalizers" in plain.body["metadata"]
+
+
+async def _deleted(plane: Plane, manifests: list[Object]) -> None:
+    async with plane.client() as admin:
+        for each in manifests:
+            await admin.delete(each)
+        await until(lambda: _resting(admin), "the policies to end")
+
+
+async def _resting(admin: Client) -> bool:
+    tolerant = claim("probe", exactly(tolerations=[{"operator": "Exists"}]))
+    reply = await admin.call("POST", await admin.path(tolerant, name=False), tolerant, dryRun="All")
+    return reply.status == 201 and "finalizers" not in reply.body["metadata"]
+
+
+def test_every_manifest_is_taken_as_it_is(applied: dict[str, Object]) -> None:
+    assert {name.split()[0] for name in applied} >= ACTING | {"Deployment", "NetworkPolicy", "FlowSchema", "ConfigMap"}
+
+
+def test_the_api_server_finds_nothing_to_warn_of_in_the_policies(applied: dict[str, Object]) -> None:
+    assert "warning" not in str(applied["ValidatingAdmissionPolicy dra-extender-tolerations"].get("status", {})).lower()
+
+
+async def test_the_pod_is_within_the_restrictions_of_its_namespace(applied: dict[str, Object], admin: Client) -> None:
+    described = applied["Deployment dra-scheduler"]["spec"]["template"]
+    metadata = {**described["metadata"], "name": "probe", "namespace": "dra-extender"}
+    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": described["spec"]}
+    reply = await admin.call("POST", await admin.path(whole, name=False), whole, dryRun="All")
+    assert reply.status == 201, reply.message
+    assert "Warning" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("/api/v1/pods", "dra-extender"),
+        ("/apis/coordination.k8s.io/v1/namespaces/dra-extender/leases/dra-extender", "dra-extender-leases"),
+    ],
+    ids=["writes", "leases"],
+)
+async def test_what_the_pod_asks_of_the_api_server_has_its_own_share(
+    applied: dict[str, Object], control_plane: Plane, admin: Client, path: str, schema: str
+) -> None:
+    wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    account = "/api/v1/namespaces/dra-extender/serviceaccounts/dra-extender"
+    token = (await admin.must("POST", f"{account}/token", wanted))["status"]["token"]
+    flow = applied[f"FlowSchema {schema}"]["metadata"]["uid"]
+
+    async with control_plane.client(token=token) as extender:
+
+        async def shared() -> bool:
+            headers = (await extender.call("GET", path)).headers
+            return headers["X-Kubernetes-PF-FlowSchema-UID"] == str(flow)
+
+        await until(shared, f"the flow schema {schema} to be in force")
+
+
+@pytest.mark.parametrize("build", [claim, template], ids=["claim", "template"])
+@pytest.mark.parametrize(
+    ("toleration", "taken"),
+    [
+        pytest.param({"operator": "Exists"}, False, id="everything"),
+        pytest.param({"operator": "Exists", "effect": "NoSchedule"}, False, id="everything-of-its-effect"),
+        pytest.param({"key": KEY, "operator": "Exists"}, False, id="its-key"),
+        pytest.param({"key": KEY, "operator": "Equal", "value": "x"}, False, id="its-key-with-a-value"),
+        pytest.param({"operator": "Exists", "effect": "NoExecute"}, True, id="everything-of-another-effect"),
+        pytest.param({"key": "example.com/broken", "operator": "Exists"}, True, id="another-key"),
+    ],
+)
+@pytest.mark.usefixtures("applied")
+async def test_no_claim_tolerates_the_owner_taint(
+    admin: Client, build: Callable[..., Object], toleration: Object, *, taken: bool
+) -> None:
+    alternative = {"name": "one", "deviceClassName": "gpu", "tolerations": [toleration]}
+    for request in (exactly(tolerations=[toleration]), {"name": "either", "firstAvailable": [alternative]}):
+        item = build("tolerant", exactly(name="plain"), request)
+        reply = await admin.call("POST", await admin.path(item, name=False), item, dryRun="All")
+        assert reply.status == (201 if taken else 403)
+        assert taken or KEY in reply.message
+
+
+@pytest.mark.usefixtures("applied")
+async def test_the_refusal_says_what_to_do(admin: Client) -> None:
+    item = claim("tolerant", exactly(tolerations=[{"operator": "Exists"}]))
+    reply = await admin.call("POST", await admin.path(item, name=False), item)
+    assert reply.status == 403
+    assert reply.message.endswith("Name the keys of the taints to be tolerated.")
+
+
+@pytest.mark.usefixtures("applied")
+async def test_a_claim_is_created_with_its_finalizer_and_can_be_deleted(admin: Client) -> None:
+    created = await admin.create(claim("claim"))
+    assert created["metadata"]["finalizers"] == [FINALIZER]
+    await admin.delete(created)
+
+    async def gone() -> bool:
+        return (await admin.call("GET", await admin.path(created))).status == 404
+
+    await until(gone, "the resourceclaim controller to let the claim go")
+
+
+@pytest.mark.usefixtures("applied")
+async def test_a_finalizer_of_somebody_else_is_kept(admin: Client) -> None:
+    kept = claim("claim")
+    kept["metadata"]["finalizers"] = ["example.com/mine"]
+    created = await admin.create(kept)
+    assert sorted(created["metadata"]["finalizers"]) == ["example.com/mine", FINALIZER]
+    await admin.must("PATCH", await admin.path(kept), {"metadata": {"finalizers": None}}, content=MERGE)
+
+
+@pytest.fixture
+async def stock(control_plane: Plane, admin: Client, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """Run the cluster's own scheduler over a node with one device, and a pod that asks for it."""
+    path = tmp_path_factory.mktemp("stock") / "scheduler.yaml"
+    path.write_text(STOCK)
+    async with control_plane.scheduler(path):
+        for each in (node("node"), device_slice("node"), device_class(), claim("claim")):
+            await admin.create(each)
+        await admin.create(pod("pod", claims=["claim"], scheduler="default-scheduler"))
+        yield admin
+
+
+@pytest.mark.usefixtures("applied")
+async def test_the_clusters_own_scheduler_does_not_allocate_what_is_owned(stock: Client) -> None:
+    async def condition() -> Object | None:
+        told = (await stock.read(pod("pod"))).get("status", {}).get("conditions", [])
+        return next((each for each in told if each["type"] == "PodScheduled"), None)
+
+    told = await until(condition, "the scheduler to decide")
+    assert told["status"] == "False"
+    assert "cannot allocate all claims" in told["message"]

@@ -1,0 +1,144 @@
+"""The manifests hang together: nothing is left out, and copies differ where they are meant to."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
+from tests.controlplane.programs import Missing, kustomize
+from tests.tree import ROOT, files
+
+README = (CONFIG / "README.md").read_text()
+FEW = CONFIG / "few-device-nodes"
+KEY = "dra-extender.x-k8s.io/owned"
+
+
+@pytest.fixture(scope="session")
+def overlays() -> dict[str, list[Object]]:
+    """Render every overlay."""
+    try:
+        kustomize()
+    except Missing as why:
+        pytest.skip(str(why))
+    return {name: rendered(CONFIG / name) for name in OVERLAYS}
+
+
+def named(objects: list[Object]) -> dict[tuple[str, str], Object]:
+    return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+
+def profile(path: Path) -> Object:
+    (found,) = documents(path)[0]["profiles"]
+    return dict(found)
+
+
+def test_there_is_an_overlay_for_each_version_that_the_tests_can_run() -> None:
+    modules = {path.parent.name.rpartition(".")[0] for path in (ROOT / "tests" / "controlplane").glob("*/go.mod")}
+    assert set(OVERLAYS) == modules
+
+
+def test_every_manifest_is_in_a_kustomization() -> None:
+    listed = set()
+    for path in CONFIG.glob("*/kustomization.yaml"):
+        (kustomization,) = documents(path)
+        generated = [name for each in kustomization.get("configMapGenerator", ()) for name in each["files"]]
+        listed |= {path.parent / name for name in (*kustomization.get("resources", ()), *generated)}
+    written = {path for path in files(".yaml", root=CONFIG) if path.name != "kustomization.yaml"}
+    assert {path.resolve() for path in listed if path.suffix == ".yaml"} == written
+
+
+def test_the_readme_tells_what_each_file_is_for() -> None:
+    missing = []
+    for path in files(".yaml", root=CONFIG):
+        name = str(path.relative_to(CONFIG))
+        told = f"`{name}`" in README or f"`{path.parent.name}/`" in README
+        if path.name not in {"kustomization.yaml", "namespace.yaml"} and not told:
+            missing.append(name)
+    assert missing == []
+
+
+def test_overlays_differ_in_the_taint_rule_and_the_images_tag_alone(overlays: dict[str, list[Object]]) -> None:
+    newest, *others = (named(overlays[name]) for name in reversed(OVERLAYS))
+    for other in others:
+        assert {key for key in newest.keys() | other.keys() if newest.get(key) != other.get(key)} == {
+            ("DeviceTaintRule", "dra-extender-owned"),
+            ("Deployment", "dra-scheduler"),
+        }
+
+
+def test_every_overlay_runs_its_own_versions_scheduler(overlays: dict[str, list[Object]]) -> None:
+    for name, objects in overlays.items():
+        containers = named(objects)["Deployment", "dra-scheduler"]["spec"]["template"]["spec"]["containers"]
+        images = {each["name"]: each["image"] for each in containers}
+        assert images["scheduler"].startswith(f"kube-scheduler:v{name}.")
+
+
+def test_configuration_in_a_pod_is_what_the_files_say(overlays: dict[str, list[Object]]) -> None:
+    for objects in overlays.values():
+        (held,) = (each for each in objects if each["kind"] == "ConfigMap")
+        assert held["data"] == {path.name: path.read_text() for path in (SCHEDULER, BASE / "extender.yaml")}
+
+
+def test_rendering_leaves_the_rights_as_the_files_grant_them(overlays: dict[str, list[Object]]) -> None:
+    granted = [each for path in RIGHTS.values() for each in documents(path)]
+    for objects in overlays.values():
+        assert named(granted).items() <= named(objects).items()
+
+
+def test_the_variant_for_few_device_nodes_differs_in_what_it_says_alone() -> None:
+    usual, few = documents(SCHEDULER)[0], documents(FEW / "scheduler.yaml")[0]
+    assert {key for key in usual | few if usual.get(key) != few.get(key)} == {"profiles"}
+    usual, few = profile(SCHEDULER), profile(FEW / "scheduler.yaml")
+    differing = {key for key in usual | few if usual.get(key) != few.get(key)}
+    assert differing == {"percentageOfNodesToScore", "pluginConfig"}
+
+
+def test_the_variant_takes_the_place_of_the_usual_configuration(
+    overlays: dict[str, list[Object]], tmp_path: Path
+) -> None:
+    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / OVERLAYS[-1], FEW))
+    kustomization = {"resources": [overlay], "components": [component]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    (held,) = (each for each in rendered(tmp_path) if each["kind"] == "ConfigMap")
+    (usual,) = (each for each in overlays[OVERLAYS[-1]] if each["kind"] == "ConfigMap")
+    assert held["data"] == {**usual["data"], "scheduler.yaml": (FEW / "scheduler.yaml").read_text()}
+
+
+@pytest.mark.parametrize("path", [SCHEDULER, FEW / "scheduler.yaml"], ids=["usual", "few-device-nodes"])
+def test_the_extender_owns_allocation_and_binding(path: Path) -> None:
+    (extender,) = documents(path)[0]["extenders"]
+    plugins = profile(path)["plugins"]
+    dynamic = [{"name": "DynamicResources"}]
+    assert plugins == {"multiPoint": {"disabled": dynamic}, "preEnqueue": {"enabled": dynamic}}
+    assert extender["bindVerb"] == "bind"
+    assert extender["nodeCacheCapable"] is True
+    assert extender["ignorable"] is False
+    assert "managedResources" not in extender
+
+
+def test_one_key_is_the_owner_taints_everywhere() -> None:
+    for name in OVERLAYS:
+        (rule,) = documents(CONFIG / name / "owner.yaml")
+        assert rule["spec"]["taint"] == {"key": KEY, "effect": "NoSchedule"}
+        assert rule["spec"]["deviceSelector"]["driver"]
+    assert f'"{KEY}"' in (BASE / "tolerations.yaml").read_text()
+
+
+def test_no_image_says_where_it_comes_from() -> None:
+    images = [line for path in files(".yaml", root=CONFIG) for line in re.findall(r"image: (\S+)", path.read_text())]
+    assert sorted(images) == ["dra-extender", "kube-scheduler"]
+
+
+def test_verbs_are_spoken_on_loopback_and_probes_on_the_pods_address() -> None:
+    (deployment,) = documents(BASE / "deployment.yaml")
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    ports = {port["containerPort"] for each in containers for port in each["ports"]}
+    (policy,) = documents(BASE / "network.yaml")
+    reachable = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    (extender,) = documents(SCHEDULER)[0]["extenders"]
+    assert ports == reachable == {8080, 10259}
+    assert extender["urlPrefix"] == "http://127.0.0.1:8888"

@@ -1,0 +1,146 @@
+"""docs/metrics.md lists what a scrape shows, and a scrape shows what happened."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as read_text
+
+from extender.telemetry.belief import DeviceCount
+from extender.telemetry.metrics import PREFIX, VERBS, Metrics
+from tests.tree import ROOT
+
+DOCUMENT = (ROOT / "docs" / "metrics.md").read_text()
+# What the library adds to a histogram or a counter, and the label of buckets.
+SUFFIXES = re.compile(r"_(bucket|count|sum)$")
+
+
+class Believed:
+    def devices(self) -> Iterable[DeviceCount]:
+        return [DeviceCount("gpu.example.com", "gpu", 3, 5), DeviceCount("gpu.example.com", "big", 1, 0)]
+
+    def holds(self) -> Mapping[str, int]:
+        return {"offered": 2, "reserved": 0}
+
+    def ages(self) -> Mapping[str, float]:
+        return {"pods": 1.5}
+
+    def unreadable(self) -> Mapping[str, int]:
+        return {"ResourceSlice": 1}
+
+    def waiting(self) -> int:
+        return 7
+
+    def is_leading(self) -> bool:
+        return True
+
+
+def used() -> Metrics:
+    """Return metrics in which everything has happened once."""
+    metrics = Metrics("1.2.3")
+    metrics.watch(Believed())
+    metrics.verb("filter", "ok", 0.003)
+    metrics.named("filter", 500)
+    metrics.rejection("InUse")
+    metrics.decision("bound")
+    metrics.wake("nomination", "done")
+    metrics.api("update", "resourceclaims/status", "409", 0.01)
+    metrics.listed("pods")
+    metrics.event("written")
+    metrics.foreign_conflict("gpu.example.com")
+    return metrics
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    body, _ = metrics.exposition()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in read_text(body.decode())
+        for sample in family.samples
+    }
+
+
+SHOWN = [
+    ("verb_duration_seconds_count", {"verb": "filter", "result": "ok"}, 1),
+    ("verb_duration_seconds_bucket", {"verb": "filter", "result": "ok", "le": "0.002"}, 0),
+    ("verb_duration_seconds_bucket", {"verb": "filter", "result": "ok", "le": "0.004"}, 1),
+    ("verb_nodes_sum", {"verb": "filter"}, 500),
+    ("rejections_total", {"reason": "InUse"}, 1),
+    ("decisions_total", {"outcome": "bound"}, 1),
+    ("wakes_total", {"way": "nomination", "result": "done"}, 1),
+    ("api_requests_total", {"verb": "update", "resource": "resourceclaims/status", "code": "409"}, 1),
+    ("api_request_duration_seconds_count", {"verb": "update", "resource": "resourceclaims/status"}, 1),
+    ("watch_lists_total", {"resource": "pods"}, 1),
+    ("events_total", {"result": "written"}, 1),
+    ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
+    ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
+    ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
+    ("holds", {"phase": "offered"}, 2),
+    ("watch_age_seconds", {"resource": "pods"}, 1.5),
+    ("unreadable_objects", {"kind": "ResourceSlice"}, 1),
+    ("waiting_pods", {}, 7),
+    ("leading", {}, 1),
+    ("build_info", {"version": "1.2.3"}, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "labels", "value"), SHOWN, ids=[f"{row[0]}-{row[2]}" for row in SHOWN])
+def test_a_scrape_shows_what_happened(name: str, labels: dict[str, str], value: float) -> None:
+    assert samples(used())[f"{PREFIX}_{name}", frozenset(labels.items())] == value
+
+
+def test_series_of_every_verb_are_there_before_its_first_call() -> None:
+    found = samples(Metrics())
+    for verb in VERBS:
+        for result in ("ok", "error"):
+            labels = frozenset({("verb", verb), ("result", result)})
+            assert found[f"{PREFIX}_verb_duration_seconds_count", labels] == 0
+
+
+def test_belief_is_asked_at_every_scrape() -> None:
+    pods = [1, 2]
+    believed = Believed()
+    believed.waiting = lambda: pods.pop(0)  # type: ignore[method-assign]  # for this test alone
+    metrics = Metrics()
+    metrics.watch(believed)
+    assert [samples(metrics)[f"{PREFIX}_waiting_pods", frozenset()] for _ in range(2)] == [1, 2]
+
+
+def test_two_sets_of_metrics_know_nothing_of_each_other() -> None:
+    used()
+    assert (f"{PREFIX}_rejections_total", frozenset({("reason", "InUse")})) not in samples(Metrics())
+
+
+def test_times_of_creation_are_left_out() -> None:
+    assert b"_created" not in used().exposition()[0]
+
+
+def test_openmetrics_is_spoken_where_it_is_asked_for() -> None:
+    body, content_type = used().exposition("application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text; version=1.0.0")
+    families = list(read_openmetrics(body.decode()))  # type: ignore[no-untyped-call]  # the library has no type here
+    assert "dra_extender_verb_duration_seconds" in {family.name for family in families}
+
+
+def test_the_process_shows_its_memory() -> None:
+    assert ("process_resident_memory_bytes", frozenset()) in samples(Metrics())
+
+
+def rows() -> list[str]:
+    """Spell our families as the document has them."""
+    found = [family for family in used().registry.collect() if family.name.startswith(PREFIX)]
+    return sorted(row_of(family) for family in found)
+
+
+def row_of(family: Metric) -> str:
+    shown = [sample for sample in family.samples if not sample.name.endswith("_created")]
+    names = {SUFFIXES.sub("", sample.name) for sample in shown}
+    labels = {label: None for sample in shown for label in sample.labels if label != "le"}
+    (name,) = names
+    return f"| `{name}` | {family.type} | {', '.join(labels)} | {family.documentation} |"
+
+
+def test_every_metric_is_documented() -> None:
+    assert sorted(re.findall(r"^\| `.*\|$", DOCUMENT, re.MULTILINE)) == rows()
