@@ -32,4 +32,5 @@ class Health:
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
         ages = self.freshness.ages(self.now())
-        return [f"the view of {name} is {age:.0f} s old" for name, age in ages.items() if age > self.max_age_s]
+        # Without its age: kube-scheduler writes this into conditions, and a text that changes is news each time.
+        return [f"the view of {name} is too old" for name, age in ages.items() if age > self.max_age_s]
