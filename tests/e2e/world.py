@@ -60,8 +60,12 @@ class Stage:
     heard: Heard
 
     @property
+    def server_port(self) -> int:
+        return self.service.server.ports[0]
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.service.server.ports[0]}"
+        return f"http://127.0.0.1:{self.server_port}"
 
     def counted(self, name: str, **labels: str) -> float:
         """Return what one of our metrics says, over all labels that are not named."""
@@ -347,6 +351,11 @@ class World:
         }
         await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
 
+    async def claims(self) -> list[Object]:
+        """Return every claim of this world."""
+        found = await self.admin.list(f"/apis/resource.k8s.io/v1/namespaces/{self.namespace}/resourceclaims")
+        return [claim for claim in found if claim["metadata"]["name"].startswith(f"{self.name}-")]
+
     async def hidden_claim(self, pod: Object) -> Object:
         """Make a claim for the extended resources of *pod*, as an attempt that ended half-way leaves it."""
         owner = {
@@ -432,11 +441,28 @@ async def staged(
     changed: Callable[[Object], None] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the service and kube-scheduler, its configuration *changed*, against *plane*."""
-    async with (
-        served(plane, settings, port=port) as made,
-        plane.scheduler(_configuration(plane, changed), extender=made.url),
-    ):
+    async with served(plane, settings, port=port) as made, behind(plane, made.server_port, changed):
         yield made
+
+
+@asynccontextmanager
+async def behind(plane: Plane, port: int, changed: Callable[[Object], None] | None = None) -> AsyncIterator[None]:
+    """Run kube-scheduler, its configuration *changed*, before whoever serves *port*."""
+    async with plane.scheduler(_configuration(plane, changed), extender=f"http://127.0.0.1:{port}"):
+        yield
+
+
+@asynccontextmanager
+async def unserved(plane: Plane) -> AsyncIterator[Stage]:
+    """Give a cluster in which nobody schedules yet."""
+    nobody: Any = None
+    async with plane.client() as admin:
+        yield Stage(plane, admin, nobody, nobody)
+
+
+def impatient(configuration: Object) -> None:
+    """Have pods tried again every second or two, rather than after up to ten."""
+    configuration["podMaxBackoffSeconds"] = 1
 
 
 @asynccontextmanager
