@@ -98,12 +98,13 @@ class _Following:
         opened = await self._api.open(served.path(), query)
         if not isinstance(opened, Stream):
             return setback_of(opened)
-        delivery = Delivery(served, self._sink, self._position)
+        before = self._position
+        delivery = Delivery(served, self._sink, before)
         try:
             setback = await self._drain(opened, delivery)
         finally:
             opened.close()
-        is_fruitful = delivery.count > 0 or self._is_checking or self._pace.now() - began >= SHORT_LIFE_S
+        is_fruitful = self._position != before or self._is_checking or self._pace.now() - began >= SHORT_LIFE_S
         self._barren = 0 if is_fruitful else self._barren + 1
         if is_fruitful:
             self._backoff.reset()

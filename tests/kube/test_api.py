@@ -142,6 +142,11 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
         pytest.param(answer(503, status(503, "Busy")), Unknown("503 Busy: told Busy", 503), id="503-without"),
         pytest.param(answer(500, status(500, "Error")), Unknown("500 Error: told Error", 500), id="500"),
         pytest.param(answer(504, status(504, "Timeout")), Unknown("504 Timeout: told Timeout", 504), id="504"),
+        pytest.param(
+            answer(404, b"<html>"),
+            Refused(kind=Refusal.REJECTED, status=404, reason="", message="<html>"),
+            id="404-of-a-proxy",
+        ),
         pytest.param(answer(502, b"<html>"), Unknown("502 : <html>", 502), id="502-html"),
         pytest.param(Unanswered(was_sent=True, why="lost"), Unknown("lost"), id="lost"),
         pytest.param(
