@@ -19,7 +19,7 @@ from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from extender.state.contest import contested
-from extender.state.ledger import ClaimHold, Event, Ledger, Phase
+from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
 from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.seniority import Seniority
@@ -95,7 +95,9 @@ class Belief:
 
     def unanswered(self, claim: Uid) -> None:
         """Remember that nobody knows whether the write for *claim* arrived, unless the watch has told already."""
-        self.ledger.tell_claim(claim, Event.UNANSWERED)
+        # No allocation can have been written to a claim that does not exist, as far as anybody knew its name.
+        is_unmade = claim.startswith(UNMADE)
+        self.ledger.tell_claim(claim, Event.REFUSED if is_unmade else Event.UNANSWERED)
         self._conclude_hold(self.ledger.hold_of(claim))
 
     def _list_pods(self, items: tuple[Noun | Problem, ...]) -> None:

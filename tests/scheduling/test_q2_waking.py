@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from extender.model.change import Changed, Gone
+from extender.model.change import Change, Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
@@ -160,7 +160,7 @@ def test_q3_nothing_strands_where_nothing_changes() -> None:
 def test_pods_that_wait_no_longer_are_not_woken(how: str) -> None:
     item = pod("p", "a")
     stage = Stage(item)
-    changed = {
+    changed: dict[str, Change] = {
         "gone": Gone(Pod, item.key),
         "bound": Changed(replace(item, node_name=names("n1")[0])),
         "deleting": Changed(replace(item, is_deleting=True)),

@@ -1,0 +1,104 @@
+"""Devices that a driver makes ready after they are allocated: binding waits, and gives up where that fails."""
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.client import Object
+from tests.controlplane.plane import Plane
+from tests.e2e.world import Stage, World, staged
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+READY, BROKEN = "example.com/attached", "example.com/broken"
+STAMP = "2026-01-01T00:00:00Z"
+
+
+def impatient(configuration: Object) -> None:
+    """Have pods tried again every second, rather than after up to ten."""
+    configuration["podMaxBackoffSeconds"] = 1
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
+    async with staged(control_plane, changed=impatient) as made:
+        yield made
+
+
+async def attachable(here: World, *nodes: str) -> None:
+    """Publish a device on each of *nodes* that is to be attached first."""
+    await here.device_class()
+    device = {"bindsToNode": True, "bindingConditions": [READY], "bindingFailureConditions": [BROKEN]}
+    for node in nodes:
+        await here.node(node)
+        await here.slice(node, [{"name": "gpu-0", **device}])
+
+
+async def report(here: World, claim: Object, condition: str) -> None:
+    """Report *condition* for the devices of *claim*, as their driver does."""
+    results = (await here.admin.read(claim))["status"]["allocation"]["devices"]["results"]
+    true = {"type": condition, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": STAMP}
+    devices = [{**{key: item[key] for key in ("driver", "pool", "device")}, "conditions": [true]} for item in results]
+    await here.admin.patch(claim, {"status": {"devices": devices}}, "status")
+
+
+async def test_a_pod_is_bound_once_its_conditions_are_met(here: World) -> None:
+    await attachable(here, "a")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    waiting = f"waiting for conditions: device {here.driver}/{here.full('a')}/gpu-0 is waiting for {READY}"
+    await here.refused(pod, waiting)
+    allocation = (await here.allocated(claim))["status"]["allocation"]
+    assert allocation["devices"]["results"][0]["bindingConditions"] == [READY]
+    assert allocation["allocationTimestamp"]
+    await report(here, claim, READY)
+    assert await here.bound(pod) == "a"
+    after = await here.allocated(claim)
+    assert after["status"]["allocation"] == allocation
+    assert [item["name"] for item in after["status"]["reservedFor"]] == [pod["metadata"]["name"]]
+
+
+async def test_while_conditions_are_waited_for_the_pod_is_offered_that_node_alone(here: World) -> None:
+    await attachable(here, "a", "b")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    await here.refused(pod, "waiting for conditions")
+    (device,) = await here.devices(claim)
+    seen = len(here.asked(pod))
+    await here.until_asked(pod, seen + 1)
+    assert await here.devices(claim) == [device]
+    await report(here, claim, READY)
+    assert await here.bound(pod) == device.partition("/")[0]
+
+
+async def test_a_failed_condition_frees_the_device_and_the_pod_is_tried_elsewhere(here: World) -> None:
+    await attachable(here, "a", "b")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    await here.refused(pod, "waiting for conditions")
+    (first,) = await here.devices(claim)
+    await report(here, claim, BROKEN)
+    other = {"a/gpu-0": "b/gpu-0", "b/gpu-0": "a/gpu-0"}[first]
+    await here.when(claim, lambda read: here.holds(read, other), f"another device than {first}")
+    await report(here, claim, READY)
+    assert await here.bound(pod) == other.partition("/")[0]
+
+
+async def test_a_condition_that_is_not_met_in_time_frees_the_device(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await attachable(here, "a", "b")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    await here.refused(pod, "waiting for conditions")
+    (first,) = await here.devices(claim)
+    # From here on more than the ten minutes that a driver has are over.
+    monkeypatch.setattr(here.service.answers.binds.binder, "clock", lambda: time.time() + 601)
+    await here.notes(pod, "BindFailed")
+    monkeypatch.undo()
+    other = {"a/gpu-0": "b/gpu-0", "b/gpu-0": "a/gpu-0"}[first]
+    await here.when(claim, lambda read: here.holds(read, other), f"another device than {first}")
+    await report(here, claim, READY)
+    assert await here.bound(pod) == other.partition("/")[0]

@@ -1,0 +1,86 @@
+"""What keeps a pod from a node beside its devices, and what becomes of its devices then."""
+
+import pytest
+
+from tests.controlplane.client import Object
+from tests.e2e.world import SCHEDULER, World
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def cpus(count: int) -> list[Object]:
+    return [{"name": "main", "image": "none", "resources": {"requests": {"cpu": str(count)}}}]
+
+
+async def device(here: World, node: str, count: int = 1, cpu: int = 4) -> None:
+    await here.node(node, cpu)
+    await here.slice(node, [{"name": f"gpu-{index}"} for index in range(count)])
+
+
+async def test_a_claim_allocated_on_a_full_node_is_freed_and_the_pod_goes_elsewhere(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    claim = await here.claim("c", here.request())
+    first = await here.pod("first", claims=("c",))
+    assert await here.bound(first) == "a"
+    # Allocated and reserved by nobody: so the cluster's own scheduler leaves a claim whose pod it could not bind.
+    await here.leave(claim, first)
+    await here.bound(await here.pod("full", containers=cpus(4)))
+    await device(here, "b")
+    pod = await here.pod("p", claims=("c",), containers=cpus(1))
+    assert await here.bound(pod) == "b"
+    assert await here.devices(claim) == ["b/gpu-0"]
+
+
+async def test_a_claim_in_use_on_a_full_node_keeps_its_allocation_and_the_pod_waits(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    claim = await here.claim("c", here.request())
+    user = await here.pod("user", claims=("c",), containers=cpus(4))
+    assert await here.bound(user) == "a"
+    await device(here, "b")
+    pod = await here.pod("p", claims=("c",), containers=cpus(1))
+    await here.refused(pod, "a claim of the pod is allocated on another node")
+    await here.until_asked(pod, 1)
+    assert await here.devices(claim) == ["a/gpu-0"]
+    await here.finish(user)
+    await here.bound(pod)
+
+
+async def test_preemption_evicts_only_where_the_device_is(here: World) -> None:
+    await here.device_class()
+    await device(here, "a", 0)
+    await device(here, "b", 1)
+    await here.priority("high", 1000)
+    on = {node: {"kubernetes.io/hostname": here.full(node)} for node in ("a", "b")}
+    # No kubelet ends what is evicted: it goes at once.
+    low = {
+        node: await here.pod(f"low-{node}", nodeSelector=on[node], containers=cpus(4), terminationGracePeriodSeconds=0)
+        for node in ("a", "b")
+    }
+    for node, pod in low.items():
+        assert await here.bound(pod) == node
+    await here.template("one", here.request())
+    high = await here.pod("high", templates=("one",), containers=cpus(4), priorityClassName=here.full("high"))
+    assert await here.bound(high) == "b"
+    await here.gone(low["b"])
+    assert await here.bound(low["a"]) == "a"
+    assert not (await here.admin.read(low["a"]))["metadata"].get("deletionTimestamp")
+
+
+async def test_a_pod_of_a_scheduler_that_we_do_not_serve_is_refused_at_bind(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",), schedulerName="somebody-else")
+    order = {
+        "PodName": pod["metadata"]["name"],
+        "PodNamespace": "default",
+        "PodUID": pod["metadata"]["uid"],
+        "Node": here.full("a"),
+    }
+    status, answer = await here.stage.post("bind", order)
+    assert (status, answer) == (200, '{"Error":"scheduler \'somebody-else\' is not configured here"}')
+    assert await here.unbound(pod)
+    assert not await here.devices(claim)
+    assert pod["spec"]["schedulerName"] != SCHEDULER

@@ -1,0 +1,21 @@
+"""A pod whose claim is allocated where the scheduler does not offer a node is told just that, and is sent there."""
+
+from extender.scheduling.planner import Rejection
+from extender.scheduling.vocabulary import Word
+from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod
+
+P = pod("p", "c")
+
+
+def test_a_pod_whose_claim_is_on_a_node_that_is_not_offered_is_told_of_its_claim_and_sent_there() -> None:
+    belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), held(claim("c"), device("n1", 0)), P)
+    plan = planner_of(belief).plan(P, names("n2"), 0.0)
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.CLAIM_ELSEWHERE, "n1")
+
+
+def test_a_pod_without_an_allocation_is_told_of_free_devices_that_were_not_offered() -> None:
+    belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), claim("c"), P)
+    plan = planner_of(belief).plan(P, names("n2"), 0.0)
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.NOT_OFFERED, "n1")

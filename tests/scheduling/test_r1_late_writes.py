@@ -1,0 +1,268 @@
+"""R1: a write without an answer can land as long as what it is based on is current, and its devices stay held."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Change, Changed, Gone, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Pod
+from extender.scheduling.binding import Binder, Bound, NotBound, Order, Result
+from extender.scheduling.planner import Rejection
+from extender.scheduling.remedy import settled
+from extender.scheduling.steps import (
+    BindPod,
+    CreateClaim,
+    Outcome,
+    ReadClaim,
+    ReadPod,
+    Refusal,
+    Refused,
+    Step,
+    TouchClaim,
+    TouchPod,
+    Unknown,
+    WriteAllocation,
+)
+from extender.state.ledger import Event, Phase
+from tests.scheduling.cast import chooser_of, claim, device, gpus, node, planner_of, pod, promised
+from tests.scheduling.server import Server, World, allocation_of, landed, lost
+
+N1 = NodeName("n1")
+POD = pod("p", "a")
+OTHER = pod("q", "b")
+EXTENDED = pod("p", gpus=1)
+
+
+class Silent(World):
+    """A world in which some kinds of steps get no answer."""
+
+    silent: tuple[type[Step], ...] = ()
+    arrives: tuple[type[Step], ...] = ()
+
+    def _outcome(self, step: Step) -> Outcome:
+        if isinstance(step, self.silent):
+            self.taken.append(step)
+            return (landed if isinstance(step, self.arrives) else lost)(self.server, step)
+        return super()._outcome(step)
+
+
+def world_of(*silent: type[Step], subject: Pod = POD) -> Silent:
+    server = Server((node("n1"), gpus("n1", 1)))
+    for item in (subject, OTHER, claim("a"), claim("b")):
+        server.put(item)
+    world = Silent(server, server.believed())
+    world.silent = silent
+    return world
+
+
+def bind(world: World, subject: Pod = POD) -> Result | None:
+    binder = Binder(world.belief, chooser_of(world.belief), lambda: 0.0)
+    return world.carry(binder.bind(Order(subject.key, subject.uid, N1)))
+
+
+def phases(world: World) -> list[Phase]:
+    return [hold.phase for promise in world.belief.ledger for hold in promise.claims]
+
+
+def unanswered(world: Silent, subject: Pod = POD) -> None:
+    """Have the write of an allocation get no answer, and nothing else either."""
+    world.silent = (WriteAllocation, ReadClaim)
+    assert isinstance(bind(world, subject), NotBound)
+    world.silent = ()
+
+
+def test_r1_a_write_without_an_answer_holds_its_devices_until_the_claim_moves_on() -> None:
+    world = world_of()
+    unanswered(world)
+    assert phases(world) == [Phase.UNKNOWN]
+    world.belief.ledger.tell(POD.uid, Event.EXPIRED)
+    world.belief.apply(Gone(Pod, POD.key))
+    assert promised(world.belief) == [device("n1", 0)]
+    assert isinstance(planner_of(world.belief).plan(OTHER, [N1], 0.0), Rejection)
+    world.server.put(world.server.claims[ObjectKey("ns", "a")])
+    world.server.deliver(world.belief)
+    assert promised(world.belief) == []
+
+
+@pytest.mark.parametrize("how", ["gone", "replaced", "not listed", "replaced in a list"])
+def test_r1_a_claim_that_is_gone_holds_nothing(how: str) -> None:
+    world = world_of()
+    unanswered(world)
+    again = replace(claim("a"), uid=OTHER.uid)
+    changes: dict[str, Change] = {
+        "gone": Gone(ResourceClaim, claim("a").key),
+        "replaced": Changed(again),
+        "not listed": Listed(ResourceClaim, (claim("b"),)),
+        "replaced in a list": Listed(ResourceClaim, (again,)),
+    }
+    world.belief.apply(changes[how])
+    assert promised(world.belief) == []
+
+
+def test_r1_a_write_that_landed_is_seen_before_its_hold_ends() -> None:
+    world = world_of()
+    unanswered(world)
+    world.server.land()
+    world.server.deliver(world.belief)
+    assert promised(world.belief) == []
+    assert isinstance(planner_of(world.belief).plan(OTHER, [N1], 0.0), Rejection)
+
+
+def test_r1_what_the_watch_shows_from_before_the_write_says_nothing_of_it() -> None:
+    world = world_of()
+    old = world.server.put(replace(world.server.claims[ObjectKey("ns", "a")], annotations=(("x", "y"),)))
+    world.server.put(old)
+    shown = list(world.server.log)
+    world.server.log.clear()
+    for known in world.server.claims.values():
+        world.belief.apply(Changed(known))
+    unanswered(world)
+    for change in shown[:1]:
+        world.belief.apply(change)
+    assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_r1_the_claim_is_touched_before_the_write_is_begun_anew() -> None:
+    world = world_of(WriteAllocation)
+    world.is_prompt = False
+    result = bind(world)
+    kinds = [type(step) for step in world.taken]
+    assert isinstance(result, NotBound)
+    assert kinds[:4] == [WriteAllocation, ReadClaim, TouchClaim, WriteAllocation]
+    world.server.land()
+    world.server.deliver(world.belief)
+    assert allocation_of(world.server, "a") is None
+    assert phases(world) == []
+
+
+def test_r1_a_claim_that_has_moved_on_need_not_be_touched() -> None:
+    world = world_of()
+
+    def fault(server: Server, step: Step) -> Outcome:
+        outcome = lost(server, step)
+        server.put(server.claims[ObjectKey("ns", "a")])
+        return outcome
+
+    world.fault, world.at, world.is_prompt = fault, 0, False
+    assert isinstance(bind(world), Bound)
+    assert TouchClaim not in [type(step) for step in world.taken]
+
+
+def test_r1_settling_moves_the_claim_on_so_that_nothing_can_land() -> None:
+    world = world_of()
+    unanswered(world)
+    assert world.carry(settled(world.belief))
+    assert promised(world.belief) == []
+    world.server.land()
+    assert allocation_of(world.server, "a") is None
+
+
+def test_r1_settling_finds_what_has_landed() -> None:
+    world = world_of(WriteAllocation, ReadClaim)
+    world.arrives, world.is_prompt = (WriteAllocation,), False
+    bind(world)
+    world.silent = ()
+    assert phases(world) == [Phase.UNKNOWN]
+    assert world.carry(settled(world.belief))
+    assert phases(world) == [Phase.WRITTEN]
+    world.server.deliver(world.belief)
+    assert phases(world) == []
+
+
+def test_r1_settling_without_an_answer_settles_nothing() -> None:
+    world = world_of()
+    unanswered(world)
+    world.silent = (ReadClaim,)
+    assert not world.carry(settled(world.belief))
+    world.silent = (TouchClaim,)
+    assert not world.carry(settled(world.belief))
+    assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_r1_a_claim_that_we_made_is_held_although_the_watch_has_not_shown_it() -> None:
+    world = world_of(subject=EXTENDED)
+    world.is_prompt = False
+    unanswered(world, EXTENDED)
+    assert phases(world) == [Phase.UNKNOWN]
+    world.belief.apply(Gone(ResourceClaim, claim("b").key))
+    world.belief.apply(Listed(ResourceClaim, (claim("a"),)))
+    assert promised(world.belief) == [device("n1", 0)]
+    world.server.deliver(world.belief)
+    world.carry(settled(world.belief))
+    world.server.deliver(world.belief)
+    assert promised(world.belief) == []
+
+
+def test_r1_a_claim_that_we_made_and_that_was_never_shown_leaks_nothing() -> None:
+    world = world_of(subject=EXTENDED)
+    world.is_prompt = False
+    unanswered(world, EXTENDED)
+    for made in [item for item in world.server.claims.values() if item.owners]:
+        world.server.drop(made)
+    world.server.log.clear()
+    assert world.carry(settled(world.belief))
+    assert promised(world.belief) == []
+
+
+@pytest.mark.parametrize("step", [WriteAllocation, BindPod, CreateClaim])
+def test_r1_a_binding_that_is_dropped_halfway_holds_what_it_may_have_sent(step: type[Step]) -> None:
+    subject = EXTENDED if step is CreateClaim else POD
+    world = world_of(subject=subject)
+    work = Binder(world.belief, chooser_of(world.belief), lambda: 0.0).bind(Order(subject.key, subject.uid, N1))
+    sent = next(work)
+    while not isinstance(sent, step):
+        outcome = world.server.do(sent)
+        world.server.deliver(world.belief)
+        sent = work.send(outcome)
+    world.server.do(sent)
+    work.close()
+    if step is WriteAllocation:
+        assert phases(world) == [Phase.UNKNOWN]
+    world.server.deliver(world.belief)
+    assert phases(world) == []
+
+
+def test_r1_the_pod_is_touched_before_a_binding_is_given_up() -> None:
+    world = world_of(BindPod)
+    assert isinstance(bind(world), NotBound)
+    kinds = [type(step) for step in world.taken]
+    first = kinds.index(BindPod)
+    assert kinds[first : first + 4] == [BindPod, ReadPod, TouchPod, BindPod]
+    world.server.land()
+    assert world.server.pods[POD.key].node_name is None
+    assert allocation_of(world.server, "a") is None
+
+
+@pytest.mark.parametrize("silent", [(BindPod, ReadPod), (BindPod, TouchPod)], ids=["unread", "untouched"])
+def test_r1_as_long_as_a_binding_may_land_the_pod_keeps_its_devices(silent: tuple[type[Step], ...]) -> None:
+    world = world_of(*silent)
+    result = bind(world)
+    assert isinstance(result, NotBound)
+    assert result.is_waiting
+    assert allocation_of(world.server, "a") is not None
+    world.server.land()
+    assert world.server.pods[POD.key].node_name == N1
+    world.silent = ()
+    assert isinstance(bind(world), Bound)
+
+
+def test_r1_a_conflict_that_cannot_be_looked_into_may_mean_that_the_pod_is_bound() -> None:
+    world = world_of(ReadPod)
+    world.belief.apply(Changed(replace(world.server.pods[POD.key], resource_version="1")))
+    world.server.bind(POD, N1)
+    world.server.log.clear()
+    world.arrives = ()
+    result = bind(world)
+    assert isinstance(result, NotBound)
+    assert result.is_waiting
+    assert allocation_of(world.server, "a") is not None
+
+
+@pytest.mark.parametrize("answer", [Refused(Refusal.INVALID, "no"), Refused(Refusal.FORBIDDEN), Unknown()])
+def test_r1_only_a_refusal_frees_at_once(answer: Outcome) -> None:
+    world = world_of(ReadClaim)
+    world.fault, world.at = (lambda _server, _step: answer), 0
+    bind(world)
+    assert (phases(world) == []) is isinstance(answer, Refused)

@@ -1,0 +1,164 @@
+"""R2: of claims that hold one device, or overdraw it or its pool, those shown first keep it. Against a slow account."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.allocation.inventory import inventory_of
+from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, ResourceClaim
+from extender.model.device import (
+    Capacity,
+    Counter,
+    CounterConsumption,
+    CounterSet,
+    Device,
+    NodeSelection,
+    ResourceSlice,
+    Traits,
+)
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.quantity import parse_quantity
+from extender.state.contest import contested
+from extender.state.seniority import Seniority
+
+DRIVER, POOL = DriverName("gpu.example.com"), PoolName("n1")
+UNITS = {"whole": 0, "half": 2, "half2": 2, "full": 4, "shared": 3}
+HAS, MEMORY = 4, 10
+
+
+def published() -> ResourceSlice:
+    return ResourceSlice(
+        name="s",
+        driver=DRIVER,
+        pool=POOL,
+        generation=1,
+        slice_count=1,
+        selection=NodeSelection(node_name=NodeName("n1")),
+        devices=tuple(_device(name, units) for name, units in UNITS.items()),
+        shared_counters=(CounterSet(name="slices", counters=(Counter("units", parse_quantity(str(HAS))),)),),
+    )
+
+
+def _device(name: str, units: int) -> Device:
+    draws = (CounterConsumption("slices", (Counter("units", parse_quantity(str(units))),)),) if units else ()
+    traits = Traits(consumes_counters=draws, allow_multiple_allocations=name == "shared")
+    return Device(DeviceName(name), capacity=(("memory", Capacity(parse_quantity(str(MEMORY)))),), traits=traits)
+
+
+def result(name: str, memory: int | None) -> AllocatedDevice:
+    whole = AllocatedDevice(request="r", device=DeviceKey(DRIVER, POOL, DeviceName(name)))
+    if memory is None:
+        return whole
+    return replace(whole, share_id=f"{name}-{memory}", consumed_capacity=(("memory", parse_quantity(str(memory))),))
+
+
+wholes = st.sampled_from([name for name in UNITS if name != "shared"]).map(lambda name: result(name, None))
+shares = st.sampled_from([0, 3, 6, 11]).map(lambda memory: result("shared", memory))
+results = st.lists(wholes | shares, max_size=2, unique_by=lambda item: item.device)
+
+
+def held(name: str, uid: str, devices: list[AllocatedDevice]) -> ResourceClaim:
+    allocation = Allocation(devices=tuple(devices)) if devices else None
+    return ResourceClaim(key=ObjectKey("ns", name), uid=Uid(uid), spec=ClaimSpec(), allocation=allocation)
+
+
+claims = st.builds(held, st.sampled_from("abcd"), st.sampled_from("12"), results)
+events = st.lists(claims | st.sampled_from("abcd"), max_size=12)
+
+
+def in_order(told: list[ResourceClaim | str]) -> list[ResourceClaim]:
+    """Keep a list in which a claim goes to the end whenever what it is or holds changes."""
+    order: list[ResourceClaim] = []
+    for event in told:
+        name = event if isinstance(event, str) else event.key.name
+        known = next((item for item in order if item.key.name == name), None)
+        if isinstance(event, ResourceClaim) and event == known:
+            continue
+        order = [item for item in order if item.key.name != name]
+        if isinstance(event, ResourceClaim) and event.allocation:
+            order.append(event)
+    return order
+
+
+def is_contested(claim: ResourceClaim, earlier: list[ResourceClaim]) -> bool:
+    mine, others = devices_of(claim), [item for other in earlier for item in devices_of(other)]
+    taken = {item.device for item in others}
+    active = {item.device.device for item in (*mine, *others)}
+    for item in mine:
+        if item.share_id is None and item.device in taken:
+            return True
+        used = sum(memory(other) for other in (*mine, *others) if other.device == item.device)
+        if item.share_id and memory(item) and used > MEMORY:
+            return True
+        adds = item.device not in taken and UNITS[item.device.device]
+        if adds and sum(UNITS[name] for name in active) > HAS:
+            return True
+    return False
+
+
+def devices_of(claim: ResourceClaim) -> tuple[AllocatedDevice, ...]:
+    return claim.allocation.devices if claim.allocation else ()
+
+
+def memory(item: AllocatedDevice) -> int:
+    return sum(amount.nanos // 10**9 for _, amount in item.consumed_capacity)
+
+
+@given(events)
+def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str]) -> None:
+    inventory, seniority = inventory_of((published(),)), Seniority()
+    for event in told:
+        if isinstance(event, str):
+            seniority.drop(ObjectKey("ns", event))
+        else:
+            seniority.put(event)
+    order = in_order(told)
+    for index, claim in enumerate(order):
+        found = contested(seniority.of(claim.key), seniority.before(claim.key), inventory)
+        assert (found is not None) is is_contested(claim, order[:index])
+        assert found is None or found in [item.device for item in devices_of(claim)]
+
+
+@given(events, st.sets(st.sampled_from("abcd")))
+def test_what_is_not_listed_any_more_holds_nothing(told: list[ResourceClaim | str], kept: set[str]) -> None:
+    seniority, fresh = Seniority(), Seniority()
+    for event in told:
+        if isinstance(event, ResourceClaim):
+            seniority.put(event)
+            if event.key.name in kept:
+                fresh.put(event)
+    seniority.keep_only(ObjectKey("ns", name) for name in kept)
+    for name in "abcd":
+        key = ObjectKey("ns", name)
+        assert seniority.of(key) == fresh.of(key)
+        assert seniority.before(key) == fresh.before(key)
+
+
+def test_r2_a_claim_of_the_same_name_that_was_made_later_is_not_the_earlier_one() -> None:
+    seniority, inventory = Seniority(), inventory_of((published(),))
+    seniority.put(held("a", "1", [result("whole", None)]))
+    seniority.put(held("b", "1", [result("whole", None)]))
+    seniority.put(held("a", "2", [result("whole", None)]))
+    contest = {name: contested(seniority.of(key), seniority.before(key), inventory) for name, key in KEYS.items()}
+    assert contest == {"a": DeviceKey(DRIVER, POOL, DeviceName("whole")), "b": None}
+
+
+KEYS = {name: ObjectKey("ns", name) for name in "ab"}
+
+
+def test_admin_access_contests_nothing() -> None:
+    watching = replace(result("whole", None), admin_access=True)
+    seniority, inventory = Seniority(), inventory_of((published(),))
+    seniority.put(held("a", "1", [result("whole", None)]))
+    seniority.put(held("b", "1", [watching]))
+    key = ObjectKey("ns", "b")
+    assert contested(seniority.of(key), seniority.before(key), inventory) is None
+
+
+def test_devices_that_are_no_longer_published_are_contested_all_the_same() -> None:
+    seniority = Seniority()
+    for name in "ab":
+        seniority.put(held(name, "1", [result("whole", None)]))
+    found = [contested(seniority.of(key), seniority.before(key), inventory_of(())) for key in KEYS.values()]
+    assert found == [None, DeviceKey(DRIVER, POOL, DeviceName("whole"))]
