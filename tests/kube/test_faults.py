@@ -312,6 +312,15 @@ async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
     assert watches(script)[:2] == ["10", "10"]
 
 
+async def test_doubt_lasts_until_a_bookmark_or_an_event() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("12", ["a"]))
+        script.add("watch", QUIET, stream(), stream(), stream(event("BOOKMARK", 12)), QUIET)
+        watcher = await followed(api, lambda watcher: "12" in watcher.seen, rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a"]
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:4] == ["300", "3", "3", "3"]
+
+
 async def test_a_quiet_stream_of_a_server_that_does_not_answer_is_given_up() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, failure(500, "InternalError"), page("10", ["a"]))
