@@ -147,6 +147,8 @@ class _Following:
         version = await probe(self._api, served)
         if isinstance(version, Setback):
             return version
+        if is_newer(self._position, version):
+            return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
         self._is_in_doubt = is_newer(version, self._position)
         if not self._is_in_doubt:
             self._advance(self._position, asked)

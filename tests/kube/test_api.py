@@ -168,7 +168,8 @@ def test_a_patch_that_names_another_uid_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds"), [("7", 7.0), (" 7 ", 7.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0), ("", 5.0)]
+    ("header", "seconds"),
+    [("7", 7.0), (" 7 ", 7.0), ("99999", 60.0), ("0", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0), ("", 5.0)],
 )
 def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
     assert complaint_of(answer(429, **{"retry-after": header})).retry_after_s == seconds

@@ -312,6 +312,15 @@ async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
     assert watches(script)[:2] == ["10", "10"]
 
 
+async def test_a_cluster_that_was_set_back_is_listed_anew() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["a"]), page("5", ["b"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=hasty(Watcher()))
+    assert watcher.troubles[0] == "the cluster is at 5, after 10"
+    assert watcher.seen[:2] == ["10", "5"]
+
+
 async def test_doubt_lasts_until_a_bookmark_or_an_event() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, page("12", ["a"]))
