@@ -34,7 +34,7 @@ def assigned(
 ) -> Generator[Step, Outcome, Pod | Unassigned]:
     """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land."""
     for _ in range(ATTEMPTS):
-        obstacle = _obstacle(pod) or loss()
+        obstacle = obstacle_of(pod) or loss()
         if obstacle:
             return Unassigned(obstacle)
         outcome = yield BindPod(pod, node)
@@ -53,7 +53,8 @@ def assigned(
     return Unassigned("the pod kept changing")
 
 
-def _obstacle(pod: Pod) -> str:
+def obstacle_of(pod: Pod) -> str:
+    """Say why *pod* cannot be bound as it is; nothing where it can."""
     if pod.is_deleting:
         return "the pod is being deleted"
     return "the pod has scheduling gates" if pod.scheduling_gates else ""

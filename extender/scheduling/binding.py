@@ -11,7 +11,7 @@ from typing import Final
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import assigned
+from extender.scheduling.assigning import assigned, obstacle_of
 from extender.scheduling.claiming import (
     Problem,
     Written,
@@ -88,8 +88,8 @@ class Binder:
                 Bound(pod) if pod.node_name == order.node else NotBound(f"the pod is on node {pod.node_name} already")
             )
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused):
-            return NotBound(needs.detail)
+        if isinstance(needs, Refused) or obstacle_of(pod):
+            return NotBound(needs.detail if isinstance(needs, Refused) else obstacle_of(pod))
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
             return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)

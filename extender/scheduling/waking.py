@@ -12,6 +12,7 @@ from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.state.belief import Belief
+from extender.state.questions import asked
 
 # Pods woken in one round: the others have their turn in the next.
 MOST = 64
@@ -92,7 +93,8 @@ class Waker:
         needs = needs_of(pod, self.belief)
         if isinstance(needs, Refused):
             return needs
-        question = (tuple(claim.spec for claim in needs.pending), needs.extended)
+        hidden = needs.hidden(needs.extended).spec if needs.extended else None
+        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden)
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None

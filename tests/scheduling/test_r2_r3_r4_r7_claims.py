@@ -1,6 +1,7 @@
 """R2, R3: of two claims that hold one device the earlier keeps it. R4: what cannot be used is freed. R7: conditions."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -304,3 +305,10 @@ def test_a_changed_claim_is_shown() -> None:
     world = world_of(claim("a"))
     world.belief.apply(Changed(held(claim("a", version=500), device("n1", 0))))
     assert isinstance(planner_of(world.belief).plan(POD, [N1, N2], 0.0), Offer)
+
+
+@pytest.mark.parametrize("how", [{"is_deleting": True}, {"scheduling_gates": ("wait",)}], ids=["deleting", "gated"])
+def test_nothing_is_written_for_a_pod_that_cannot_be_bound(how: dict[str, Any]) -> None:
+    world = world_of(claim("a"), subject=replace(POD, **how))
+    assert isinstance(bind(world), NotBound)
+    assert world.taken == []
