@@ -312,3 +312,16 @@ def test_nothing_is_written_for_a_pod_that_cannot_be_bound(how: dict[str, Any]) 
     world = world_of(claim("a"), subject=replace(POD, **how))
     assert isinstance(bind(world), NotBound)
     assert world.taken == []
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_pod_that_runs_elsewhere_keeps_what_it_had_before(*, is_shared: bool) -> None:
+    both = pod("p", "a", "c")
+    had = replace(held(claim("a"), device("n1", 0)), reserved_for=tuple(map(consumer, [both, OTHER][: 1 + is_shared])))
+    assert had.allocation is not None
+    anywhere = replace(had, allocation=replace(had.allocation, node_selector=None))
+    world = world_of(anywhere, claim("c"), subject=both)
+    world.server.bind(both, N2)
+    assert isinstance(bind(world, N1, subject=both), NotBound)
+    assert both.uid in [item.uid for item in world.server.claims[A].reserved_for]
+    assert allocation_of(world.server, "c") is None
