@@ -131,7 +131,7 @@ def test_q2_a_pod_that_was_offered_nodes_begins_anew() -> None:
     stage.free(0)
     assert stage.woken(1.0) == ["p@n1"]
     assert isinstance(stage.filter(item, 1.0), Offer)
-    assert stage.woken(LONG) == []
+    assert stage.woken(1.5) == []
     stage.belief.apply(Changed(held(claim("x"), device("n1", 0))))
     assert isinstance(stage.filter(item, 2.0), Rejection)
     stage.belief.apply(Gone(ResourceClaim, claim("x").key))
@@ -220,3 +220,12 @@ def test_configuration_makes_no_other_question() -> None:
         stage.belief.apply(Changed(replace(item, spec=replace(item.spec, config=(config,)))))
     stage.free(0)
     assert stage.woken(1.0) == ["p@n1"]
+
+
+def test_q2_the_more_pods_wait_the_seldomer_all_of_them_are_looked_at() -> None:
+    stage = Stage(*(pod(f"p{index}", f"c{index}") for index in range(50)))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p0@n1"]
+    stage.free(1)
+    assert stage.woken(1.001) == []
+    assert stage.woken(1.1) == ["p1@n1"]
