@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation.extended import ANNOTATION
 from extender.model.change import Changed, Listed
-from extender.model.claim import DeviceCondition, ResourceClaim
+from extender.model.claim import DeviceCondition, OwnerReference, ResourceClaim
 from extender.model.device import Traits
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
@@ -122,6 +123,39 @@ def test_r4_freeing_is_one_write_and_outlasts_a_conflict(*, is_reserved: bool) -
     assert world.carry(freed(POD, world.belief))
     assert world.server.claims[A].allocation is None
     assert world.server.claims[A].reserved_for == ()
+
+
+EXTENDED = pod("p", gpus=1)
+
+
+def made(*, by: Pod | None = None, is_bare: bool = False) -> ResourceClaim:
+    owner = OwnerReference(kind="Pod", name="p", uid=EXTENDED.uid, is_controller=True)
+    bare = replace(claim("made"), owners=(owner,), annotations=((ANNOTATION, "true"),))
+    return bare if is_bare else held(bare, device("n1", 0), by=by)
+
+
+@pytest.mark.parametrize("state", ["bare", "allocated", "reserved"])
+def test_r4_a_claim_left_from_an_earlier_attempt_is_deleted(state: str) -> None:
+    left = made(by=EXTENDED if state == "reserved" else None, is_bare=state == "bare")
+    world = world_of(left, subject=EXTENDED)
+    planner = planner_of(world.belief)
+    plan = planner.plan(EXTENDED, [N1], 0.0)
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.CLAIM_STALE
+    assert [item.key.name for item in unusable(EXTENDED, world.belief)] == ["made"]
+    assert world.carry(freed(EXTENDED, world.belief))
+    world.server.control()
+    world.server.deliver(world.belief)
+    assert ObjectKey("ns", "made") not in world.server.claims
+    assert isinstance(planner.plan(EXTENDED, [N1], 0.0), Offer)
+
+
+def test_a_claim_that_was_made_and_told_in_the_pods_status_is_used_even_if_the_scheduler_knows_an_older_pod() -> None:
+    world = world_of(made(by=EXTENDED), subject=replace(EXTENDED, extended_claim="made"))
+    plan = planner_of(world.belief).plan(EXTENDED, [N1, N2], 0.0)
+    assert isinstance(plan, Offer)
+    assert (list(plan.nodes), plan.placement.claims) == ([N1], ())
+    assert isinstance(bind(world, subject=EXTENDED), Bound)
 
 
 @pytest.mark.parametrize("answer", [Unknown(), Refused(Refusal.FORBIDDEN)], ids=["unknown", "refused"])
