@@ -38,6 +38,7 @@ from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
+from extender.service.observer import Observer
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from extender.web.name_table import NameTable
@@ -112,7 +113,7 @@ async def _assembled(
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now))
     attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
-    sink.feed, sink.attention = feed, attention
+    sink.feed, sink.observer, sink.attention = feed, Observer(belief, metrics), attention
     if settings.waking.nominate_ahead:
         sink.ahead = Ahead(belief, planner, writes, metrics, now)
     health = Health(freshness, settings.watch.max_age_seconds, now)
@@ -133,12 +134,15 @@ class _Sink:
     """Passes on what following tells, once there is somebody to tell it to."""
 
     feed: Feed | None = None
+    observer: Observer | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
 
     def __call__(self, told: Told) -> None:
-        if self.feed is not None:
+        if self.feed is not None and self.observer is not None:
+            self.observer.before(told)
             self.feed.take(told)
+            self.observer.after(told)
 
     def stir(self) -> None:
         if self.attention is not None:
