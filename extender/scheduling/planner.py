@@ -200,8 +200,10 @@ class Planner:
             elsewhere = self._steered(pod, surveyed.snapshot, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage()
-        detail = next((tally.message for tally in rejected if tally.word is word), "")
-        return Rejection(word, detail, None, rejected)
+        nearest = min(
+            (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
+        )
+        return Rejection(word, nearest.message if nearest else "", None, rejected)
 
     def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
