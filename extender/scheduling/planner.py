@@ -200,8 +200,10 @@ class Planner:
             elsewhere = self._steered(pod, surveyed.snapshot, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage()
-        detail = next((tally.message for tally in rejected if tally.word is word), "")
-        return Rejection(word, detail, None, rejected)
+        nearest = min(
+            (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
+        )
+        return Rejection(word, nearest.message if nearest else "", None, rejected)
 
     def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
@@ -248,11 +250,13 @@ def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
 def _offer(needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:
     names = surveyed.snapshot.layout.nodes
     nodes = tuple(names[number] for number in ranking.nodes.tolist())
-    scores = dict(zip(nodes, ranking.scores.tolist(), strict=True))
-    best = tuple(
-        Ranked(names[number], score, free)
-        for number, score, free in zip(
-            ranking.nodes[:2].tolist(), ranking.scores[:2].tolist(), ranking.free[:2].tolist(), strict=True
-        )
-    )
+    scores = _leading(dict(zip(nodes, ranking.scores.tolist(), strict=True)), placement.node)
+    frees = ranking.free[:2].tolist()
+    best = tuple(Ranked(name, scores[name], free) for name, free in zip(nodes[:2], frees, strict=True))
     return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
+
+
+def _leading(scores: Mapping[NodeName, int], held: NodeName) -> Mapping[NodeName, int]:
+    """Set the node on which devices are *held* off from its equals: on those they may be promised to the next pod."""
+    lead = max(1, scores[held])
+    return {node: lead if node == held else min(score, lead - 1) for node, score in scores.items()}

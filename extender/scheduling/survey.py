@@ -26,12 +26,16 @@ Numbers = NDArray[np.int64]
 
 
 class Tally(NamedTuple):
-    """How many nodes were rejected for one reason, with the reason in full and one of the nodes."""
+    """How many nodes were rejected for one reason, with the reason in full and one of the nodes.
+
+    *missing* is how many devices more would have sufficed, where that is what was short.
+    """
 
     word: Word
     nodes: int
     message: str
     example: NodeName
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,8 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
         node = int(rejected[index])
         reason = part.reason(node)
-        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node]))
+        missing = reason.missing if isinstance(reason, Reason) else 0
+        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node], missing))
     return found
 
 

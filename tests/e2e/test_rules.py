@@ -1,20 +1,39 @@
 """The rules that keep it right, on a real control plane. Each test is named after its rule."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from extender.config.settings import Settings
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Body, Query
 from extender.kube.writes import Writes
 from tests.controlplane.client import Object, until
-from tests.e2e.world import Stage, World
+from tests.controlplane.plane import Plane
+from tests.e2e.world import SCHEDULER, Stage, World, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# A profile of ours that looks at 100 nodes only, however many there are.
+HASTY = "dra-hasty"
+
+
+def budgeted(configuration: Object) -> None:
+    profile = copy.deepcopy(configuration["profiles"][0])
+    configuration["profiles"].append({**profile, "schedulerName": HASTY, "percentageOfNodesToScore": 5})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
+    async with staged(control_plane, Settings(schedulers=(SCHEDULER, HASTY)), changed=budgeted) as made:
+        yield made
+
 
 Call = Callable[[], Awaitable[Answer | Unanswered]]
 Fault = Callable[[Call], Awaitable[Answer | Unanswered]]
@@ -179,7 +198,8 @@ async def test_r4_a_claim_on_a_node_that_is_gone_is_freed_and_the_pod_woken_else
     node = await here.bound(first)
     await here.leave(claim, first)
     other = {"a": "b", "b": "a"}[node]
-    pod = await here.pod("p", claims=("c",), nodeSelector={"kubernetes.io/hostname": here.full(other)})
+    await here.admin.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": here.full(node)}})
+    pod = await here.pod("p", claims=("c",))
     assert await here.bound(pod) == other
     assert await here.devices(claim) == [f"{other}/gpu-0"]
 
@@ -276,6 +296,25 @@ async def test_q2_one_freed_device_wakes_one_pod_the_most_important_first(here: 
     assert all([await here.unbound(pod) for pod in low])
     await here.finish(high)
     assert await here.bound(low[0]) == "a"
+
+
+async def test_q3_a_pod_that_fits_outside_of_the_node_budget_is_steered_there(here: World) -> None:
+    await here.device_class()
+    await asyncio.gather(*(here.node(f"n{index}") for index in range(130)))
+    await here.template("one", here.request())
+    pods = [await here.pod(f"p{index}", templates=("one",), schedulerName=HASTY) for index in range(3)]
+    for pod in pods:
+        await here.refused(pod, "no devices are published for the node")
+    assert all(len(nodes) == 100 for pod in pods for nodes in here.asked(pod))
+    for index, node in enumerate(("n7", "n77", "n127")):
+        await here.slice(node, [{"name": f"gpu-{index}"}])
+    assert {await here.bound(pod) for pod in pods} == {"n7", "n77", "n127"}
+    # Free already when the pod comes, on one node of which nobody knows whether it is among the hundred.
+    for index, node in enumerate(("n5", "n55", "n125")):
+        await here.slice(node, [{"name": f"gpu-{index}"}])
+        pod = await here.pod(f"late-{index}", templates=("one",), schedulerName=HASTY)
+        assert await here.bound(pod) == node
+        assert len(here.asked(pod)) <= 4
 
 
 async def test_q4_a_stale_view_is_an_error_and_not_a_verdict(here: World, monkeypatch: pytest.MonkeyPatch) -> None:

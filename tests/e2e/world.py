@@ -428,8 +428,10 @@ class World:
         await self.admin.delete(pod)
 
     async def clear(self) -> None:
-        for item in reversed(self.made):
+        nodes = [item for item in self.made if item["kind"] == "Node"]
+        for item in reversed([item for item in self.made if item["kind"] != "Node"]):
             await self.admin.delete(item)
+        await asyncio.gather(*map(self.admin.delete, nodes))
 
 
 @asynccontextmanager
