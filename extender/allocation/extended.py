@@ -58,10 +58,10 @@ def wanted(pod: Pod, classes: Classes) -> tuple[str, ...]:
     return tuple(sorted(asked))
 
 
-def through_devices(resources: Iterable[str], node: Node) -> tuple[str, ...]:
+def through_devices(resources: tuple[str, ...], node: Node) -> tuple[str, ...]:
     """Return which of *resources* the node has no device plugin for."""
-    plugged = {name for name, amount in node.allocatable if amount.nanos > 0}
-    return tuple(name for name in resources if name not in plugged)
+    plugged = [name for name, amount in node.allocatable if name in resources and amount.nanos > 0]
+    return tuple(name for name in resources if name not in plugged) if plugged else resources
 
 
 def hidden_claim(pod: Pod, resources: Sequence[str], classes: Classes) -> Hidden:

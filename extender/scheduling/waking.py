@@ -110,7 +110,7 @@ class Waker:
 
     def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
         """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
-        waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid)) is not None]
+        waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
@@ -131,12 +131,16 @@ class Waker:
     def _until(self, rest: Rest) -> float:
         return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))
 
-    def _known(self, uid: Uid) -> Pod | None:
-        pod = self.belief.pods.with_uid(uid)
-        if pod is None or pod.is_deleting:
+    def _known(self, uid: Uid, now: float) -> Pod | None:
+        """Find a pod; the scheduler may know it before the watch shows it, but not for long."""
+        pod, rest = self.belief.pods.with_uid(uid), self._waiting[uid]
+        if pod is not None and not pod.is_deleting:
+            return pod
+        if pod is not None or (rest and now - rest.since >= self.patience_s):
             self.drop(uid)
-            return None
-        return pod
+        else:
+            self._waiting[uid] = rest or Rest(now)
+        return None
 
 
 def expired(belief: Belief, now: float, ttl_s: float) -> Iterable[Uid]:

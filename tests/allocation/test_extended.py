@@ -155,7 +155,7 @@ def test_a_device_plugin_serves_all_of_a_resource_or_nothing(
     allocatable: str | None, expected: tuple[str, ...]
 ) -> None:
     amounts = ((GPU, parse_quantity(allocatable)),) if allocatable else ()
-    assert through_devices([GPU], Node(name=NodeName("n"), allocatable=amounts)) == expected
+    assert through_devices((GPU,), Node(name=NodeName("n"), allocatable=amounts)) == expected
 
 
 def test_only_the_resources_of_the_node_are_in_its_claim() -> None:

@@ -169,7 +169,20 @@ def test_pods_that_wait_no_longer_are_not_woken(how: str) -> None:
     stage.belief.apply(changed[how])
     stage.free(0)
     assert stage.woken(1.0) == []
+    stage.free(1)
+    assert stage.woken(PATIENCE) == []
     assert len(stage.waker) == 0
+
+
+def test_a_pod_that_the_watch_has_not_shown_yet_is_not_forgotten() -> None:
+    item = pod("p", "c")
+    stage = Stage()
+    stage.belief.apply(Changed(claim("c")))
+    assert isinstance(stage.filter(item, 1.0), Rejection)
+    assert stage.woken(1.0) == []
+    stage.belief.apply(Changed(item))
+    stage.free(0)
+    assert stage.woken(2.0) == ["p@n1"]
 
 
 def test_pods_of_one_claim_are_woken_one_after_the_other() -> None:

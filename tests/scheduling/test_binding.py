@@ -1,0 +1,220 @@
+"""Binding: what is answered without any fault beside, and which steps it takes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
+from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.claiming import ATTEMPTS
+from extender.scheduling.planner import Offer, Trouble
+from extender.scheduling.steps import (
+    AwaitShown,
+    BindPod,
+    CreateClaim,
+    DeleteClaim,
+    Later,
+    MapExtended,
+    Outcome,
+    Pause,
+    ReadClaim,
+    ReadPod,
+    Refusal,
+    Refused,
+    Release,
+    Reserve,
+    Step,
+    WriteAllocation,
+)
+from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, held, planner_of, pod
+from tests.scheduling.server import Fault, Server, World, allocation_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
+
+PLAIN, EXTENDED = pod("p"), pod("p", gpus=1)
+NO = Refused(Refusal.REJECTED, "no")
+
+
+def kinds(world: World) -> list[type[Step]]:
+    return [type(step) for step in world.taken]
+
+
+def refused(world: World) -> str:
+    result = bind(world)
+    assert isinstance(result, NotBound)
+    assert not result.is_waiting
+    return result.message
+
+
+def after(world: World, number: int, fault: Fault) -> World:
+    world.fault, world.at = fault, number
+    return world
+
+
+def test_a_pod_without_devices_is_bound_in_one_step() -> None:
+    world = world_of(subject=PLAIN)
+    assert isinstance(bind(world, subject=PLAIN), Bound)
+    assert kinds(world) == [BindPod]
+
+
+def test_the_binding_of_a_pod_without_devices_can_be_refused() -> None:
+    world = after(world_of(subject=PLAIN), 0, lambda _server, _step: NO)
+    assert bind(world, subject=PLAIN) == NotBound("the Binding was refused: no")
+
+
+def test_a_claim_costs_a_write_and_a_look() -> None:
+    world = world_of(claim("a"))
+    assert isinstance(bind(world), Bound)
+    assert kinds(world) == [WriteAllocation, AwaitShown, BindPod]
+
+
+def test_extended_resources_cost_a_claim_and_a_word_in_the_pods_status() -> None:
+    world = world_of(subject=EXTENDED)
+    assert isinstance(bind(world, subject=EXTENDED), Bound)
+    assert [kind for kind in kinds(world) if kind is not AwaitShown][-3:] == [WriteAllocation, MapExtended, BindPod]
+    assert kinds(world)[0] is CreateClaim
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda server: server.drop(server.pods[POD.key]), "pod ns/p cannot be read: not found"),
+        (lambda server: server.put(replace(POD, uid=Uid("2"))), "pod ns/p is another one by now"),
+        (
+            lambda server: server.put(replace(POD, scheduler=THEIRS)),
+            "scheduler 'default-scheduler' is not configured here",
+        ),
+    ],
+    ids=["gone", "another", "foreign"],
+)
+def test_a_pod_that_the_watch_does_not_show_is_read(change: Callable[[Server], object], message: str) -> None:
+    world = world_of(claim("a"))
+    change(world.server)
+    world.server.deliver(world.belief)
+    assert refused(world) == message
+    assert kinds(world) == [ReadPod]
+
+
+def test_nothing_is_written_where_the_devices_are_gone() -> None:
+    world = world_of(claim("a"), held(claim("x"), device("n1", 0), device("n1", 1)))
+    assert refused(world) == "the devices of node n1 do not suffice any more"
+    assert world.taken == []
+
+
+def test_nothing_is_written_on_a_node_other_than_that_of_the_claims() -> None:
+    world = world_of(held(claim("a"), device("n2", 0)))
+    assert refused(world) == "claim a is allocated on another node"
+
+
+def test_a_claim_that_is_being_written_for_the_pod_is_not_written_again() -> None:
+    world = world_of(claim("a"))
+    plan = planner_of(world.belief).plan(POD, [N1], 0.0)
+    assert isinstance(plan, Offer)
+    assert world.belief.ledger.reserve(plan.placement.promise(plan.needs, 0.0))
+    assert refused(world) == "a claim of the pod is being written already"
+    assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Trouble)
+
+
+def test_a_busy_api_server_is_given_the_time_that_it_asks_for() -> None:
+    class Busy(World):
+        busy: tuple[type[Step], ...] = (WriteAllocation, BindPod)
+
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, self.busy) and kinds(self).count(type(step)) == 0:
+                self.taken.append(step)
+                return Later(2.5)
+            return super()._outcome(step)
+
+    base = world_of(claim("a"))
+    world = Busy(base.server, base.belief)
+    assert isinstance(bind(world), Bound)
+    assert [step.seconds for step in world.taken if isinstance(step, Pause)] == [2.5, 2.5]
+
+
+SHARED = held(claim("a"), device("n1", 0), by=OTHER)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "steps"),
+    [
+        (Later(1.0), [Reserve, Pause, Reserve, AwaitShown, BindPod]),
+        (Refused(Refusal.CONFLICT), [Reserve, ReadClaim, Reserve, AwaitShown, BindPod]),
+    ],
+    ids=["busy", "conflict"],
+)
+def test_a_reservation_is_tried_again(outcome: Outcome, steps: list[type[Step]]) -> None:
+    world = after(world_of(SHARED), 0, lambda _server, _step: outcome)
+    assert isinstance(bind(world), Bound)
+    assert kinds(world) == steps
+
+
+def test_a_reservation_that_is_refused_is_told() -> None:
+    world = after(world_of(SHARED), 0, lambda _server, _step: NO)
+    assert refused(world) == "claim a: no"
+
+
+@pytest.mark.parametrize("item", [claim("a"), SHARED], ids=["allocate", "reserve"])
+def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim) -> None:
+    class Restless(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, WriteAllocation | Reserve):
+                self.server.put(self.server.claims[A])
+            return super()._outcome(step)
+
+    base = world_of(item)
+    world = Restless(base.server, base.belief)
+    world.is_prompt = False
+    assert refused(world) == "claim a kept changing"
+    assert kinds(world).count(ReadClaim) == ATTEMPTS
+    assert list(world.belief.ledger) == []
+
+
+def test_a_claim_that_is_being_deleted_is_not_written() -> None:
+    def fault(server: Server, _step: Step) -> None:
+        server.put(replace(server.claims[A], is_deleting=True))
+
+    world = after(world_of(claim("a")), 0, fault)
+    assert refused(world) == "claim a is gone or cannot be read"
+    assert list(world.belief.ledger) == []
+
+
+def test_taking_back_is_tried_again_where_the_api_server_is_busy() -> None:
+    class Busy(World):
+        def _outcome(self, step: Step) -> Outcome:
+            is_busy = isinstance(step, Release) and Release not in kinds(self)
+            if isinstance(step, BindPod) or is_busy:
+                self.taken.append(step)
+                return Later(1.0) if is_busy else NO
+            return super()._outcome(step)
+
+    base = world_of(claim("a"))
+    world = Busy(base.server, base.belief)
+    assert refused(world) == "the Binding was refused: no"
+    assert allocation_of(world.server, "a") is None
+
+
+def test_what_was_made_is_deleted_when_the_pod_is_not_bound() -> None:
+    world = world_of(subject=EXTENDED)
+    world.fault, world.at = (lambda _server, _step: NO), 4
+    assert isinstance(bind(world, subject=EXTENDED), NotBound)
+    assert kinds(world)[-2:] == [Release, DeleteClaim]
+    world.server.control()
+    assert not [item for item in world.server.claims.values() if item.owners]
+
+
+def test_bound_on_another_node_is_bound_elsewhere() -> None:
+    world = world_of(claim("a"))
+    world.server.bind(POD, N2)
+    world.server.deliver(world.belief)
+    assert refused(world) == "the pod is on node n2 already"
+
+
+def test_a_preference_is_met_anew_at_every_bind() -> None:
+    world = world_of(claim("a"), held(claim("x"), device("n1", 0)))
+    assert isinstance(bind(world), Bound)
+    assert [item.uid for item in world.server.claims[A].reserved_for] == [consumer(POD).uid]
+    allocation = allocation_of(world.server, "a")
+    assert allocation is not None
+    assert [item.device for item in allocation.devices] == [device("n1", 1)]
+    assert chooser_of(world.belief).belief is world.belief
