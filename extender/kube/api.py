@@ -1,7 +1,8 @@
 """Requests to the API server over one session. What happens on the way is returned, never raised."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final, TypeVar
@@ -66,11 +67,20 @@ class Stream:
         self._response.close()
 
 
-class Api:
-    """The API server. One session, whose connections outlive requests; close it when done."""
+# Hears of each request: its verb, what it was about, its status or none at all, and how many seconds it took.
+Called = Callable[[str, str, str, float], None]
 
-    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
+
+def unheard(_verb: str, _resource: str, _code: str, _seconds: float) -> None:
+    """Do nothing."""
+
+
+class Api:
+    """The API server. One session, whose connections outlive requests; close it when done. *called* hears of each."""
+
+    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS, called: Called = unheard) -> None:
         self._credentials = credentials
+        self._called = called
         self._was_cut_short = False
         sent = aiohttp.TraceConfig()
         sent.on_request_headers_sent.append(_mark_sent)
@@ -92,7 +102,11 @@ class Api:
     ) -> Answer | Unanswered:
         """Send one request and return the whole response, whatever its status."""
         request = _Request(method, path, query, body)
-        return await self._within(timeout_s, request, self._whole(request))
+        began = time.perf_counter()
+        reply = await self._within(timeout_s, request, self._whole(request))
+        code = str(reply.status) if isinstance(reply, Answer) else "none"
+        self._called(method, resource_of(path), code, time.perf_counter() - began)
+        return reply
 
     async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
         """Begin to read a response that does not end; one that is no success is returned whole."""
@@ -155,6 +169,15 @@ class _Request:
         self.data = None if body is None else orjson.dumps(body.content)
         self.content_type = JSON if body is None else body.content_type
         self.was_sent = False
+
+
+def resource_of(path: str) -> str:
+    """Return what *path* is about, without names: "pods/binding"; empty where it is about no resource."""
+    parts = path.strip("/").split("/")
+    inside = parts[2:] if parts[0] == "api" else parts[3:]
+    if len(inside) > 2 and inside[0] == "namespaces":
+        inside = inside[2:]
+    return "/".join(inside[:1] + inside[2:3])
 
 
 def _headers(access: Access, request: _Request) -> dict[str, str]:

@@ -18,7 +18,7 @@ from extender.model.node import Pod
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
-TOUCHED: Final = "dra-extender.example.com/touched"
+TOUCHED: Final = "dra-extender.x-k8s.io/touched"
 NOTE_BYTES: Final = 1024
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, Final
 from uuid import uuid4
 
@@ -38,12 +39,15 @@ from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
+from extender.service.observer import Observer
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
+VERSION: Final = version("dra-extender")
+QUIET_S: Final = 75.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,10 @@ def manner_of(settings: Settings) -> Manner:
 @asynccontextmanager
 async def running(settings: Settings, credentials: Credentials, options: Options) -> AsyncIterator[Service]:
     """Run the service until the end of the block."""
-    api = Api(credentials)
-    service, work = await _assembled(settings, api, options)
+    compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
+    metrics = Metrics(VERSION)
+    api = Api(credentials, called=metrics.api)
+    service, work = await _assembled(settings, api, options, metrics)
     await service.server.start()
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
     for task in tasks:
@@ -89,12 +95,11 @@ async def running(settings: Settings, credentials: Credentials, options: Options
 
 
 async def _assembled(
-    settings: Settings, api: Api, options: Options
+    settings: Settings, api: Api, options: Options, metrics: Metrics
 ) -> tuple[Service, dict[str, Coroutine[Any, Any, object]]]:
     now, manner = time.monotonic, manner_of(settings)
-    compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
-    metrics, pace, freshness = Metrics(), Pace(), Freshness()
+    pace, freshness = Pace(), Freshness()
     chooser = Chooser(belief, lambda: str(uuid4()), manner)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
@@ -112,14 +117,15 @@ async def _assembled(
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now))
     attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
-    sink.feed, sink.attention = feed, attention
+    sink.feed, sink.observer, sink.attention = feed, Observer(belief, metrics), attention
     if settings.waking.nominate_ahead:
         sink.ahead = Ahead(belief, planner, writes, metrics, now)
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
     server = Server(Application(answers, journal, health, metrics), options)
-    rhythm = Rhythm(pace=pace)
+    # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
+    rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
     work: dict[str, Coroutine[Any, Any, object]] = {
         f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
     }
@@ -133,12 +139,15 @@ class _Sink:
     """Passes on what following tells, once there is somebody to tell it to."""
 
     feed: Feed | None = None
+    observer: Observer | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
 
     def __call__(self, told: Told) -> None:
-        if self.feed is not None:
+        if self.feed is not None and self.observer is not None:
+            self.observer.before(told)
             self.feed.take(told)
+            self.observer.after(told)
 
     def stir(self) -> None:
         if self.attention is not None:

@@ -1,7 +1,9 @@
 """What was decided: remembered for those who ask, and told on the pods' events where it is news."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from extender.model.names import ObjectKey
 from extender.scheduling.account import note_of, of_result
@@ -9,8 +11,10 @@ from extender.scheduling.binding import Bound, Order, Result
 from extender.scheduling.decision import Decision, Decisions, Outcome
 from extender.service.notices import Notices
 from extender.state.belief import Belief
+from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
+LOG: Final = logging.getLogger(__name__)
 # An offer is told when it is taken up: until then nothing has happened to the pod.
 TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
 
@@ -34,6 +38,8 @@ class Journal:
             self.metrics.rejection(decision.reason)
         if is_news and decision.outcome in TOLD:
             self.notices.put(decision)
+            fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
+            LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
         self.heard(decision)
 
     def ended(self, order: Order, result: Result) -> None:

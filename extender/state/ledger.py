@@ -136,6 +136,11 @@ class Ledger:
         hold = self.hold_of(claim)
         return hold is not None and hold.phase is Phase.RESERVED
 
+    def is_binding(self, claim: Uid) -> bool:
+        """Tell whether a write for *claim* may have been sent."""
+        hold = self.hold_of(claim)
+        return hold is not None and hold.phase in BINDING
+
     def rename(self, claim: Uid, to: Uid, unseen: ObjectKey | None = None) -> None:
         """Remember that *claim*, which we had to make, is made and has an identity now."""
         self._change(claim, lambda hold: replace(hold, claim=to, unseen=unseen))

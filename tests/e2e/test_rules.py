@@ -2,9 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -12,10 +10,9 @@ import pytest_asyncio
 
 from extender.config.settings import Settings
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Body, Query
-from extender.kube.writes import Writes
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
+from tests.e2e.faults import Call, Late, allocation_of, binding, faulty
 from tests.e2e.world import SCHEDULER, Stage, World, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,79 +32,12 @@ async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
         yield made
 
 
-Call = Callable[[], Awaitable[Answer | Unanswered]]
-Fault = Callable[[Call], Awaitable[Answer | Unanswered]]
-
-
-class Unreliable:
-    """An API server's connection on which the first request that *concerns* somebody has a *fault*."""
-
-    def __init__(self, real: Any, concerns: Callable[[str, str], bool], fault: Fault) -> None:
-        self.real, self.concerns, self.fault = real, concerns, fault
-        self.is_over = False
-
-    async def call(
-        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
-    ) -> Answer | Unanswered:
-        def real() -> Awaitable[Answer | Unanswered]:
-            found: Awaitable[Answer | Unanswered] = self.real.call(
-                method, path, query=query, body=body, timeout_s=timeout_s
-            )
-            return found
-
-        if self.is_over or not self.concerns(method, path):
-            return await real()
-        self.is_over = True
-        return await self.fault(real)
-
-
-@contextmanager
-def faulty(stage: Stage, concerns: Callable[[str, str], bool], fault: Fault) -> Iterator[None]:
-    """Have one of our writes go wrong."""
-    binds = stage.service.answers.binds
-    carrier = binds.carrier
-    api: Any = Unreliable(carrier.writes.api, concerns, fault)
-    binds.carrier = replace(carrier, writes=Writes(api, carrier.writes.claims, carrier.writes.timeout_s))
-    try:
-        yield
-    finally:
-        binds.carrier = carrier
-
-
-def allocation_of(claim: Object) -> Callable[[str, str], bool]:
-    """Return whether a request writes devices into *claim*."""
-    return lambda method, path: method == "PATCH" and path.endswith(f"/{claim['metadata']['name']}/status")
-
-
-def binding(method: str, path: str) -> bool:
-    return method == "POST" and path.endswith("/binding")
-
-
 async def devices(here: World, *nodes: str, count: int = 1, **spec: Any) -> None:
     """Publish *count* devices on each of *nodes*."""
     await here.device_class(**spec)
     for node in nodes:
         await here.node(node)
         await here.slice(node, [{"name": f"gpu-{index}"} for index in range(count)])
-
-
-class Late:
-    """A fault: no answer, while the request is on its way still."""
-
-    def __init__(self) -> None:
-        self.outcome: Answer | Unanswered | None = None
-        self.call: Call | None = None
-
-    async def __call__(self, call: Call) -> Unanswered:
-        self.call = call
-        return Unanswered(was_sent=True, why="a test")
-
-    async def arrive(self) -> Answer:
-        """Let the request arrive, and return its answer."""
-        assert self.call is not None
-        answer = await self.call()
-        assert isinstance(answer, Answer)
-        return answer
 
 
 async def test_r1_a_late_write_of_devices_can_land_no_more_once_the_claim_was_touched(here: World) -> None:

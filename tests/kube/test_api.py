@@ -7,7 +7,7 @@ import pytest
 
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered, complaint_of
-from extender.kube.api import Api, Body, Stream
+from extender.kube.api import Api, Body, Stream, resource_of
 from extender.kube.outcome import Done, Later, Outcome, Refusal, Refused, Unknown, outcome_of
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import Writes
@@ -183,3 +183,19 @@ def test_retry_after_may_stand_in_the_body_alone() -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"details": 3, "reason": 3, "message": []}', b"\xff"])
 def test_any_body_is_a_complaint(content: bytes) -> None:
     assert complaint_of(Answer(500, {}, content)).code == 500
+
+
+@pytest.mark.parametrize(
+    ("path", "resource"),
+    [
+        ("/api/v1/pods", "pods"),
+        ("/api/v1/namespaces/ns/pods/p", "pods"),
+        ("/api/v1/namespaces/ns/pods/p/binding", "pods/binding"),
+        ("/api/v1/namespaces/ns", "namespaces"),
+        ("/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c/status", "resourceclaims/status"),
+        ("/apis/resource.k8s.io/v1", ""),
+        ("/api", ""),
+    ],
+)
+def test_a_path_tells_what_it_is_about_without_names(path: str, resource: str) -> None:
+    assert resource_of(path) == resource

@@ -1,7 +1,9 @@
 """Credentials are found where kubectl finds them, and read again when they have been rotated."""
 
+import re
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,12 @@ from extender.kube.credentials import (
     from_kubeconfig,
     in_cluster,
 )
+from tests.tree import ROOT, files
 
 Json = dict[str, Any]
+
+
+LIBRARY = re.compile(r"^(from|import) kubernetes\b", re.MULTILINE)
 
 
 class Clock:
@@ -154,6 +160,17 @@ async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(t
     assert isinstance(refused, Answer)
     assert isinstance(answered, Answer)
     assert (refused.status, answered.status) == (401, 200)
+
+
+def test_of_kubernetes_only_the_configuration_is_loaded() -> None:
+    program = "import sys, extender.kube.credentials; print(*(name for name in sys.modules if '_v1_api' in name))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.strip() == ""
+
+
+def test_only_credentials_know_the_library() -> None:
+    named = [path for path in files(".py", root=ROOT / "extender") if re.search(LIBRARY, path.read_text())]
+    assert [path.name for path in named] == ["credentials.py"]
 
 
 def replace(path: Path, text: str) -> None:

@@ -1,73 +1,21 @@
 """Every manifest is taken by a real API server, and the policies among them act."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from tests.controlplane.client import MERGE, Client, Object, until
-from tests.controlplane.manifests import CONFIG, rendered
 from tests.controlplane.objects import claim, device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
-from tests.controlplane.programs import Missing, kustomize
+from tests.scheduler_config.conftest import ACTING
 
 KEY = "dra-extender.x-k8s.io/owned"
 FINALIZER = "resource.kubernetes.io/delete-protection"
-# These act on what other tests do, so they are gone when this module is done.
-ACTING = {
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "DeviceTaintRule",
-}
 STOCK = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 """
-
-
-@pytest.fixture(scope="module")
-def applied(control_plane: Plane) -> Iterator[dict[str, Object]]:
-    """Apply the overlay of this version, as it is, and return what the API server made of it, by kind and name."""
-    try:
-        kustomize()
-    except Missing as why:
-        pytest.skip(str(why))
-    manifests = rendered(CONFIG / control_plane.minor)
-    yield asyncio.run(_applied(control_plane, manifests))
-    asyncio.run(_deleted(control_plane, [each for each in manifests if each["kind"] in ACTING]))
-
-
-async def _applied(plane: Plane, manifests: list[Object]) -> dict[str, Object]:
-    async with plane.client() as admin:
-        replies = {f"{each['kind']} {each['metadata']['name']}": await admin.apply(each) for each in manifests}
-        refused = {name: reply.message for name, reply in replies.items() if reply.status not in {200, 201}}
-        assert refused == {}
-        await until(lambda: _acting(admin), "the policies to act")
-        return {name: reply.body for name, reply in replies.items()}
-
-
-async def _acting(admin: Client) -> bool:
-    """Whether both policies are in force, which is a while after they are stored."""
-    tolerant = claim("probe", exactly(tolerations=[{"operator": "Exists"}]))
-    refused = await admin.call("POST", await admin.path(tolerant, name=False), tolerant, dryRun="All")
-    plain = await admin.call("POST", await admin.path(tolerant, name=False), claim("probe"), dryRun="All")
-    return refused.status == 403 and "finalizers" in plain.body["metadata"]
-
-
-async def _deleted(plane: Plane, manifests: list[Object]) -> None:
-    async with plane.client() as admin:
-        for each in manifests:
-            await admin.delete(each)
-        await until(lambda: _resting(admin), "the policies to end")
-
-
-async def _resting(admin: Client) -> bool:
-    tolerant = claim("probe", exactly(tolerations=[{"operator": "Exists"}]))
-    reply = await admin.call("POST", await admin.path(tolerant, name=False), tolerant, dryRun="All")
-    return reply.status == 201 and "finalizers" not in reply.body["metadata"]
 
 
 def test_every_manifest_is_taken_as_it_is(applied: dict[str, Object]) -> None:

@@ -1,0 +1,68 @@
+"""Two programs, two files: what they say of each other agrees, and what is spoken of exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from extender.cli import build_parser
+from extender.config.load import load
+from extender.config.settings import Settings
+from extender.config.table import rows
+from tests.controlplane.client import Object
+from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, SCHEDULER, documents
+from tests.tree import files
+
+FEW = CONFIG / "few-device-nodes" / "scheduler.yaml"
+SECTIONS = {path.partition(".")[0] for path in rows() if "." in path}
+SETTING = re.compile(rf"\b(?:{'|'.join(sorted(SECTIONS))})\.[a-z]\w+\b(?!\.\w)")
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load(BASE / "extender.yaml")
+
+
+def containers() -> dict[str, Object]:
+    (deployment,) = documents(BASE / "deployment.yaml")
+    return {each["name"]: each for each in deployment["spec"]["template"]["spec"]["containers"]}
+
+
+@pytest.mark.parametrize("path", [SCHEDULER, FEW], ids=["usual", "few-device-nodes"])
+def test_the_scheduler_calls_where_the_extender_listens_and_waits_as_long_as_it_thinks(
+    settings: Settings, path: Path
+) -> None:
+    (configuration,) = documents(path)
+    (extender,) = configuration["extenders"]
+    assert extender["urlPrefix"] == f"http://{settings.listen.verbs}"
+    assert extender["httpTimeout"] == f"{settings.api.scheduler_timeout_seconds:g}s"
+    assert tuple(each["schedulerName"] for each in configuration["profiles"]) == settings.schedulers
+
+
+def test_the_taint_of_the_rules_is_the_one_that_the_extender_does_not_see(settings: Settings) -> None:
+    for name in OVERLAYS:
+        (rule,) = documents(CONFIG / name / "owner.yaml")
+        assert rule["spec"]["taint"]["key"] == settings.ownership.owner_taint
+
+
+def test_probes_are_asked_where_they_are_answered(settings: Settings) -> None:
+    (port,) = containers()["extender"]["ports"]
+    assert settings.listen.probes == f":{port['containerPort']}"
+
+
+def test_the_pod_is_given_the_time_that_the_extender_takes_to_end(settings: Settings) -> None:
+    (deployment,) = documents(BASE / "deployment.yaml")
+    pause = containers()["extender"]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert pause + settings.listen.shutdown_seconds < grace
+
+
+def test_the_command_line_takes_the_arguments_of_the_pod() -> None:
+    arguments = containers()["extender"]["args"]
+    assert str(build_parser(arguments).parse_args(arguments).config) == "/etc/dra-scheduler/extender.yaml"
+
+
+def test_settings_that_are_spoken_of_exist() -> None:
+    named = {name for path in files(root=CONFIG) for name in SETTING.findall(path.read_text())}
+    assert {"waking.nominate", "api.schedulerTimeoutSeconds", "ownership.ownerTaint"} <= named
+    assert named <= set(rows())
