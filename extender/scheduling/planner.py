@@ -1,7 +1,6 @@
 """What the scheduler is told about a pod: where it may go, and which devices are kept for it meanwhile."""
 
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -18,14 +17,13 @@ from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.ranking import Policy, Ranking, offered, rank
 from extender.scheduling.survey import Numbers, Survey, Tally, survey
+from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 
 # Nodes on which devices are chosen before the offer is given up: counting and choosing agree, so the first will do.
 TRIES = 3
-# Pods whose unhappy attempts are remembered.
-REMEMBERED = 10_000
 # Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.
 STEERS = 3
 
@@ -80,35 +78,6 @@ class Moment:
     is_answer: bool
 
 
-@dataclass(slots=True)
-class Trips:
-    """Where a pod was sent and did not stay. *sent*: by us alone; *came_back*: after the scheduler was told."""
-
-    offered: NodeName | None = None
-    steered_at: float | None = None
-    came_back: set[NodeName] = field(default_factory=set)
-    sent: set[NodeName] = field(default_factory=set)
-
-    @property
-    def vain(self) -> set[NodeName]:
-        return self.came_back | self.sent
-
-    def begin(self, node: NodeName, *, is_answer: bool) -> None:
-        """Remember that the pod was offered *node*, or is sent there."""
-        if is_answer:
-            self.offered = node
-            self.steered_at = None
-            self.sent.clear()
-        else:
-            self.sent.add(node)
-
-    def end(self) -> None:
-        """Remember that the pod is back."""
-        if self.offered is not None:
-            self.came_back.add(self.offered)
-        self.offered = None
-
-
 Lookup = Callable[[Sequence[str]], NDArray[np.integer[Any]]]
 
 
@@ -129,7 +98,7 @@ class Planner:
     chooser: Chooser
     policy: Policy = field(default_factory=Policy)
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
-    _trips: OrderedDict[Uid, Trips] = field(default_factory=OrderedDict)
+    _trips: Travellers = field(default_factory=Travellers)
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
 
     def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
@@ -140,8 +109,8 @@ class Planner:
         promise = self.belief.ledger.of_pod(pod.uid)
         if promise is not None and promise.is_binding:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
-        if is_answer and pod.uid in self._trips:
-            self._trips[pod.uid].end()
+        if is_answer:
+            self._trips.end(pod.uid)
         plan = self._planned(pod, names, Moment(now, is_answer))
         if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
@@ -149,11 +118,11 @@ class Planner:
 
     def forget(self, pod: Uid) -> None:
         """Forget from where *pod* came back."""
-        self._trips.pop(pod, None)
+        self._trips.forget(pod)
 
     def steered_at(self, pod: Uid) -> float | None:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
-        return self._trips[pod].steered_at if pod in self._trips else None
+        return self._trips.steered_at(pod)
 
     def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
@@ -207,7 +176,7 @@ class Planner:
 
     def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
-        trips = self._trips_of(pod)
+        trips = self._trips.of(pod)
         if len(trips.sent) >= STEERS:
             return None
         order = rank(snapshot, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
@@ -220,7 +189,7 @@ class Planner:
 
     def _offered(self, needs: Needs, surveyed: Survey, nodes: Numbers, moment: Moment) -> Plan:
         names = surveyed.snapshot.layout.nodes
-        trips = self._trips_of(needs.pod.uid)
+        trips = self._trips.of(needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(rank(surveyed.snapshot, nodes, shunned), self.policy, shunned)
         for number in ranking.nodes[:TRIES].tolist():
@@ -232,13 +201,6 @@ class Planner:
                 trips.begin(names[number], is_answer=moment.is_answer)
                 return _offer(needs, surveyed, ranking, placement, len(nodes))
         return Trouble("the devices that were counted on could not be chosen")
-
-    def _trips_of(self, pod: Uid) -> Trips:
-        trips = self._trips.setdefault(pod, Trips())
-        self._trips.move_to_end(pod)
-        if len(self._trips) > REMEMBERED:
-            self._trips.popitem(last=False)
-        return trips
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:

@@ -209,6 +209,7 @@ class Cluster(RuleBasedStateMachine):
         self.server.land()
         for name in PODS:
             self.kill(name)
+        self.server.control()
         self.server.deliver(self.belief)
         self.settle()
         self.server.deliver(self.belief)

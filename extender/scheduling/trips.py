@@ -1,0 +1,64 @@
+"""Where pods were sent and did not stay: a pod that comes back is sent there last."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from extender.model.names import NodeName, Uid
+
+# Pods whose trips are remembered.
+REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class Trips:
+    """Where a pod was sent and did not stay. *sent*: by us alone; *came_back*: after the scheduler was told."""
+
+    offered: NodeName | None = None
+    steered_at: float | None = None
+    came_back: set[NodeName] = field(default_factory=set)
+    sent: set[NodeName] = field(default_factory=set)
+
+    @property
+    def vain(self) -> set[NodeName]:
+        return self.came_back | self.sent
+
+    def begin(self, node: NodeName, *, is_answer: bool) -> None:
+        """Remember that the pod was offered *node*, or is sent there."""
+        if is_answer:
+            self.offered = node
+            self.steered_at = None
+            self.sent.clear()
+        else:
+            self.sent.add(node)
+
+    def end(self) -> None:
+        """Remember that the pod is back."""
+        if self.offered is not None:
+            self.came_back.add(self.offered)
+        self.offered = None
+
+
+@dataclass(slots=True)
+class Travellers:
+    """The trips of the pods that were sent anywhere last. One writer."""
+
+    _trips: OrderedDict[Uid, Trips] = field(default_factory=OrderedDict)
+
+    def of(self, pod: Uid) -> Trips:
+        """Return the trips of *pod*, to be continued."""
+        trips = self._trips.setdefault(pod, Trips())
+        self._trips.move_to_end(pod)
+        if len(self._trips) > REMEMBERED:
+            self._trips.popitem(last=False)
+        return trips
+
+    def end(self, pod: Uid) -> None:
+        """Remember that *pod* is back, if it was anywhere."""
+        if pod in self._trips:
+            self._trips[pod].end()
+
+    def steered_at(self, pod: Uid) -> float | None:
+        return self._trips[pod].steered_at if pod in self._trips else None
+
+    def forget(self, pod: Uid) -> None:
+        self._trips.pop(pod, None)
