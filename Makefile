@@ -13,15 +13,19 @@ CODE := extender tests $(wildcard loadtests)
 FUZZ_SECONDS ?= 600
 CASES ?= 20000
 VERSION ?= 1.37.1
-EXAMPLE := device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].architecture == "Hopper"
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/ready ## Answer a selector over the devices of examples/slices.json
-	@$(BIN)/dra-extender select '$(EXAMPLE)' < examples/slices.json
+run: demo ## The same as demo
+
+demo: .venv/ready ## Show the extender at work on a cluster in memory
+	@$(BIN)/dra-extender demo
+
+demo-real: .venv/ready ## Show the same on a real control plane with kube-scheduler, which Go builds once
+	@$(BIN)/python -m loadtests.endtoend.demo
 
 test: lint types ## Pass the gate: lint, types, floors and every test; skipped tests are listed with their reasons
 	$(BIN)/python -m pytest -n auto --dist loadgroup
@@ -53,6 +57,9 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 	@for file in $$(grep -l __main__ loadtests/bench/*.py); do \
 	  module=$$(echo "$${file%.py}" | tr / .); $(BIN)/python -m "$$module" || exit 1; \
 	done
+
+bench-e2e: .venv/ready ## Pods a second on a real control plane, kube-scheduler's own allocator beside us in the same run
+	$(BIN)/python -m loadtests.endtoend.throughput
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

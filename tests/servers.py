@@ -14,6 +14,7 @@ from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
 from extender.kube.api import Api, Body
 from tests.controlplane.plane import Plane
+from tests.controlplane.sweep import sweep
 
 Json = dict[str, Any]
 NUMBERS = count(1)
@@ -66,6 +67,8 @@ async def real(plane: Plane) -> AsyncIterator[Cluster]:
     finally:
         await api.close()
         await admin.close()
+        async with plane.client() as sweeper:
+            await sweep(sweeper)
 
 
 def access_of(plane: Plane, user: str, tls: ssl.SSLContext) -> Access:

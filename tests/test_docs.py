@@ -103,10 +103,12 @@ def test_a_shown_command_prints_what_is_shown(command: str, output: str) -> None
 
 
 @needs_make
-def test_make_run_answers_over_the_shipped_example() -> None:
+def test_make_run_places_pods_and_tells_of_each() -> None:
     # The environment is this one: neither built here, nor expected to be in .venv.
-    answer = printed("make", "--silent", "--old-file=.venv/ready", f"BIN={PROGRAMS}", "run")
-    assert {"match", "no", "error"} <= set(answer.split())
+    said = printed("make", "--silent", "--old-file=.venv/ready", f"BIN={PROGRAMS}", "run")
+    assert re.search(r"bound +four-gpus-one-numa-1 +on node-\d  gpus: (gpu-[0-3] ?){4}|(gpu-[4-7] ?){4}", said)
+    assert re.search(r"waits +five-gpus-one-numa-5 .*needs 5 free devices", said)
+    assert said.endswith("12 of 14 pods were placed\n")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

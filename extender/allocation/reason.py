@@ -33,13 +33,14 @@ class Reason:
     """The first thing that is short, and by how much.
 
     *claim* is the place in the question of the claim that it is about, if it is about one; *name* what that is called.
-    Who asks the same by other names is given the same reason with these.
+    Who asks the same by other names is given the same reason with these. *missing* says how near a miss it was.
     """
 
     shortage: Shortage
     text: str
     claim: int | None = None
     name: str = ""
+    missing: int = 0
 
     @property
     def message(self) -> str:
@@ -96,11 +97,13 @@ def _shortage(situation: Situation, at: At) -> Reason | None:
     if free < needed or (ask.takes_all and not found.every):
         kind, details = _causes(situation, at, ask)
         has = f"has {free}" + (f": {details}" if details else "")
-        return Reason(kind, f", request {ask.name} needs {needed} free {_devices(needed)}, {has}", at.claim)
+        return Reason(
+            kind, f", request {ask.name} needs {needed} free {_devices(needed)}, {has}", at.claim, missing=needed - free
+        )
     given = sum(1 for place in range(free and found.free.bit_length()) if _can_give(situation, at, ask, place))
     if given < needed:
         text = f", request {ask.name} needs {needed} {_devices(needed)} within what is left of their pool's counters"
-        return Reason(Shortage.COUNTERS, f"{text}, has {given}", at.claim)
+        return Reason(Shortage.COUNTERS, f"{text}, has {given}", at.claim, missing=needed - given)
     return None
 
 
@@ -159,7 +162,7 @@ def _disagreement(situation: Situation, claim: int, rule: int) -> Iterator[Reaso
             values = "one value" if compared.is_match else "different values"
             has = "best has" if compared.is_match else "has"
             text = f"needs {needed} free {_devices(needed)} with {values} of {compared.attribute}, {has} {best}"
-            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim)
+            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim, missing=needed - best)
 
 
 def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:

@@ -1,6 +1,6 @@
 """Stands in for the controllers that look after claims: makes them from templates, and lets go of them afterwards."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -24,6 +24,7 @@ class Controller:
         self._registry = server.registry
         self._store = server.store
         self._claim = server.kinds[DRA, dra_version, "resourceclaims"]
+        self._since = 0
         self._template = server.kinds[DRA, dra_version, "resourceclaimtemplates"]
 
     async def run(self) -> NoReturn:
@@ -38,16 +39,23 @@ class Controller:
             self._store.leave(woken)
 
     def reconcile(self) -> None:
-        """Go through all pods and claims once."""
-        pods = {pod["metadata"]["uid"]: pod for pod in self._store.all(POD)}
-        for pod in pods.values():
-            # Somebody else may have been faster; the next event brings us back.
+        """Look after what has changed since the last time."""
+        since, self._since = self._since, self._store.revision
+        if self._store.changed(self._template, since):
+            since = 0
+        pods = self._store.changed(POD, since)
+        for key in pods:
+            self._attempt(self._make, self._store.get(POD, key))
+        has_ended = any(_is_done(self._store.get(POD, key)) for key in pods)
+        for key in self._store.changed(self._claim, 0 if has_ended else since):
+            self._attempt(self._release, self._store.get(self._claim, key))
+            self._attempt(self._collect, self._store.get(self._claim, key))
+
+    def _attempt(self, act: Callable[[Json], None], item: Json | None) -> None:
+        """Act on *item* if it is still there. Somebody else may have been faster: the next event brings us back."""
+        if item is not None:
             with suppress(Failure):
-                self._make(pod)
-        for claim in self._store.all(self._claim):
-            with suppress(Failure):
-                self._release(claim, pods)
-                self._collect(claim, pods)
+                act(item)
 
     def _make(self, pod: Json) -> None:
         """Make the claims that *pod* has templates for and that its status does not name yet."""
@@ -73,11 +81,11 @@ class Controller:
         made = self._registry.create(self._claim, namespace, {"metadata": metadata, "spec": template["spec"]})
         return {"name": entry["name"], "resourceClaimName": made["metadata"]["name"]}
 
-    def _release(self, claim: Json, pods: Mapping[str, Json]) -> None:
+    def _release(self, claim: Json) -> None:
         """Drop reservations of pods that need them no more; with the last one the allocation goes too."""
         status = claim["status"]
         reserved = status.get("reservedFor") or []
-        kept = [entry for entry in reserved if entry["uid"] in pods and not _is_done(pods[entry["uid"]])]
+        kept = [entry for entry in reserved if not self._has_ended(claim, entry)]
         if kept == reserved:
             return
         is_free = not kept and FINALIZER in (claim["metadata"].get("finalizers") or ())
@@ -87,13 +95,18 @@ class Controller:
         if is_free:
             self._registry.update(self._claim, key_of(claim), "", _without_finalizer)
 
-    def _collect(self, claim: Json, pods: Mapping[str, Json]) -> None:
+    def _collect(self, claim: Json) -> None:
         """Delete a claim whose pod is gone or finished."""
         owners = claim["metadata"].get("ownerReferences") or []
-        if owners and all(owner["uid"] not in pods or _is_done(pods[owner["uid"]]) for owner in owners):
+        if owners and all(self._has_ended(claim, owner) for owner in owners):
             self._registry.delete(self._claim, key_of(claim), {})
         if claim["metadata"].get("deletionTimestamp") and not claim["status"].get("allocation"):
             self._registry.update(self._claim, key_of(claim), "", _without_finalizer)
+
+    def _has_ended(self, claim: Json, named: Json) -> bool:
+        """Tell whether the pod that *claim* names needs it no more."""
+        pod = self._store.get(POD, (key_of(claim)[0], named["name"]))
+        return pod is None or pod["metadata"]["uid"] != named["uid"] or _is_done(pod)
 
 
 def _with_claim(pod: Json, status: Json) -> Json:
@@ -106,7 +119,9 @@ def _without_finalizer(claim: Json) -> Json:
     return {**claim, "metadata": {**claim["metadata"], "finalizers": kept}}
 
 
-def _is_done(pod: Json) -> bool:
-    """Tell whether *pod* needs its devices no more: it has finished, or goes without ever having had a node."""
+def _is_done(pod: Json | None) -> bool:
+    """Tell whether *pod* needs its devices no more: it is gone, has finished, or goes without having had a node."""
+    if pod is None:
+        return True
     is_going = bool(pod["metadata"].get("deletionTimestamp")) and not pod["spec"].get("nodeName")
     return is_going or pod["status"].get("phase") in FINISHED

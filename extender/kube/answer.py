@@ -9,6 +9,7 @@ import orjson
 Json = dict[str, Any]
 MAX_TEXT: Final = 500
 PAUSE_UNTIL_A_DATE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def complaint_of(answer: Answer) -> Complaint:
         code=answer.status,
         reason=_text(status.get("reason")),
         message=_text(status.get("message")) or answer.body[:MAX_TEXT].decode(errors="replace"),
-        retry_after_s=_seconds(answer.headers.get("retry-after")) or _number(details.get("retryAfterSeconds")),
+        retry_after_s=_pause(_seconds(answer.headers.get("retry-after")), _number(details.get("retryAfterSeconds"))),
         fields=tuple(_fields(details)),
     )
 
@@ -80,6 +81,11 @@ def _fields(details: Json) -> Iterator[str]:
 
 def _text(value: object) -> str:
     return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _pause(*asked: float | None) -> float | None:
+    """Return the first pause that is asked for; whoever asks for a very long one is asked again before."""
+    return next((min(seconds, LONGEST_PAUSE_S) for seconds in asked if seconds is not None), None)
 
 
 def _number(value: object) -> float | None:

@@ -60,8 +60,7 @@ class _Following:
         self._backoff = Backoff(rhythm.pace)
         self._position = ""
         self._barren = 0
-        self._is_checking = False
-        self._patience_s = rhythm.quiet_s
+        self._is_in_doubt = False
 
     async def once(self, served: Served | None) -> Remedy:
         """List, or watch until that ends; say what is to be done before the next time."""
@@ -94,16 +93,17 @@ class _Following:
         return None
 
     async def _watch(self, served: Served) -> Setback | None:
-        began, query = self._pace.now(), self._query()
-        opened = await self._api.open(served.path(), query)
+        began, before, was_in_doubt = self._pace.now(), self._position, self._is_in_doubt
+        opened = await self._api.open(served.path(), self._query())
         if not isinstance(opened, Stream):
             return setback_of(opened)
-        delivery = Delivery(served, self._sink, self._position)
+        delivery = Delivery(served, self._sink, before)
         try:
             setback = await self._drain(opened, delivery)
         finally:
             opened.close()
-        is_fruitful = delivery.count > 0 or self._is_checking or self._pace.now() - began >= SHORT_LIFE_S
+        is_ours = self._is_in_doubt and not was_in_doubt
+        is_fruitful = self._position != before or is_ours or self._pace.now() - began >= SHORT_LIFE_S
         self._barren = 0 if is_fruitful else self._barren + 1
         if is_fruitful:
             self._backoff.reset()
@@ -127,42 +127,42 @@ class _Following:
 
     async def _read(self, stream: Stream, served: Served) -> bytes | Setback:
         """Return what the stream brings next, empty at its end; a stream that is quiet is asked about."""
+        # A brief watch is left the time to end by itself.
+        patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_in_doubt else self._rhythm.quiet_s
         while True:
-            chunk = await stream.read(self._patience_s)
+            chunk = await stream.read(patience_s)
             if isinstance(chunk, bytes):
                 return chunk
             setback = await self._ask(served) if chunk is None else setback_of(chunk)
-            if setback or self._is_checking:
+            if setback or self._is_in_doubt:
                 return setback or b""
 
     async def _ask(self, served: Served) -> Setback | None:
         """Find out whether anything can have happened while the stream was quiet.
 
-        Where the version of the whole cluster has moved on, a brief watch from where we are brings either the events
-        that the quiet one has lost, or a bookmark which says that there are none.
+        Where the version of the whole cluster has moved on we are in doubt: brief watches follow, until one brings
+        either an event that the quiet one has lost, or a bookmark which says that there was none.
         """
         asked = self._pace.now()
         version = await probe(self._api, served)
         if isinstance(version, Setback):
             return version
-        if is_newer(version, self._position):
-            self._is_checking = True
-        else:
+        if is_newer(self._position, version):
+            return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
+        self._is_in_doubt = is_newer(version, self._position)
+        if not self._is_in_doubt:
             self._advance(self._position, asked)
         return None
 
     def _advance(self, version: str, at: float) -> None:
         self._position = version
+        self._is_in_doubt = False
         self._sink(Seen(self._resource, version, at))
 
     def _query(self) -> Query:
         """Ask for a watch that ends by itself, at a time that differs from client to client."""
-        seconds = CHECK_S if self._is_checking else WATCH_S * (1 + self._pace.chance())
-        # A brief watch is left the time to end by itself.
-        self._patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_checking else self._rhythm.quiet_s
-        self._is_checking = False
+        seconds = CHECK_S if self._is_in_doubt else WATCH_S * (1 + self._pace.chance())
         return (
-            *self._resource.query,
             ("watch", "true"),
             ("resourceVersion", self._position),
             ("allowWatchBookmarks", "true"),

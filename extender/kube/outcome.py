@@ -18,7 +18,7 @@ class Refusal(Enum):
     NOT_FOUND = "not found"  # 404
     INVALID = "invalid"  # 422
     FORBIDDEN = "forbidden"  # 401, 403
-    REJECTED = "rejected"  # any other 3xx or 4xx
+    REJECTED = "rejected"  # any other 3xx or 4xx, and those of whoever stands before the API server
     UNSENT = "unsent"  # no connection: the request never left
 
 
@@ -99,4 +99,5 @@ def _kind(complaint: Complaint) -> Refusal:
     if UID in complaint.fields:
         # A patch that names another object's uid: the API server takes it for an attempt to change the uid.
         return Refusal.CONFLICT
-    return KINDS.get(complaint.code, Refusal.REJECTED)
+    # Without a reason it is not the API server that speaks: a proxy's 404 does not mean that an object is gone.
+    return KINDS.get(complaint.code, Refusal.REJECTED) if complaint.reason else Refusal.REJECTED

@@ -1,13 +1,13 @@
 """Which version of each resource the API server has."""
 
-from extender.kube.answer import Answer
+from collections.abc import Iterator
+
+from extender.kube.answer import Answer, Json
 from extender.kube.api import Api
 from extender.kube.pace import Backoff, Pace
 from extender.kube.resource import CORE, Resource, Served
 from extender.kube.setback import Setback, setback_of
 from extender.kube.told import Sink, Trouble
-
-NOT_FOUND = 404
 
 
 class Versions:
@@ -36,22 +36,36 @@ class Versions:
         self._found.pop(resource.name, None)
 
     async def _discover(self, resource: Resource) -> Served | Setback | None:
+        """Look for *resource*. That it is not served is believed only where lists say so that leave it out.
+
+        A 404 proves nothing: somebody between us and the API server may have sent it, and what is not served is told
+        as an empty list.
+        """
         if resource.group == CORE:
             return Served(resource, "v1")
-        for version in resource.versions:
-            served = await self._serves(resource, version)
-            if isinstance(served, Setback):
-                return served
-            if served:
+        groups = await self._read("/apis", "groups")
+        if isinstance(groups, Setback):
+            return groups
+        offered = {version for group in groups if group.get("name") == resource.group for version in _versions(group)}
+        for version in (version for version in resource.versions if version in offered):
+            listed = await self._read(f"/apis/{resource.group}/{version}", "resources")
+            if isinstance(listed, Setback):
+                return listed
+            if any(entry.get("name") == resource.name for entry in listed):
                 return Served(resource, version)
         return None
 
-    async def _serves(self, resource: Resource, version: str) -> bool | Setback:
-        reply = await self._api.call("GET", f"/apis/{resource.group}/{version}")
-        if isinstance(reply, Answer) and reply.status == NOT_FOUND:
-            return False
+    async def _read(self, path: str, field: str) -> list[Json] | Setback:
+        """Return the objects that are listed in *field* of what is at *path*."""
+        reply = await self._api.call("GET", path)
         read = reply.json() if isinstance(reply, Answer) and reply.is_success else None
-        listed = read.get("resources") if read else None
+        listed = read.get(field) if read else None
         if not isinstance(listed, list):
             return setback_of(reply)
-        return any(isinstance(entry, dict) and entry.get("name") == resource.name for entry in listed)
+        return [entry for entry in listed if isinstance(entry, dict)]
+
+
+def _versions(group: Json) -> Iterator[object]:
+    for entry in group.get("versions") or ():
+        if isinstance(entry, dict):
+            yield entry.get("version")

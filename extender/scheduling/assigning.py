@@ -23,10 +23,14 @@ from extender.scheduling.steps import (
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
-    """Why the pod is not on the node; *is_open*: as far as anybody knows, for a Binding may still land."""
+    """Why the pod is not on the node.
+
+    *is_open*: as far as anybody knows, for a Binding may still land; *is_elsewhere*: it is on another node.
+    """
 
     message: str
     is_open: bool = False
+    is_elsewhere: bool = False
 
 
 def assigned(
@@ -34,7 +38,7 @@ def assigned(
 ) -> Generator[Step, Outcome, Pod | Unassigned]:
     """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land."""
     for _ in range(ATTEMPTS):
-        obstacle = _obstacle(pod) or loss()
+        obstacle = obstacle_of(pod) or loss()
         if obstacle:
             return Unassigned(obstacle)
         outcome = yield BindPod(pod, node)
@@ -53,7 +57,8 @@ def assigned(
     return Unassigned("the pod kept changing")
 
 
-def _obstacle(pod: Pod) -> str:
+def obstacle_of(pod: Pod) -> str:
+    """Say why *pod* cannot be bound as it is; nothing where it can."""
     if pod.is_deleting:
         return "the pod is being deleted"
     return "the pod has scheduling gates" if pod.scheduling_gates else ""
@@ -68,7 +73,7 @@ def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step
         fresh = outcome.what if isinstance(outcome, Done) else None
     if isinstance(fresh, Pod) and fresh.uid == pod.uid:
         elsewhere = fresh.node_name and fresh.node_name != node
-        return Unassigned(f"the pod is on node {fresh.node_name} already") if elsewhere else fresh
+        return Unassigned(f"the pod is on node {fresh.node_name} already", is_elsewhere=True) if elsewhere else fresh
     if isinstance(fresh, Pod) or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND):
         return Unassigned("the pod is gone")
     # A conflict may mean that the pod is bound already.

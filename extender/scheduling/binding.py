@@ -11,7 +11,7 @@ from typing import Final
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import assigned
+from extender.scheduling.assigning import assigned, obstacle_of
 from extender.scheduling.claiming import (
     Problem,
     Written,
@@ -88,8 +88,8 @@ class Binder:
                 Bound(pod) if pod.node_name == order.node else NotBound(f"the pod is on node {pod.node_name} already")
             )
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused):
-            return NotBound(needs.detail)
+        if isinstance(needs, Refused) or obstacle_of(pod):
+            return NotBound(needs.detail if isinstance(needs, Refused) else obstacle_of(pod))
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
             return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)
@@ -151,7 +151,7 @@ class _Work:
         if bound.is_open:
             # As long as the Binding may still land, the pod needs what was written for it.
             return NotBound(bound.message, is_waiting=True)
-        return (yield from self._undone(bound.message))
+        return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
 
     def _claims(self) -> Generator[Step, Outcome, Problem | None]:
         """Write every claim; stop at the first that cannot be had."""
@@ -219,13 +219,15 @@ class _Work:
             pod = outcome.what
         return pod
 
-    def _undone(self, message: str, *, frees: bool = False) -> Doing:
+    def _undone(self, message: str, *, frees: bool = False, is_running: bool = False) -> Doing:
         """Take everything back, the last first, as far as it can be; what cannot is found again later.
 
-        What was allocated before stays allocated, unless *frees*: its devices are of no use.
+        What was allocated before stays allocated, unless *frees*: its devices are of no use. A pod that *is_running*
+        may be using it.
         """
         for item in reversed(self.written):
-            yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)
+            if item.is_ours or not is_running:
+                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)
         for made in self.made:
             yield DeleteClaim(made)
         return NotBound(message)

@@ -64,21 +64,24 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
         word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
         return Refused(word, asked.message)
     refusal = _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
-    if refusal or _is_served(pod, asked):
+    if refusal or _mapped(pod, belief) in [claim.key.name for claim in asked.allocated]:
         return refusal or Needs(pod, asked.pending, asked.allocated)
     return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes)
 
 
 def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> Asked | Waiting | Unclear:
     """Add the claim that was made for the extended resources of *pod* and is in use by it already."""
-    made = belief.cluster.claims.get(ObjectKey(pod.key.namespace, pod.extended_claim)) if pod.extended_claim else None
+    name = _mapped(pod, belief)
+    made = belief.cluster.claims.get(ObjectKey(pod.key.namespace, name)) if name else None
     if not made or not made.allocation or made.is_deleting or not is_reserved_for(made, pod):
         return asked
     return replace(asked, allocated=(*asked.allocated, made)) if isinstance(asked, Asked) else asked
 
 
-def _is_served(pod: Pod, asked: Asked) -> bool:
-    return any(claim.key.name == pod.extended_claim for claim in asked.allocated)
+def _mapped(pod: Pod, belief: Belief) -> str | None:
+    """Return the claim that has the extended resources of *pod*; the scheduler's copy of the pod may be older."""
+    known = belief.pods.with_uid(pod.uid)
+    return pod.extended_claim or (known.extended_claim if known else None)
 
 
 def stale_claim(pod: Pod, belief: Belief) -> ResourceClaim | None:

@@ -2,10 +2,13 @@
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
@@ -106,17 +109,30 @@ class Trips:
         self.offered = None
 
 
+Lookup = Callable[[Sequence[str]], NDArray[np.integer[Any]]]
+
+
+def by_dictionary(everything: Sequence[NodeName]) -> Lookup:
+    """Look names up one by one; -1 for those that are not known."""
+    numbers: dict[str, int] = {name: number for number, name in enumerate(everything)}
+    return lambda names: np.fromiter(map(numbers.get, names, repeat(-1)), np.int64, len(names))
+
+
 @dataclass(slots=True)
 class Planner:
-    """Plans pods. One writer: an offer is promised before anybody else is planned."""
+    """Plans pods. One writer: an offer is promised before anybody else is planned.
+
+    numbering: how the names of nodes are looked up, given all of them.
+    """
 
     belief: Belief
     chooser: Chooser
     policy: Policy = field(default_factory=Policy)
+    numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _trips: OrderedDict[Uid, Trips] = field(default_factory=OrderedDict)
-    _numbers: tuple[Sequence[NodeName], dict[NodeName, int]] = ((), {})
+    _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
 
-    def plan(self, pod: Pod, names: Sequence[NodeName] | None, now: float, *, is_answer: bool = True) -> Plan:
+    def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
         """Say where *pod* may go among *names*, or anywhere, and promise it the best of that.
 
         Where the scheduler asks again (*is_answer*) for a pod that was offered a node, the pod came back from there.
@@ -139,13 +155,13 @@ class Planner:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
         return self._trips[pod].steered_at if pod in self._trips else None
 
-    def _planned(self, pod: Pod, names: Sequence[NodeName] | None, moment: Moment) -> Plan:
+    def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
         if isinstance(needs, Refused):
             return Rejection(needs.word, needs.detail)
         return Plain() if needs.is_plain else self._with_devices(needs, names, moment)
 
-    def _with_devices(self, needs: Needs, names: Sequence[NodeName] | None, moment: Moment) -> Plan:
+    def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:
         snapshot = self.belief.seen_by(needs.pod.uid)
         surveyed = survey(needs, snapshot, self.belief.questions)
         if isinstance(surveyed, Refused):
@@ -163,16 +179,16 @@ class Planner:
             return replace(plan, word=Word.CLAIM_ELSEWHERE)
         return plan
 
-    def _among(self, nodes: Numbers, names: Sequence[NodeName] | None, snapshot: Snapshot) -> Numbers:
+    def _among(self, nodes: Numbers, names: Sequence[str] | None, snapshot: Snapshot) -> Numbers:
         """Leave the nodes that were asked about."""
         if names is None:
             return nodes
         everything = snapshot.layout.nodes
-        if self._numbers[0] is not everything:
-            self._numbers = everything, {name: number for number, name in enumerate(everything)}
-        known = self._numbers[1]
+        if self._lookup[0] is not everything:
+            self._lookup = everything, self.numbering(everything)
+        # Names that are not known have the number -1, which is that of the spare place at the end.
         asked = np.zeros(len(everything) + 1, np.bool_)
-        asked[[known.get(name, len(everything)) for name in names]] = True
+        asked[self._lookup[1](names)] = True
         return nodes[asked[nodes]]
 
     def _nowhere(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
@@ -184,8 +200,10 @@ class Planner:
             elsewhere = self._steered(pod, surveyed.snapshot, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage()
-        detail = next((tally.message for tally in rejected if tally.word is word), "")
-        return Rejection(word, detail, None, rejected)
+        nearest = min(
+            (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
+        )
+        return Rejection(word, nearest.message if nearest else "", None, rejected)
 
     def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
@@ -232,11 +250,13 @@ def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
 def _offer(needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:
     names = surveyed.snapshot.layout.nodes
     nodes = tuple(names[number] for number in ranking.nodes.tolist())
-    scores = dict(zip(nodes, ranking.scores.tolist(), strict=True))
-    best = tuple(
-        Ranked(names[number], score, free)
-        for number, score, free in zip(
-            ranking.nodes[:2].tolist(), ranking.scores[:2].tolist(), ranking.free[:2].tolist(), strict=True
-        )
-    )
+    scores = _leading(dict(zip(nodes, ranking.scores.tolist(), strict=True)), placement.node)
+    frees = ranking.free[:2].tolist()
+    best = tuple(Ranked(name, scores[name], free) for name, free in zip(nodes[:2], frees, strict=True))
     return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
+
+
+def _leading(scores: Mapping[NodeName, int], held: NodeName) -> Mapping[NodeName, int]:
+    """Set the node on which devices are *held* off from its equals: on those they may be promised to the next pod."""
+    lead = max(1, scores[held])
+    return {node: lead if node == held else min(score, lead - 1) for node, score in scores.items()}

@@ -28,7 +28,7 @@ class Policy:
     """What to offer: all nodes, so that the scheduler's own scores count fully, the best *shortlist*, or the best."""
 
     answer: Answer = Answer.SHORTLIST
-    shortlist: int = 10
+    shortlist: int = 8
 
     @property
     def most(self) -> int | None:

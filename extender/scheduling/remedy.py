@@ -21,25 +21,24 @@ Mending = Generator[Step, Outcome, bool]
 def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
 
-    Where some hold what is an earlier claim's, these alone are in the way.
+    Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
+    among them, allocated or not: it is in the way of another.
     """
     asked = belief.cluster.claims.asked_by(pod)
-    if not isinstance(asked, Asked):
-        return ()
-    own = tuple(claim for claim in asked.allocated if all(consumer.uid == pod.uid for consumer in claim.reserved_for))
-    contested = tuple(claim for claim in asked.allocated if belief.contested(claim))
-    return tuple(claim for claim in own if claim in contested) if contested else own
+    made = stale_claim(pod, belief)
+    had = (*(asked.allocated if isinstance(asked, Asked) else ()), *([made] if made else []))
+    contested = tuple(claim for claim in had if belief.contested(claim))
+    return tuple(claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
 
 
 def freed(pod: Pod, belief: Belief) -> Mending:
     """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt."""
-    done = False
+    done, made = False, stale_claim(pod, belief)
     for claim in unusable(pod, belief):
-        done = (yield from release(claim, pod, is_ours=True)) or done
-    stale = stale_claim(pod, belief)
-    if stale is not None:
-        yield from release(stale, pod, is_ours=True)
-        done = isinstance((yield DeleteClaim(stale)), Done) or done
+        is_free = yield from release(claim, pod, is_ours=True)
+        if claim is made:
+            is_free = isinstance((yield DeleteClaim(claim)), Done)
+        done = is_free or done
     return done
 
 

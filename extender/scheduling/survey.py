@@ -1,5 +1,6 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure, Undecided
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
-from extender.model.node_selector import matches
+from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.vocabulary import NEARNESS, Word
 from extender.state.questions import Questions, told
@@ -25,12 +26,16 @@ Numbers = NDArray[np.int64]
 
 
 class Tally(NamedTuple):
-    """How many nodes were rejected for one reason, with the reason in full and one of the nodes."""
+    """How many nodes were rejected for one reason, with the reason in full and one of the nodes.
+
+    *missing* is how many devices more would have sufficed, where that is what was short.
+    """
 
     word: Word
     nodes: int
     message: str
     example: NodeName
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,8 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
         node = int(rejected[index])
         reason = part.reason(node)
-        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node]))
+        missing = reason.missing if isinstance(reason, Reason) else 0
+        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node], missing))
     return found
 
 
@@ -178,5 +184,20 @@ def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
     selector = claim.allocation.node_selector if claim.allocation else None
     if selector is None:
         return np.ones(len(names), np.bool_)
+    named = _named(selector)
+    if named is not None:
+        found = np.zeros(len(names), np.bool_)
+        place = bisect_left(names, named)
+        found[place : place + 1] = names[place : place + 1] == (named,)
+        return found
     accepted = (matches(selector, name, dict(snapshot.nodes[name].labels)) for name in names)
     return np.fromiter(accepted, np.bool_, len(names))
+
+
+def _named(selector: NodeSelector) -> NodeName | None:
+    """Return the one node that *selector* accepts where it says so by name, as allocations of local devices do."""
+    if len(selector.terms) != 1 or selector.terms[0].expressions or len(selector.terms[0].fields) != 1:
+        return None
+    asked = selector.terms[0].fields[0]
+    is_name = asked.key == "metadata.name" and asked.operator == "In" and len(asked.values) == 1
+    return NodeName(asked.values[0]) if is_name else None

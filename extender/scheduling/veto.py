@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.usage import holds_of, subtract
+from extender.allocation.usage import Usage, holds_of, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -22,21 +22,33 @@ def helped(
     if needs.is_plain:
         return tuple(victims)
     seen = belief.seen_by(pod.uid)
-    claims = [claim for claim in belief.cluster.claims if claim.allocation and claim.reserved_for]
+    victims = {node: tuple(gone) for node, gone in victims.items()}
+    used = _used(belief.cluster.claims, frozenset(uid for gone in victims.values() for uid in gone))
     return tuple(
         node
         for node, gone in victims.items()
-        if isinstance(chooser.place(needs, node, _without(seen, claims, frozenset(gone))), Placement)
+        if isinstance(chooser.place(needs, node, _without(seen, used, frozenset(gone))), Placement)
     )
 
 
-def _without(snapshot: Snapshot, claims: Iterable[ResourceClaim], gone: frozenset[Uid]) -> Snapshot:
+def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid, list[ResourceClaim]]:
+    """Map each of *pods* to the claims with devices that are reserved for it."""
+    used: dict[Uid, list[ResourceClaim]] = {}
+    for claim in claims:
+        for consumer in claim.reserved_for if claim.allocation else ():
+            if consumer.uid in pods:
+                used.setdefault(consumer.uid, []).append(claim)
+    return used
+
+
+def _without(snapshot: Snapshot, used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid]) -> Snapshot:
     """Return *snapshot* as it will be when the claims are freed that only pods of *gone* use."""
-    freed = snapshot
-    for claim in claims if gone else ():
+    claims = {claim.uid: claim for uid in gone for claim in used.get(uid, ())}
+    rows: dict[int, Usage] = {}
+    for claim in claims.values():
         if claim.allocation is None or any(consumer.uid not in gone for consumer in claim.reserved_for):
             continue
         for hold in holds_of(claim.allocation):
             for row in snapshot.inventory.rows_of(hold.device):
-                freed = with_usage(freed, {row: subtract(freed.usage_at(row), hold.usage)})
-    return freed
+                rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
+    return with_usage(snapshot, rows)

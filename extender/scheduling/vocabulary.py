@@ -33,7 +33,6 @@ class Word(StrEnum):
     CONDITIONS_FAILED = "BindingConditionsFailed"
     FOREIGN_SCHEDULER = "ForeignScheduler"
     NOT_OFFERED = "OnlyOtherNodes"
-    NOT_CHOSEN = "NotAmongTheBest"
 
 
 TEXTS: Final = {
@@ -59,7 +58,6 @@ TEXTS: Final = {
     Word.CONDITIONS_FAILED: "a device of the pod could not be made ready",
     Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",
     Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
-    Word.NOT_CHOSEN: "not among the best nodes for the pod's devices",
 }
 
 # The nearest to a success first: what a pod is told is what its best nodes were short of.

@@ -5,6 +5,7 @@ Whoever is woken is promised its devices first, so that the next in line is meas
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from extender.model.names import NodeName, Uid
@@ -12,9 +13,12 @@ from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.state.belief import Belief
+from extender.state.questions import asked
 
 # Pods woken in one round: the others have their turn in the next.
 MOST = 64
+# The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
+SPACING_S = 1e-4
 # How often the time between two wakes of a pod is doubled.
 DOUBLINGS = 4
 
@@ -47,6 +51,7 @@ class Waker:
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
     _next: float = 0.0
+    _last: float = -inf
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -67,12 +72,13 @@ class Waker:
 
     def round(self, now: float, most: int = MOST) -> list[Wake]:
         """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again."""
-        is_news = self._seen is not self.belief.seen_by()
-        if not is_news and now < self._next:
+        is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
+        is_news = not is_early and self._seen is not self.belief.seen_by()
+        if is_early or (not is_news and now < self._next):
             return []
         wakes: list[Wake] = []
         hopeless: set[object] = set()
-        self._next = now + self.patience_s
+        self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
             if len(wakes) == most:
                 self._seen = None
@@ -92,7 +98,8 @@ class Waker:
         needs = needs_of(pod, self.belief)
         if isinstance(needs, Refused):
             return needs
-        question = (tuple(claim.spec for claim in needs.pending), needs.extended)
+        hidden = needs.hidden(needs.extended).spec if needs.extended else None
+        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden)
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None

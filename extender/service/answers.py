@@ -10,7 +10,7 @@ from extender.scheduling.binding import Order
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.veto import helped
-from extender.scheduling.vocabulary import TEXTS, Word
+from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.journal import Journal
@@ -51,7 +51,7 @@ class Answers:
         if missing:
             return Filtered(error=f"not ready: {'; '.join(missing)}")
         pod = request.pod
-        plan = self.planner.plan(pod, [NodeName(name) for name in request.names], self.now())
+        plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
             return Filtered(names=request.names)
         if isinstance(plan, Trouble):
@@ -68,7 +68,8 @@ class Answers:
         self._scores.move_to_end(pod)
         if len(self._scores) > REMEMBERED:
             self._scores.popitem(last=False)
-        return Filtered(names=plan.nodes, rejected=ALL_OTHERS, text=TEXTS[Word.NOT_CHOSEN])
+        # Of the others nothing is said: kube-scheduler asks why only where no node is left.
+        return Filtered(names=plan.nodes)
 
     def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
         """Score the nodes as filter ranked them."""

@@ -21,12 +21,14 @@ from extender.kube.resource import CLAIMS, RESOURCES, Served
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
+from extender.model.node import Pod
 from extender.scheduling.binding import Binder
 from extender.scheduling.decision import Decisions
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
 from extender.scheduling.waking import Waker
+from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
@@ -38,6 +40,7 @@ from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
+from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
@@ -72,6 +75,8 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     service, work = await _assembled(settings, api, options)
     await service.server.start()
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
+    for task in tasks:
+        task.add_done_callback(service.health.lost)
     try:
         yield service
     finally:
@@ -92,12 +97,12 @@ async def _assembled(
     metrics, pace, freshness = Metrics(), Pace(), Freshness()
     chooser = Chooser(belief, lambda: str(uuid4()), manner)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    planner = Planner(belief, chooser, policy)
+    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
     sink = _Sink()
     versions = Versions(api, pace, sink)
     # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.
     writes = Writes(api, await versions.find(CLAIMS) or Served(CLAIMS, "v1"), settings.api.timeout_seconds)
-    feed = Feed(belief, freshness, sink.stir)
+    feed = Feed(belief, freshness, sink.stir, sink.show_pod)
     carrier = Carrier(writes, feed, now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
@@ -108,6 +113,8 @@ async def _assembled(
     metrics.watch(Gauges(belief, freshness, waker, now))
     attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
     sink.feed, sink.attention = feed, attention
+    if settings.waking.nominate_ahead:
+        sink.ahead = Ahead(belief, planner, writes, metrics, now)
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
@@ -117,6 +124,8 @@ async def _assembled(
         f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
     }
     work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
+    if sink.ahead is not None:
+        work["nominations ahead"] = sink.ahead.run()
     return Service(answers, attention, belief, health, journal, server), work
 
 
@@ -125,6 +134,7 @@ class _Sink:
 
     feed: Feed | None = None
     attention: Attention | None = None
+    ahead: Ahead | None = None
 
     def __call__(self, told: Told) -> None:
         if self.feed is not None:
@@ -133,3 +143,9 @@ class _Sink:
     def stir(self) -> None:
         if self.attention is not None:
             self.attention.stir()
+        if self.ahead is not None:
+            self.ahead.stir()
+
+    def show_pod(self, pod: Pod) -> None:
+        if self.ahead is not None:
+            self.ahead.shown(pod)

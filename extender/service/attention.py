@@ -13,6 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.planner import Rejection
 from extender.scheduling.remedy import freed, settled, unusable
+from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker, expired
 from extender.service.carrier import Carrier
 from extender.state.belief import Belief
@@ -24,6 +25,8 @@ LOG: Final = logging.getLogger(__name__)
 WOKEN: Final = "dra-extender.x-k8s.io/woken"
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
+# What frees the pod's own claims at once: no other attempt can end better.
+FREED_AT_ONCE: Final = frozenset((Word.CLAIM_CONTESTED, Word.CLAIM_STALE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Attention:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _steers: dict[Uid, NodeName] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
+    _counted: float = 0.0
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -60,7 +64,9 @@ class Attention:
         self.waker.put(pod.uid)
         if plan.elsewhere is not None:
             self._steers[pod.uid] = plan.elsewhere
-        if unusable(pod, self.belief):
+        if plan.word in FREED_AT_ONCE:
+            self._refusals[pod.uid] = self.habits.attempts
+        elif unusable(pod, self.belief):
             self._refusals[pod.uid] += 1
         self.stir()
 
@@ -85,7 +91,11 @@ class Attention:
         begun()
         while True:
             await self._stirring()
-            await self.round()
+            try:
+                await self.round()
+            except Exception:
+                # Whatever went wrong with one pod, the others wait for the next round.
+                LOG.exception("a round of looking after pods failed")
 
     async def _stirring(self) -> None:
         try:
@@ -107,12 +117,20 @@ class Attention:
                 await self._wake(wake.pod, wake.node)
 
     async def _free(self) -> None:
-        """Free the claims that have kept a pod from being placed too often."""
+        """Free the claims that have kept a pod from being placed too often, or for too long."""
+        if self.now() - self._counted >= TICK_S:
+            # A pod that waits is not asked about again until something happens: time is an attempt too.
+            self._counted = self.now()
+            self._refusals.update(tuple(self._refusals))
         for uid in [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]:
             del self._refusals[uid]
             pod = self.belief.pods.with_uid(uid)
-            if pod is not None and await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S):
+            if pod is None:
+                continue
+            if await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S):
                 LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
+            elif unusable(pod, self.belief):
+                self._refusals[uid] = self.habits.attempts - 1
 
     async def _steer(self) -> None:
         for uid, node in tuple(self._steers.items()):

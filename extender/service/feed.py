@@ -9,18 +9,25 @@ from extender.kube.told import Told
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
+from extender.model.node import Pod
 from extender.state.belief import Belief, version
 
 CHANGES = (Changed, Gone, Listed)
 
 
 class Feed:
-    """Applies what following tells, one thing at a time. *stir* is called after each change."""
+    """Applies what following tells, one thing at a time.
 
-    def __init__(self, belief: Belief, freshness: Freshness, stir: Callable[[], None]) -> None:
+    *show_pod* is told of each pod that comes or changes, *stir* that something has changed.
+    """
+
+    def __init__(
+        self, belief: Belief, freshness: Freshness, stir: Callable[[], None], show_pod: Callable[[Pod], None]
+    ) -> None:
         self.freshness = freshness
         self._belief = belief
         self._stir = stir
+        self._show_pod = show_pod
         self._waiting: dict[Uid, list[tuple[int, asyncio.Event]]] = {}
 
     def take(self, told: Told) -> None:
@@ -30,6 +37,8 @@ class Feed:
             return
         self._belief.apply(told)
         if isinstance(told, Changed):
+            if isinstance(told.what, Pod):
+                self._show_pod(told.what)
             if isinstance(told.what, ResourceClaim):
                 self._show(told.what.uid)
         elif told.kind is ResourceClaim:

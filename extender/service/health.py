@@ -1,10 +1,15 @@
 """What keeps us from answering."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.kube.freshness import Freshness
+from extender.telemetry import keys
+
+LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -14,15 +19,24 @@ class Health:
     freshness: Freshness
     max_age_s: float
     now: Callable[[], float]
+    is_broken: bool = False
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def begin(self) -> None:
         """Remember that what was half written has been looked after."""
         self.begun.set()
 
+    def lost(self, task: asyncio.Task[object]) -> None:
+        """Note that a part of the service has ended, which none does but by a mistake of ours: a restart helps."""
+        if not task.cancelled():
+            LOG.critical(
+                "a part of the service has ended", extra={keys.ERROR: task.get_name()}, exc_info=task.exception()
+            )
+            self.is_broken = True
+
     def is_alive(self) -> bool:
-        """Tell whether a restart would not help: a process that answers this is alive."""
-        return True
+        """Tell whether a restart would not help."""
+        return not self.is_broken
 
     def missing(self) -> Sequence[str]:
         """Say what is missing until we can answer."""
@@ -32,4 +46,5 @@ class Health:
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
         ages = self.freshness.ages(self.now())
-        return [f"the view of {name} is {age:.0f} s old" for name, age in ages.items() if age > self.max_age_s]
+        # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
+        return [f"the view of {name} is too old" for name, age in ages.items() if age > self.max_age_s]

@@ -17,13 +17,14 @@ TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITI
 
 @dataclass(slots=True)
 class Journal:
-    """The last decisions. *wall* is the time of the day."""
+    """The last decisions. *wall* is the time of the day; *heard* is told of each decision."""
 
     belief: Belief
     notices: Notices
     metrics: Metrics
     wall: Callable[[], float]
     decisions: Decisions = field(default_factory=Decisions)
+    heard: Callable[[Decision], None] = lambda _decision: None
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news."""
@@ -33,6 +34,7 @@ class Journal:
             self.metrics.rejection(decision.reason)
         if is_news and decision.outcome in TOLD:
             self.notices.put(decision)
+        self.heard(decision)
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended."""

@@ -150,7 +150,7 @@ class Belief:
 
 def version(claim: ResourceClaim) -> int:
     """Return the version of *claim* as the number that it is; 0 where it is none."""
-    return int(claim.resource_version) if claim.resource_version.isdigit() else 0
+    return int(claim.resource_version) if claim.resource_version.isdecimal() else 0
 
 
 def _without_taint(change: Change, key: str) -> Change:

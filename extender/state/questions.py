@@ -34,7 +34,7 @@ class Questions:
 
         Reasons and refusals call the claims by their numbers: all who ask the same share them. See ``told``.
         """
-        key = tuple(_asked(claim.spec) for claim in claims), _named(claims, classes)
+        key = tuple(asked(claim.spec) for claim in claims), _named(claims, classes)
         fitter = self._fitters.get(key)
         if fitter is None:
             fitter = self._fitters[key] = Fitter(self.question(_numbered(claims), classes), self._manner)
@@ -60,7 +60,7 @@ def _number(number: int) -> str:
     return f"#{number}#"
 
 
-def _asked(spec: ClaimSpec) -> Hashable:
+def asked(spec: ClaimSpec) -> Hashable:
     """Return all of *spec* that decides where it can be satisfied; configuration is for drivers.
 
     Amounts are equal however they are written, but a policy's default is what is spelled like it.

@@ -1,6 +1,6 @@
 """What one filter, one prioritize and one hopeless pod cost, without the wire."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -58,7 +58,7 @@ def bind(known: Belief, offer: Offer) -> None:
         known.apply(Changed(replace(claim, allocation=allocation, reserved_for=(user,), resource_version="2")))
 
 
-def planned(known: Belief, planner: Planner, spec: ClaimSpec, names: list[str]) -> Iterator[None]:
+def planned(known: Belief, planner: Planner, spec: ClaimSpec, names: Sequence[str]) -> Iterator[None]:
     """Plan pods one after the other, each bound before the next."""
     while True:
         plan = planner.plan(pod(known, spec), names, 0.0)

@@ -8,17 +8,12 @@ import pytest_asyncio
 
 from tests.controlplane.client import Object
 from tests.controlplane.plane import Plane
-from tests.e2e.world import Stage, World, staged
+from tests.e2e.world import Stage, World, impatient, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 READY, BROKEN = "example.com/attached", "example.com/broken"
 STAMP = "2026-01-01T00:00:00Z"
-
-
-def impatient(configuration: Object) -> None:
-    """Have pods tried again every second, rather than after up to ten."""
-    configuration["podMaxBackoffSeconds"] = 1
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -60,8 +60,23 @@ class Stage:
     heard: Heard
 
     @property
+    def server_port(self) -> int:
+        return self.service.server.ports[0]
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.service.server.ports[0]}"
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def counted(self, name: str, **labels: str) -> float:
+        """Return what one of our metrics says, over all labels that are not named."""
+        text = self.service.journal.metrics.exposition()[0].decode()
+        total = 0.0
+        for line in text.splitlines():
+            if line.startswith(f"dra_extender_{name}") and all(
+                f'{key}="{value}"' in line for key, value in labels.items()
+            ):
+                total += float(line.rpartition(" ")[2])
+        return total
 
     async def post(self, verb: str, body: object) -> tuple[int, str]:
         """Call a verb as the scheduler does; return status and body."""
@@ -326,6 +341,72 @@ class World:
         metadata = {"name": name, "namespace": self.namespace}
         return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
 
+    async def allocate(self, claim: Object, pool: str, device: str) -> None:
+        """Give a device to *claim*, as another allocator would; reserve it for nobody."""
+        result = {"request": "gpu", "driver": self.driver, "pool": pool, "device": device}
+        here = {"key": "metadata.name", "operator": "In", "values": [pool]}
+        allocation = {
+            "devices": {"results": [result]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [here]}]},
+        }
+        await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
+
+    async def claims(self) -> list[Object]:
+        """Return every claim of this world."""
+        found = await self.admin.list(f"/apis/resource.k8s.io/v1/namespaces/{self.namespace}/resourceclaims")
+        return [claim for claim in found if claim["metadata"]["name"].startswith(f"{self.name}-")]
+
+    async def hidden_claim(self, pod: Object) -> Object:
+        """Make a claim for the extended resources of *pod*, as an attempt that ended half-way leaves it."""
+        owner = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": pod["metadata"]["name"],
+            "uid": pod["metadata"]["uid"],
+            "controller": True,
+        }
+        item = self.claim_named(f"{pod['metadata']['name']}-extended-resources-stale")
+        item["metadata"] |= {
+            "ownerReferences": [owner],
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+        }
+        exactly = {"deviceClassName": self.full("gpu"), "allocationMode": "ExactCount", "count": 1}
+        item["spec"] = {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
+        return await self.create(item)
+
+    async def bar_bindings(self, node: str) -> None:
+        """Have the API server refuse every Binding to *node*, as an admission policy of a cluster may."""
+        name = f"{self.name}-{next(NUMBERS)}"
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods/binding"],
+            "operations": ["CREATE"],
+        }
+        policy = {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": f"object.target.name != '{self.full(node)}'"}],
+        }
+        api = "admissionregistration.k8s.io/v1"
+        kind = "ValidatingAdmissionPolicy"
+        await self.create({"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": policy})
+        spec = {"policyName": name, "validationActions": ["Deny"]}
+        await self.create({"apiVersion": api, "kind": f"{kind}Binding", "metadata": {"name": name}, "spec": spec})
+        pod = await self.pod(f"barred-{node}", schedulingGates=[], schedulerName="nobody")
+        target = {"target": {"apiVersion": "v1", "kind": "Node", "name": self.full(node)}}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod["metadata"]["name"]}, **target}
+
+        async def is_refused() -> bool:
+            path = f"{await self.admin.path(pod)}/binding"
+            return (await self.admin.call("POST", path, binding, dryRun="All")).status >= 400
+
+        await until(is_refused, f"Bindings to {node} to be refused")
+
+    def on(self, node: str) -> dict[str, str]:
+        """Return the selector of *node* alone."""
+        return {"kubernetes.io/hostname": self.full(node)}
+
     async def leave(self, claim: Object, pod: Object) -> None:
         """Delete *pod*, and have *claim* stay as it was allocated, reserved by nobody."""
         allocation = (await self.admin.read(claim))["status"]["allocation"]
@@ -347,8 +428,10 @@ class World:
         await self.admin.delete(pod)
 
     async def clear(self) -> None:
-        for item in reversed(self.made):
+        nodes = [item for item in self.made if item["kind"] == "Node"]
+        for item in reversed([item for item in self.made if item["kind"] != "Node"]):
             await self.admin.delete(item)
+        await asyncio.gather(*map(self.admin.delete, nodes))
 
 
 @asynccontextmanager
@@ -360,11 +443,28 @@ async def staged(
     changed: Callable[[Object], None] | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the service and kube-scheduler, its configuration *changed*, against *plane*."""
-    async with (
-        served(plane, settings, port=port) as made,
-        plane.scheduler(_configuration(plane, changed), extender=made.url),
-    ):
+    async with served(plane, settings, port=port) as made, behind(plane, made.server_port, changed):
         yield made
+
+
+@asynccontextmanager
+async def behind(plane: Plane, port: int, changed: Callable[[Object], None] | None = None) -> AsyncIterator[None]:
+    """Run kube-scheduler, its configuration *changed*, before whoever serves *port*."""
+    async with plane.scheduler(_configuration(plane, changed), extender=f"http://127.0.0.1:{port}"):
+        yield
+
+
+@asynccontextmanager
+async def unserved(plane: Plane) -> AsyncIterator[Stage]:
+    """Give a cluster in which nobody schedules yet."""
+    nobody: Any = None
+    async with plane.client() as admin:
+        yield Stage(plane, admin, nobody, nobody)
+
+
+def impatient(configuration: Object) -> None:
+    """Have pods tried again every second or two, rather than after up to ten."""
+    configuration["podMaxBackoffSeconds"] = 1
 
 
 @asynccontextmanager

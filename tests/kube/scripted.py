@@ -92,6 +92,16 @@ def stream(*chunks: bytes, is_cut: bool = False) -> bytes:
     return head + body + (b"" if is_cut else b"0\r\n\r\n")
 
 
+def groups(*versions: str) -> bytes:
+    """Return the groups of a server that has devices in *versions*."""
+    offered = [{"groupVersion": f"resource.k8s.io/{version}", "version": version} for version in versions]
+    return response({"groups": [{"name": "apps", "versions": []}, {"name": "resource.k8s.io", "versions": offered}]})
+
+
+def resources(*names: str) -> bytes:
+    return response({"resources": [{"name": name} for name in names]})
+
+
 def page(version: str, names: Iterable[str], token: str = "") -> bytes:
     items = [{"metadata": {"name": name, "resourceVersion": "1"}} for name in names]
     return response({"kind": "NodeList", "metadata": {"resourceVersion": version, "continue": token}, "items": items})

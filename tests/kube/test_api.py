@@ -142,6 +142,11 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
         pytest.param(answer(503, status(503, "Busy")), Unknown("503 Busy: told Busy", 503), id="503-without"),
         pytest.param(answer(500, status(500, "Error")), Unknown("500 Error: told Error", 500), id="500"),
         pytest.param(answer(504, status(504, "Timeout")), Unknown("504 Timeout: told Timeout", 504), id="504"),
+        pytest.param(
+            answer(404, b"<html>"),
+            Refused(kind=Refusal.REJECTED, status=404, reason="", message="<html>"),
+            id="404-of-a-proxy",
+        ),
         pytest.param(answer(502, b"<html>"), Unknown("502 : <html>", 502), id="502-html"),
         pytest.param(Unanswered(was_sent=True, why="lost"), Unknown("lost"), id="lost"),
         pytest.param(
@@ -163,7 +168,8 @@ def test_a_patch_that_names_another_uid_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds"), [("7", 7.0), (" 7 ", 7.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0), ("", 5.0)]
+    ("header", "seconds"),
+    [("7", 7.0), (" 7 ", 7.0), ("99999", 60.0), ("0", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0), ("", 5.0)],
 )
 def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
     assert complaint_of(answer(429, **{"retry-after": header})).retry_after_s == seconds

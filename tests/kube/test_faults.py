@@ -11,13 +11,26 @@ from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.pace import Pace
-from extender.kube.resource import NODES, RULES, Resource
+from extender.kube.resource import CLAIMS, NODES, RULES, Resource
 from extender.kube.told import Seen, Told, Trouble, Unserved
 from extender.kube.versions import Versions
 from extender.model.change import Changed, Gone, Listed
 from extender.model.node import Node
 from extender.model.problem import Problem
-from tests.kube.scripted import HANGING, Json, Script, error, event, failure, page, response, scripted, stream
+from tests.kube.scripted import (
+    HANGING,
+    Json,
+    Script,
+    error,
+    event,
+    failure,
+    groups,
+    page,
+    resources,
+    response,
+    scripted,
+    stream,
+)
 
 LIST = page("10", ["a"])
 NOBODY = "http://127.0.0.1:1"  # a port that only root can listen on, and nothing does
@@ -299,6 +312,24 @@ async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
     assert watches(script)[:2] == ["10", "10"]
 
 
+async def test_a_cluster_that_was_set_back_is_listed_anew() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["a"]), page("5", ["b"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=hasty(Watcher()))
+    assert watcher.troubles[0] == "the cluster is at 5, after 10"
+    assert watcher.seen[:2] == ["10", "5"]
+
+
+async def test_doubt_lasts_until_a_bookmark_or_an_event() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("12", ["a"]))
+        script.add("watch", QUIET, stream(), stream(), stream(event("BOOKMARK", 12)), QUIET)
+        watcher = await followed(api, lambda watcher: "12" in watcher.seen, rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a"]
+    assert [target.rpartition("=")[2] for target in script.asked if "watch" in target][:4] == ["300", "3", "3", "3"]
+
+
 async def test_a_quiet_stream_of_a_server_that_does_not_answer_is_given_up() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, failure(500, "InternalError"), page("10", ["a"]))
@@ -316,45 +347,68 @@ async def test_a_server_that_is_not_there_is_tried_again_with_growing_pauses() -
     assert set(watcher.words) == set()
 
 
-async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again() -> None:
-    resources = [{"name": "devicetaintrules"}]
+EMPTY = response({"metadata": {"resourceVersion": "10"}, "items": []})
+GROUP = "/apis/resource.k8s.io"
+
+
+@pytest.mark.parametrize("absent", [groups(), groups("v1"), response({"groups": []})])
+async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again(absent: bytes) -> None:
     async with scripted() as (script, api):
-        for version in ("v1", "v1beta2", "v1alpha3"):
-            script.add(f"/apis/resource.k8s.io/{version}", failure(404, "NotFound"))
-        script.answers["/apis/resource.k8s.io/v1beta2"].append(response({"resources": resources}))
-        script.add("list", response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("/apis", absent, groups("v1", "v1beta2"))
+        script.add(f"{GROUP}/v1", resources("resourceclaims"))
+        script.add(f"{GROUP}/v1beta2", resources("devicetaintrules"))
+        script.add("list", EMPTY)
         script.add("watch", QUIET)
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
     assert watcher.words == ["listed ", "Unserved", "listed "]
     assert isinstance(watcher.told[1], Unserved)
     assert watcher.slept == [300.0]
-    assert any(target.startswith("/apis/resource.k8s.io/v1beta2/devicetaintrules?limit") for target in script.asked)
+    assert any(target.startswith(f"{GROUP}/v1beta2/devicetaintrules?limit") for target in script.asked)
 
 
 async def test_discovery_is_tried_until_it_answers() -> None:
     html = response(b"<html>", kind="text/html")
     async with scripted() as (script, api):
-        found = response({"resources": [{"name": "devicetaintrules"}]})
-        script.add(
-            "/apis/resource.k8s.io/v1", html, failure(503, "ServiceUnavailable"), failure(403, "Forbidden"), found
-        )
-        script.add("list", response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("/apis", html, failure(503, "ServiceUnavailable"), groups("v1"))
+        script.add(f"{GROUP}/v1", failure(403, "Forbidden"), resources("devicetaintrules"))
+        script.add("list", EMPTY)
         script.add("watch", QUIET)
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
     assert watcher.words == ["listed "]
     assert watcher.slept == [0.05, 0.1, 0.2]
 
 
+@pytest.mark.parametrize("code", [404, 403, 200])
+async def test_what_a_proxy_says_does_not_make_a_resource_unserved(code: int) -> None:
+    html = response(b"<html>", code, kind="text/html")
+    async with scripted() as (script, api):
+        script.add("/apis", html, groups("v1"))
+        script.add(f"{GROUP}/v1", html, resources("resourceclaims"))
+        script.add("list", html, EMPTY)
+        script.add("watch", html, stream(event("BOOKMARK", 11)), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.seen[-1:] == ["11"], resource=CLAIMS)
+    assert "Unserved" not in watcher.words
+
+
 async def test_a_version_that_is_no_longer_served_is_found_in_another() -> None:
     async with scripted() as (script, api):
-        found = response({"resources": [{"name": "devicetaintrules"}]})
-        script.add("/apis/resource.k8s.io/v1", found, failure(404, "NotFound"))
-        script.add("/apis/resource.k8s.io/v1beta2", found)
-        script.add("list", failure(404, "NotFound"), response({"metadata": {"resourceVersion": "10"}, "items": []}))
+        script.add("/apis", groups("v1"), groups("v1beta2"))
+        for version in ("v1", "v1beta2"):
+            script.add(f"{GROUP}/{version}", resources("devicetaintrules"))
+        script.add("list", failure(404, "NotFound"), EMPTY)
         script.add("watch", QUIET)
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
     assert watcher.words == ["listed "]
     assert [target.partition("?")[0] for target in script.asked if "limit" in target] == [
-        "/apis/resource.k8s.io/v1/devicetaintrules",
-        "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+        f"{GROUP}/v1/devicetaintrules",
+        f"{GROUP}/v1beta2/devicetaintrules",
     ]
+
+
+async def test_bookmarks_alone_do_not_keep_a_watch_from_backing_off() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", *[stream(event("BOOKMARK", 10))] * 4, stream(event("ADDED", 11, "b")), QUIET)
+        watcher = await followed(api, last_change("b"))
+    assert watcher.slept == [0.05, 0.1, 0.2]
+    assert watcher.seen[:5] == ["10"] * 5

@@ -85,7 +85,7 @@ async def test_allocation_and_reservation_land_together(api_server: Cluster) -> 
     assert written.reserved_for == (one,)
 
 
-async def test_a_write_to_what_has_moved_on_is_a_conflict(api_server: Cluster) -> None:
+async def test_r1_no_write_of_before_a_touch_lands(api_server: Cluster) -> None:
     fresh = await new_claim(api_server)
     writes = writes_to(api_server)
     done(await writes.touch_claim(fresh, "a"))
@@ -155,7 +155,7 @@ async def test_a_pod_is_bound_once(api_server: Cluster) -> None:
     assert 'is already assigned to node "node-1"' in again.message
 
 
-async def test_a_pod_that_moved_on_is_not_bound(api_server: Cluster) -> None:
+async def test_r1_no_binding_of_before_a_touch_lands(api_server: Cluster) -> None:
     fresh, writes = await new_pod(api_server), writes_to(api_server)
     done(await writes.touch_pod(fresh, "a"))
     assert refused(await writes.bind_pod(fresh, NODE)) is Refusal.CONFLICT

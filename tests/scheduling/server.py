@@ -33,7 +33,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.state.belief import Belief
-from tests.scheduling.cast import GPU_CLASS, OURS, belief_of
+from tests.scheduling.cast import belief_of
 
 R = TypeVar("R")
 NOT_FOUND = Refused(Refusal.NOT_FOUND, "not found")
@@ -248,6 +248,3 @@ def lost(server: Server, step: Step) -> Outcome:
 
 def allocation_of(server: Server, name: str) -> Allocation | None:
     return server.claims[ObjectKey("ns", name)].allocation
-
-
-__all__ = ["GPU_CLASS", "OURS", "Server", "World", "allocation_of", "landed", "lost"]

@@ -6,13 +6,14 @@ from itertools import pairwise
 import pytest
 
 from extender.model.change import Change, Changed, Gone
-from extender.model.claim import ResourceClaim
+from extender.model.claim import DeviceConfig, ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.waking import Waker, expired
 from extender.state.ledger import Event
 from tests.scheduling.cast import (
+    DRIVER,
     belief_of,
     claim,
     device,
@@ -130,7 +131,7 @@ def test_q2_a_pod_that_was_offered_nodes_begins_anew() -> None:
     stage.free(0)
     assert stage.woken(1.0) == ["p@n1"]
     assert isinstance(stage.filter(item, 1.0), Offer)
-    assert stage.woken(LONG) == []
+    assert stage.woken(1.5) == []
     stage.belief.apply(Changed(held(claim("x"), device("n1", 0))))
     assert isinstance(stage.filter(item, 2.0), Rejection)
     stage.belief.apply(Gone(ResourceClaim, claim("x").key))
@@ -202,3 +203,29 @@ def test_offers_that_nobody_took_up_expire_and_bindings_do_not() -> None:
     stage.belief.ledger.reserve(plan.placement.promise(plan.needs, 1.0))
     assert list(expired(stage.belief, 31.0, 30.0)) == []
     assert list(expired(stage.belief, 31.1, 30.0)) == [second.uid]
+
+
+def test_a_question_is_hopeless_only_for_those_who_ask_the_same() -> None:
+    many, few = pod("many", gpus=2, priority=1), pod("few", gpus=1)
+    stage = Stage(many, few)
+    stage.free(0)
+    assert stage.woken(1.0) == ["few@n1"]
+
+
+def test_configuration_makes_no_other_question() -> None:
+    stage = Stage(pod("p", "a"), pod("q", "b"))
+    config = DeviceConfig(opaque={"driver": DRIVER, "parameters": {"x": [1]}})
+    for name in ("a", "b"):
+        item = claim(name, version=2)
+        stage.belief.apply(Changed(replace(item, spec=replace(item.spec, config=(config,)))))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p@n1"]
+
+
+def test_q2_the_more_pods_wait_the_seldomer_all_of_them_are_looked_at() -> None:
+    stage = Stage(*(pod(f"p{index}", f"c{index}") for index in range(50)))
+    stage.free(0)
+    assert stage.woken(1.0) == ["p0@n1"]
+    stage.free(1)
+    assert stage.woken(1.001) == []
+    assert stage.woken(1.1) == ["p1@n1"]

@@ -7,6 +7,7 @@ import pytest
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.ranking import Answer, Policy
@@ -217,3 +218,23 @@ def test_devices_are_chosen_on_nodes_that_are_known_only() -> None:
     needs = needs_of(subject, belief)
     assert isinstance(needs, Needs)
     assert chooser_of(belief).place(needs, names("nowhere")[0]) == "node nowhere is not known"
+
+
+SELECTORS = [
+    (Requirement(key="metadata.name", operator="In", values=("n2",)), ["n2"]),
+    (Requirement(key="metadata.name", operator="In", values=("n0",)), []),
+    (Requirement(key="metadata.name", operator="In", values=("n9",)), []),
+    (Requirement(key="metadata.name", operator="In", values=("n1", "n3")), ["n1", "n3"]),
+    (Requirement(key="metadata.name", operator="NotIn", values=("n1",)), ["n2", "n3"]),
+]
+
+
+@pytest.mark.parametrize(("condition", "nodes"), SELECTORS)
+def test_an_allocated_claim_is_usable_where_its_selector_says(condition: Requirement, nodes: list[str]) -> None:
+    belief = fleet(1, 1, 1)
+    item = held(claim("c"), device("n1", 0))
+    assert item.allocation is not None
+    selector = NodeSelector((NodeSelectorTerm(fields=(condition,)),))
+    belief.apply(Changed(replace(item, allocation=replace(item.allocation, node_selector=selector))))
+    plan = planner_of(belief, Policy(Answer.ALL)).plan(pod("p", "c"), ALL, 0.0)
+    assert sorted(plan.nodes if isinstance(plan, Offer) else ()) == nodes

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from extender.allocation.usage import WHOLE, Hold
 from extender.model.change import Changed
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.state.ledger import BINDING, TRANSITIONS, ClaimHold, Event, Ledger, Phase, Promise
 from tests.state.test_cluster import cluster_of, device, free_devices, holder, node_slice
@@ -109,6 +109,19 @@ def test_a_device_counts_once_when_the_watch_shows_what_was_held() -> None:
     cluster.apply(Changed(holder("c", device("n1", "d0"))))
     ledger.tell_claim(CLAIM, Event.SHOWN)
     assert ledger.overlay(cluster.snapshot).usage_at(0) == WHOLE
+
+
+def test_a_claim_that_was_made_is_found_by_its_identity_from_then_on() -> None:
+    ledger = ledger_in(Phase.RESERVED)
+    ledger.rename(CLAIM, Uid("made"), ObjectKey("ns", "made"))
+    assert ledger.of_claim(CLAIM) is None
+    assert ledger.is_reserved(Uid("made"))
+    ledger.saw(Uid("made"))
+    hold = ledger.hold_of(Uid("made"))
+    assert hold is not None
+    assert hold.unseen is None
+    ledger.tell_claim(Uid("made"), Event.REFUSED)
+    assert list(ledger) == []
 
 
 class Holds(RuleBasedStateMachine):

@@ -27,7 +27,7 @@ class Record:
     """One step of a kind's history; *line* is the event as a watch sends it."""
 
     revision: int
-    namespace: str
+    key: Key
     line: bytes
 
 
@@ -48,6 +48,10 @@ class Store:
         """Return the objects of *kind*, of one namespace if it is named, in the order of their keys."""
         found = sorted(self._objects[kind].items())
         return [item for (inside, _), item in found if namespace in ("", inside)]
+
+    def each(self, kind: Kind) -> list[Json]:
+        """Return the objects of *kind* in any order."""
+        return list(self._objects[kind].values())
 
     def put(self, kind: Kind, key: Key, item: Json) -> Json:
         """Store *item*, in place of what has its key, and return it with its new version."""
@@ -76,6 +80,13 @@ class Store:
         history = self._history[kind]
         return history[bisect_right(history, revision, key=lambda record: record.revision) :]
 
+    def changed(self, kind: Kind, revision: int) -> set[Key]:
+        """Return the keys of what was written or removed after *revision*; all that there are, if that is too old."""
+        try:
+            return {record.key for record in self.since(kind, revision)}
+        except Failure:
+            return set(self._objects[kind])
+
     def changed_at(self, kind: Kind) -> int:
         """Return the revision of the last write to *kind*."""
         history = self._history[kind]
@@ -98,7 +109,7 @@ class Store:
 
     def _record(self, kind: Kind, key: Key, event: str, item: Json) -> None:
         history = self._history[kind]
-        history.append(Record(self.revision, key[0], event_line(event, item)))
+        history.append(Record(self.revision, key, event_line(event, item)))
         if len(history) > HISTORY:
             self._floor[kind] = history[HISTORY // 2].revision
             del history[: HISTORY // 2 + 1]

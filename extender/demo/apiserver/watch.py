@@ -58,7 +58,7 @@ class Watch:
 
     def _news(self, store: Store, position: int) -> bytes:
         records = store.since(self.kind, position)
-        return b"".join(item.line for item in records if self.namespace in ("", item.namespace))
+        return b"".join(item.line for item in records if self.namespace in ("", item.key[0]))
 
     def _bookmark(self, position: int) -> bytes:
         if not self.has_bookmarks:

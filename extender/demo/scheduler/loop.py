@@ -81,7 +81,7 @@ class Scheduler:
 
     def _look(self) -> None:
         """See which pods wait, and whether anything happened that wakes all of them."""
-        claims = {key_of(claim) for claim in self._store.all(self._claims)}
+        claims = {key_of(claim) for claim in self._store.each(self._claims)}
         self._queue.update((pod for pod in self._unbound() if is_ready(pod, claims)), time.monotonic())
         world = self._state()
         if world != self._world:
@@ -91,7 +91,7 @@ class Scheduler:
     def _unbound(self) -> list[Json]:
         return [
             pod
-            for pod in self._store.all(POD)
+            for pod in self._store.each(POD)
             if pod["spec"]["schedulerName"] == self._name
             and not pod["spec"].get("nodeName")
             and not pod["metadata"].get("deletionTimestamp")
@@ -102,7 +102,7 @@ class Scheduler:
         """Return what differs after anything that wakes pods: nodes, claims, classes and bound pods. Slices do not."""
         bound = frozenset(
             (pod["metadata"]["uid"], pod["status"].get("phase"))
-            for pod in self._store.all(POD)
+            for pod in self._store.each(POD)
             if pod["spec"].get("nodeName")
         )
         return hash(bound), *(self._store.changed_at(kind) for kind in (NODE, self._claims, self._classes))

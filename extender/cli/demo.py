@@ -1,0 +1,40 @@
+"""``dra-extender demo``: the extender at work on a cluster in memory, each decision told in a line."""
+
+import asyncio
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+
+from extender.cli.table import printable
+from extender.demo.stage import stage
+from extender.demo.story import Tell
+
+SUMMARY = "show the extender at work on a cluster in memory"
+DESCRIPTION = "Let pods arrive in a cluster in memory and tell each decision in a line. Exit status: 0."
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of this subcommand."""
+    parser.add_argument("--nodes", type=int, default=3, help="how many nodes there are (3)")
+    parser.add_argument("--pods", type=int, default=14, help="how many pods arrive (14)")
+    parser.add_argument("--pause", type=float, default=0.1, help="seconds between two of them (0.1)")
+
+
+def run(arguments: Namespace) -> int:
+    """Tell the story."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+
+    def tell(line: str) -> None:
+        shown = printable(line)
+        sys.stdout.write((shown if len(shown) <= width else f"{shown[: width - 1]}…") + "\n")
+        sys.stdout.flush()
+
+    asyncio.run(_play(arguments, tell))
+    return 0
+
+
+async def _play(arguments: Namespace, tell: Tell) -> None:
+    async with stage(tell) as story:
+        await story.furnish(arguments.nodes)
+        placed = await story.play(arguments.pods, arguments.pause)
+        tell(f"{placed} of {arguments.pods} pods were placed")

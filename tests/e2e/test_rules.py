@@ -1,0 +1,383 @@
+"""The rules that keep it right, on a real control plane. Each test is named after its rule."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from extender.config.settings import Settings
+from extender.kube.answer import Answer, Unanswered
+from extender.kube.api import Body, Query
+from extender.kube.writes import Writes
+from tests.controlplane.client import Object, until
+from tests.controlplane.plane import Plane
+from tests.e2e.world import SCHEDULER, Stage, World, staged
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# A profile of ours that looks at 100 nodes only, however many there are.
+HASTY = "dra-hasty"
+
+
+def budgeted(configuration: Object) -> None:
+    profile = copy.deepcopy(configuration["profiles"][0])
+    configuration["profiles"].append({**profile, "schedulerName": HASTY, "percentageOfNodesToScore": 5})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
+    async with staged(control_plane, Settings(schedulers=(SCHEDULER, HASTY)), changed=budgeted) as made:
+        yield made
+
+
+Call = Callable[[], Awaitable[Answer | Unanswered]]
+Fault = Callable[[Call], Awaitable[Answer | Unanswered]]
+
+
+class Unreliable:
+    """An API server's connection on which the first request that *concerns* somebody has a *fault*."""
+
+    def __init__(self, real: Any, concerns: Callable[[str, str], bool], fault: Fault) -> None:
+        self.real, self.concerns, self.fault = real, concerns, fault
+        self.is_over = False
+
+    async def call(
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+    ) -> Answer | Unanswered:
+        def real() -> Awaitable[Answer | Unanswered]:
+            found: Awaitable[Answer | Unanswered] = self.real.call(
+                method, path, query=query, body=body, timeout_s=timeout_s
+            )
+            return found
+
+        if self.is_over or not self.concerns(method, path):
+            return await real()
+        self.is_over = True
+        return await self.fault(real)
+
+
+@contextmanager
+def faulty(stage: Stage, concerns: Callable[[str, str], bool], fault: Fault) -> Iterator[None]:
+    """Have one of our writes go wrong."""
+    binds = stage.service.answers.binds
+    carrier = binds.carrier
+    api: Any = Unreliable(carrier.writes.api, concerns, fault)
+    binds.carrier = replace(carrier, writes=Writes(api, carrier.writes.claims, carrier.writes.timeout_s))
+    try:
+        yield
+    finally:
+        binds.carrier = carrier
+
+
+def allocation_of(claim: Object) -> Callable[[str, str], bool]:
+    """Return whether a request writes devices into *claim*."""
+    return lambda method, path: method == "PATCH" and path.endswith(f"/{claim['metadata']['name']}/status")
+
+
+def binding(method: str, path: str) -> bool:
+    return method == "POST" and path.endswith("/binding")
+
+
+async def devices(here: World, *nodes: str, count: int = 1, **spec: Any) -> None:
+    """Publish *count* devices on each of *nodes*."""
+    await here.device_class(**spec)
+    for node in nodes:
+        await here.node(node)
+        await here.slice(node, [{"name": f"gpu-{index}"} for index in range(count)])
+
+
+class Late:
+    """A fault: no answer, while the request is on its way still."""
+
+    def __init__(self) -> None:
+        self.outcome: Answer | Unanswered | None = None
+        self.call: Call | None = None
+
+    async def __call__(self, call: Call) -> Unanswered:
+        self.call = call
+        return Unanswered(was_sent=True, why="a test")
+
+    async def arrive(self) -> Answer:
+        """Let the request arrive, and return its answer."""
+        assert self.call is not None
+        answer = await self.call()
+        assert isinstance(answer, Answer)
+        return answer
+
+
+async def test_r1_a_late_write_of_devices_can_land_no_more_once_the_claim_was_touched(here: World) -> None:
+    await devices(here, "a")
+    claim = await here.claim("c", here.request())
+    late = Late()
+    with faulty(here.stage, allocation_of(claim), late):
+        pod = await here.pod("p", claims=("c",))
+        assert await here.bound(pod) == "a"
+    before = await here.admin.read(claim)
+    assert (await late.arrive()).status == 409
+    assert await here.admin.read(claim) == before
+
+
+async def test_r1_a_late_binding_can_land_no_more_once_the_pod_was_touched(here: World) -> None:
+    await devices(here, "a")
+    claim = await here.claim("c", here.request())
+    late = Late()
+    with faulty(here.stage, binding, late):
+        pod = await here.pod("p", claims=("c",))
+        assert await here.bound(pod) == "a"
+    assert (await late.arrive()).status == 409
+    assert [item["name"] for item in (await here.admin.read(claim))["status"]["reservedFor"]] == [here.full("p")]
+
+
+@pytest.mark.parametrize("concerns", [allocation_of, lambda _: binding], ids=["devices", "binding"])
+async def test_r1_a_write_that_landed_without_an_answer_is_found(
+    here: World, concerns: Callable[[Object], Callable[[str, str], bool]]
+) -> None:
+    async def deaf(call: Call) -> Unanswered:
+        await call()
+        return Unanswered(was_sent=True, why="a test")
+
+    await devices(here, "a")
+    claim = await here.claim("c", here.request())
+    with faulty(here.stage, concerns(claim), deaf):
+        pod = await here.pod("p", claims=("c",))
+        assert await here.bound(pod) == "a"
+    assert await here.devices(claim) == ["a/gpu-0"]
+    await here.notes(pod, "DevicesAllocated")
+
+
+async def test_r2_two_claims_on_one_device_the_later_is_rolled_back(here: World) -> None:
+    await devices(here, "a", "b")
+    claim, theirs = await here.claim("ours", here.request()), await here.claim("theirs", here.request())
+    taken: list[str] = []
+
+    async def overtaken(call: Call) -> Answer | Unanswered:
+        """Have somebody else's write of the same device land just before ours."""
+        (hold,) = here.service.belief.ledger.holds()
+        taken.append(f"{hold.device.pool.removeprefix(here.name + '-')}/{hold.device.device}")
+        await here.allocate(theirs, hold.device.pool, hold.device.device)
+        return await call()
+
+    with faulty(here.stage, allocation_of(claim), overtaken):
+        pod = await here.pod("p", claims=("ours",))
+        node = await here.bound(pod)
+    assert await here.devices(theirs) == taken
+    assert await here.devices(claim) == [f"{node}/gpu-0"]
+    assert await here.devices(claim) != taken
+    (note,) = await here.notes(pod, "BindFailed")
+    assert note == f"claim {here.name}-ours: an earlier claim holds {here.driver}/{here.name}-{taken[0]}"
+
+
+async def test_r3_an_allocation_on_a_device_that_an_earlier_claim_holds_is_not_honoured(here: World) -> None:
+    await devices(here, "a")
+    earlier, later = await here.claim("earlier", here.request()), await here.claim("later", here.request())
+    assert await here.bound(await here.pod("first", claims=("earlier",))) == "a"
+    await here.allocate(later, here.full("a"), "gpu-0")
+    pod = await here.pod("p", claims=("later",))
+    (note,) = await here.notes(pod, "ClaimContested")
+    assert note == (
+        "a claim of the pod holds devices that an earlier claim holds: "
+        f"claim {here.name}-later holds {here.driver}/{here.name}-a/gpu-0, which an earlier claim holds"
+    )
+    await here.freed(later)
+    assert await here.devices(earlier) == ["a/gpu-0"]
+    await here.refused(pod, "too few matching devices are free")
+    await here.node("b")
+    await here.slice("b", [{"name": "gpu-0"}])
+    assert await here.bound(pod) == "b"
+
+
+async def test_r4_a_claim_on_a_node_that_is_gone_is_freed_and_the_pod_woken_elsewhere(here: World) -> None:
+    await devices(here, "a", "b")
+    claim = await here.claim("c", here.request())
+    first = await here.pod("first", claims=("c",))
+    node = await here.bound(first)
+    await here.leave(claim, first)
+    other = {"a": "b", "b": "a"}[node]
+    await here.admin.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": here.full(node)}})
+    pod = await here.pod("p", claims=("c",))
+    assert await here.bound(pod) == other
+    assert await here.devices(claim) == [f"{other}/gpu-0"]
+
+
+async def test_r4_a_stale_claim_for_extended_resources_is_deleted_and_another_is_made(here: World) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await devices(here, "a", extendedResourceName=resource)
+    amounts = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+    containers = [{"name": "main", "image": "none", "resources": amounts}]
+    pod = await here.pod("p", containers=containers, schedulingGates=[{"name": "example.com/later"}])
+    stale = await here.hidden_claim(pod)
+    await here.admin.patch(pod, {"spec": {"schedulingGates": []}})
+    assert await here.bound(pod) == "a"
+    await here.gone(stale)
+    assert (await here.hidden_claim_of(pod))["metadata"]["name"] != stale["metadata"]["name"]
+
+
+async def test_r5_of_a_burst_of_pods_for_few_devices_no_bind_is_refused(here: World) -> None:
+    await devices(here, "a", "b", "c", "d", count=2)
+    await here.template("one", here.request())
+    before = here.stage.counted("verb_duration_seconds_count", verb="bind", result="error")
+    pods = await asyncio.gather(*(here.pod(f"p{index}", templates=("one",)) for index in range(24)))
+
+    async def all_given() -> list[Object] | None:
+        read = await asyncio.gather(*map(here.admin.read, pods))
+        bound = [pod for pod in read if pod["spec"].get("nodeName")]
+        return bound if len(bound) == 8 else None
+
+    await until(all_given)
+    assert here.stage.counted("verb_duration_seconds_count", verb="bind", result="error") == before
+
+
+async def test_r6_a_pod_that_comes_back_unbound_is_offered_other_nodes(here: World) -> None:
+    await devices(here, "a")
+    await here.node("b")
+    await here.slice("b", [{"name": f"gpu-{index}"} for index in range(3)])
+    await here.bar_bindings("a")
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    assert await here.bound(pod) == "b"
+    assert (await here.devices(claim))[0].startswith("b/")
+    (note,) = await here.notes(pod, "BindFailed")
+    assert note.startswith("the Binding was refused: ")
+
+
+async def test_r7_what_waits_for_conditions_is_answered_with_an_error_and_stays_allocated(here: World) -> None:
+    await here.device_class()
+    await here.node("a")
+    await here.slice("a", [{"name": "gpu-0", "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}])
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    said = await here.refused(pod, "waiting for conditions")
+    assert said.endswith(f"waiting for conditions: device {here.driver}/{here.name}-a/gpu-0 is waiting for ready")
+    assert await here.devices(claim) == ["a/gpu-0"]
+    assert await here.unbound(pod)
+
+
+async def test_q1_a_hopeless_pod_is_not_retried_by_its_own_rejection(here: World) -> None:
+    await devices(here, "a")
+    await here.claim("c", here.request(count=2))
+    pod = await here.pod("p", claims=("c",))
+    await here.refused(pod, "too few devices match the claim's requests")
+    await asyncio.sleep(1)
+    # Once, and once more for the condition that was written on it first.
+    assert len(here.asked(pod)) <= 2
+
+
+async def test_q1_a_pod_that_fits_only_where_it_may_not_run_is_not_retried_for_ever(here: World) -> None:
+    await devices(here, "a", "b")
+    await here.bound(await here.pod("full", containers=cpus(32), nodeSelector=here.on("a")))
+    await here.claim("other", here.request())
+    await here.bound(await here.pod("other", claims=("other",), nodeSelector=here.on("b")))
+    await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",), containers=cpus(1))
+    await here.refused(pod, "devices are free on nodes that were not looked at in this attempt")
+    await asyncio.sleep(2)
+    assert len(here.asked(pod)) <= 10
+
+
+async def test_q2_one_freed_device_wakes_one_pod_the_most_important_first(here: World) -> None:
+    await devices(here, "a")
+    await here.template("one", here.request())
+    await here.priority("high", 1000)
+    user = await here.pod("user", templates=("one",))
+    await here.bound(user)
+    low = [await here.pod(f"low-{index}", templates=("one",)) for index in range(3)]
+    high = await here.pod("high", templates=("one",), priorityClassName=here.full("high"))
+    for pod in (*low, high):
+        await here.refused(pod, "too few matching devices are free")
+    before = here.stage.counted("wakes_total")
+    await here.finish(user)
+    assert await here.bound(high) == "a"
+    assert here.stage.counted("wakes_total") == before + 1
+    assert all([await here.unbound(pod) for pod in low])
+    await here.finish(high)
+    assert await here.bound(low[0]) == "a"
+
+
+async def test_q3_a_pod_that_fits_outside_of_the_node_budget_is_steered_there(here: World) -> None:
+    await here.device_class()
+    await asyncio.gather(*(here.node(f"n{index}") for index in range(130)))
+    await here.template("one", here.request())
+    pods = [await here.pod(f"p{index}", templates=("one",), schedulerName=HASTY) for index in range(3)]
+    for pod in pods:
+        await here.refused(pod, "no devices are published for the node")
+    assert all(len(nodes) == 100 for pod in pods for nodes in here.asked(pod))
+    for index, node in enumerate(("n7", "n77", "n127")):
+        await here.slice(node, [{"name": f"gpu-{index}"}])
+    assert {await here.bound(pod) for pod in pods} == {"n7", "n77", "n127"}
+    # Free already when the pod comes, on one node of which nobody knows whether it is among the hundred.
+    for index, node in enumerate(("n5", "n55", "n125")):
+        await here.slice(node, [{"name": f"gpu-{index}"}])
+        pod = await here.pod(f"late-{index}", templates=("one",), schedulerName=HASTY)
+        assert await here.bound(pod) == node
+        assert len(here.asked(pod)) <= 4
+
+
+async def test_q4_a_stale_view_is_an_error_and_not_a_verdict(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await devices(here, "a")
+    await here.claim("c", here.request())
+    monkeypatch.setattr(here.service.health, "max_age_s", -1.0)
+    pod = await here.pod("p", claims=("c",))
+    said = await here.refused(pod, "not ready: ")
+    assert not any(letter.isdigit() for letter in said.partition("not ready: ")[2])
+    conditions = (await here.admin.read(pod))["status"]["conditions"]
+    assert [item["reason"] for item in conditions if item["type"] == "PodScheduled"] == ["SchedulerError"]
+    monkeypatch.undo()
+    assert await here.bound(pod) == "a"
+
+
+async def test_q5_one_bad_device_does_not_stop_a_fleet(here: World) -> None:
+    await here.device_class()
+    for node, attributes in (("a", {}), ("b", {"numa": {"int": 0}})):
+        await here.node(node)
+        await here.slice(node, [{"name": "gpu-0", "attributes": attributes}])
+    expression = f"device.attributes['{here.driver}'].numa == 0"
+    await here.template("one", here.request(selectors=[{"cel": {"expression": expression}}]))
+    assert await here.bound(await here.pod("p", templates=("one",))) == "b"
+    (note,) = await here.notes(await here.pod("q", templates=("one",)), "InUse")
+    assert f"selector 0 on device {here.driver}/{here.name}-a/gpu-0: no such key: numa" in note
+    assert expression in note
+
+
+async def test_w1_filter_and_bind_answer_errors_and_the_others_fail(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here.service.health, "max_age_s", -1.0)
+    pod = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
+    asked = {"Pod": pod, "Nodes": None, "NodeNames": ["n"]}
+    victims = {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "v"}]}}}
+    order = {"PodName": "p", "PodNamespace": "default", "PodUID": "u", "Node": "n"}
+    for verb, body in (("filter", asked), ("bind", order)):
+        status, text = await here.stage.post(verb, body)
+        assert (status, '"Error":"not ready: ' in text) == (200, True)
+    assert (await here.stage.post("preempt", victims))[0] == 500
+    for verb in ("filter", "prioritize", "preempt", "bind"):
+        assert (await here.stage.post(verb, b"[not json"))[0] == 400
+
+
+async def test_w2_a_pod_of_a_scheduling_group_is_refused_with_its_own_reason(here: World) -> None:
+    await devices(here, "a")
+    await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",), schedulingGates=[{"name": "example.com/later"}])
+    # This API server has no such field: it is what a later one would send.
+    later = {**pod, "spec": {**pod["spec"], "schedulingGroup": {"podGroupName": "g"}}}
+    status, text = await here.stage.post("filter", {"Pod": later, "Nodes": None, "NodeNames": [here.full("a")]})
+    assert status == 200
+    assert '"pods of a scheduling group are not supported"' in text
+    assert '"NodeNames":[]' in text
+
+
+async def test_w2_a_claim_entry_of_a_kind_that_is_not_known_is_refused(here: World) -> None:
+    await devices(here, "a")
+    pod = await here.pod("p", schedulingGates=[{"name": "example.com/later"}])
+    later = {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "c", "resourceClaimOfTomorrow": "x"}]}}
+    _, text = await here.stage.post("filter", {"Pod": later, "Nodes": None, "NodeNames": [here.full("a")]})
+    assert '"the claim or its class says something that this version does not know"' in text
+
+
+def cpus(count: int) -> list[Object]:
+    return [{"name": "main", "image": "none", "resources": {"requests": {"cpu": str(count)}}}]

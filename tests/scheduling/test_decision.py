@@ -1,0 +1,50 @@
+"""What is remembered of decisions, and what is news."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.scheduling.decision import Decision, Decisions, Outcome
+
+FIRST = Decision(
+    pod=ObjectKey("ns", "p"), uid=Uid("1"), at=1.0, generation=1, outcome=Outcome.REJECTED, reason="InUse", detail="a"
+)
+
+
+def test_the_last_decision_of_a_pod_is_remembered() -> None:
+    decisions = Decisions()
+    decisions.put(FIRST)
+    later = replace(FIRST, at=2.0, outcome=Outcome.BOUND)
+    decisions.put(later)
+    assert decisions.get(FIRST.pod) == later
+    assert decisions.get(ObjectKey("ns", "q")) is None
+
+
+@pytest.mark.parametrize(
+    ("second", "is_news"),
+    [
+        (FIRST, False),
+        (replace(FIRST, at=9.0, generation=7), False),
+        (replace(FIRST, fitting=3, offered=2), False),
+        (replace(FIRST, detail="b"), True),
+        (replace(FIRST, reason="NoMatch"), True),
+        (replace(FIRST, outcome=Outcome.BOUND), True),
+        (replace(FIRST, node=NodeName("n1")), True),
+        (replace(FIRST, uid=Uid("2")), True),
+        (replace(FIRST, pod=ObjectKey("ns", "q")), True),
+    ],
+)
+def test_news_is_what_says_something_else(second: Decision, *, is_news: bool) -> None:
+    decisions = Decisions()
+    assert decisions.put(FIRST)
+    assert decisions.put(second) is is_news
+
+
+def test_those_decided_about_longest_ago_are_forgotten_first() -> None:
+    decisions = Decisions(most=2)
+    pods = [ObjectKey("ns", name) for name in "abc"]
+    for pod in (pods[0], pods[1], pods[0], pods[2]):
+        decisions.put(replace(FIRST, pod=pod))
+    assert len(decisions) == 2
+    assert [decisions.get(pod) is not None for pod in pods] == [True, False, True]

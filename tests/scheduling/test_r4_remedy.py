@@ -1,0 +1,150 @@
+"""R4: what keeps a pod away and nobody else uses is freed; what others use stays."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.allocation.extended import ANNOTATION
+from extender.model.change import Changed
+from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.names import ObjectKey
+from extender.model.node import Pod
+from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.remedy import freed, unusable
+from extender.scheduling.steps import AwaitShown, BindPod, Outcome, Refusal, Refused, Release, Reserve, Step, Unknown
+from extender.scheduling.vocabulary import Word
+from tests.scheduling.cast import claim, consumer, device, given, held, planner_of, pod
+from tests.scheduling.server import Server, World, allocation_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
+
+
+@pytest.mark.parametrize("users", [(), (POD,), (OTHER,), (POD, OTHER)], ids=["nobody", "us", "another", "both"])
+def test_r4_a_claim_that_keeps_its_pod_away_is_freed_unless_another_uses_it(users: tuple[Pod, ...]) -> None:
+    stuck = replace(held(claim("a"), device("n9", 0)), reserved_for=tuple(map(consumer, users)))
+    world = world_of(stuck)
+    assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Rejection)
+    is_free = OTHER not in users
+    assert bool(unusable(POD, world.belief)) is is_free
+    assert bool(world.carry(freed(POD, world.belief))) is is_free
+    assert (allocation_of(world.server, "a") is None) is is_free
+
+
+@pytest.mark.parametrize("is_reserved", [True, False])
+def test_r4_freeing_is_one_write_and_outlasts_a_conflict(*, is_reserved: bool) -> None:
+    world = world_of(held(claim("a"), device("n9", 0), by=POD if is_reserved else None))
+
+    def fault(server: Server, _step: Step) -> None:
+        server.put(server.claims[A])
+
+    world.fault, world.at = fault, 0
+    assert world.carry(freed(POD, world.belief))
+    assert world.server.claims[A].allocation is None
+    assert world.server.claims[A].reserved_for == ()
+
+
+EXTENDED = pod("p", gpus=1)
+
+
+def made(*, by: Pod | None = None, is_bare: bool = False) -> ResourceClaim:
+    owner = OwnerReference(kind="Pod", name="p", uid=EXTENDED.uid, is_controller=True)
+    bare = replace(claim("made"), owners=(owner,), annotations=((ANNOTATION, "true"),))
+    return bare if is_bare else held(bare, device("n1", 0), by=by)
+
+
+@pytest.mark.parametrize("state", ["bare", "allocated", "reserved"])
+def test_r4_a_claim_left_from_an_earlier_attempt_is_deleted(state: str) -> None:
+    left = made(by=EXTENDED if state == "reserved" else None, is_bare=state == "bare")
+    world = world_of(left, subject=EXTENDED)
+    planner = planner_of(world.belief)
+    plan = planner.plan(EXTENDED, [N1], 0.0)
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.CLAIM_STALE
+    assert [item.key.name for item in unusable(EXTENDED, world.belief)] == ["made"]
+    assert world.carry(freed(EXTENDED, world.belief))
+    world.server.control()
+    world.server.deliver(world.belief)
+    assert ObjectKey("ns", "made") not in world.server.claims
+    assert isinstance(planner.plan(EXTENDED, [N1], 0.0), Offer)
+
+
+def test_a_claim_that_was_made_and_told_in_the_pods_status_is_used_even_if_the_scheduler_knows_an_older_pod() -> None:
+    world = world_of(made(by=EXTENDED), subject=replace(EXTENDED, extended_claim="made"))
+    plan = planner_of(world.belief).plan(EXTENDED, [N1, N2], 0.0)
+    assert isinstance(plan, Offer)
+    assert (list(plan.nodes), plan.placement.claims) == ([N1], ())
+    assert isinstance(bind(world, subject=EXTENDED), Bound)
+
+
+@pytest.mark.parametrize("answer", [Unknown(), Refused(Refusal.FORBIDDEN)], ids=["unknown", "refused"])
+def test_r4_what_was_not_freed_is_not_said_to_be(answer: Outcome) -> None:
+    world = world_of(held(claim("a"), device("n9", 0), by=POD))
+
+    class Deaf(World):
+        def _outcome(self, step: Step) -> Outcome:
+            return answer if isinstance(step, Release) else super()._outcome(step)
+
+    deaf = Deaf(world.server, world.belief)
+    assert not deaf.carry(freed(POD, world.belief))
+
+
+def test_r4_what_another_pod_has_begun_to_use_meanwhile_stays() -> None:
+    world = world_of(held(claim("a"), device("n9", 0), by=POD))
+
+    def fault(server: Server, _step: Step) -> None:
+        known = server.claims[A]
+        server.put(replace(known, reserved_for=(*known.reserved_for, consumer(OTHER))))
+
+    world.fault, world.at = fault, 0
+    assert world.carry(freed(POD, world.belief))
+    assert world.server.claims[A].allocation is not None
+    assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]
+
+
+def test_a_claim_that_was_allocated_anew_elsewhere_is_not_reserved() -> None:
+    world = world_of(held(claim("a"), device("n1", 0)))
+
+    def fault(server: Server, step: Step) -> None:
+        assert isinstance(step, Reserve)
+        server.put(replace(server.claims[A], allocation=given(device("n2", 0))))
+
+    world.fault, world.at = fault, 0
+    assert isinstance(bind(world), NotBound)
+    assert world.server.claims[A].reserved_for == ()
+
+
+def test_a_shared_claim_is_reserved_for_each_pod_and_kept_for_the_other_when_one_fails() -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=OTHER))
+    world.fault, world.at = (lambda _server, _step: Refused(Refusal.REJECTED, "no")), 2
+    assert isinstance(bind(world), NotBound)
+    assert [type(step) for step in world.taken[:4]] == [Reserve, AwaitShown, BindPod, Release]
+    assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]
+    assert isinstance(bind(world), Bound)
+    assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid, POD.uid]
+
+
+def test_a_changed_claim_is_shown() -> None:
+    world = world_of(claim("a"))
+    world.belief.apply(Changed(held(claim("a", version=500), device("n1", 0))))
+    assert isinstance(planner_of(world.belief).plan(POD, [N1, N2], 0.0), Offer)
+
+
+@pytest.mark.parametrize("how", [{"is_deleting": True}, {"scheduling_gates": ("wait",)}], ids=["deleting", "gated"])
+def test_nothing_is_written_for_a_pod_that_cannot_be_bound(how: dict[str, Any]) -> None:
+    world = world_of(claim("a"), subject=replace(POD, **how))
+    assert isinstance(bind(world), NotBound)
+    assert world.taken == []
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_pod_that_runs_elsewhere_keeps_what_it_had_before(*, is_shared: bool) -> None:
+    both = pod("p", "a", "c")
+    had = replace(held(claim("a"), device("n1", 0)), reserved_for=tuple(map(consumer, [both, OTHER][: 1 + is_shared])))
+    assert had.allocation is not None
+    anywhere = replace(had, allocation=replace(had.allocation, node_selector=None))
+    world = world_of(anywhere, claim("c"), subject=both)
+    world.server.bind(both, N2)
+    assert isinstance(bind(world, N1, subject=both), NotBound)
+    assert both.uid in [item.uid for item in world.server.claims[A].reserved_for]
+    assert allocation_of(world.server, "c") is None

@@ -1,0 +1,109 @@
+"""R7: devices that have to be made ready: bind waits for them without holding anybody up."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.claim import DeviceCondition
+from extender.model.device import Traits
+from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.conditions import TIMEOUT_S, Readiness, standing_of, time_of
+from extender.scheduling.planner import Offer
+from extender.scheduling.steps import BindPod
+from tests.scheduling.cast import claim, device, held, planner_of
+from tests.scheduling.server import World, allocation_of
+from tests.scheduling.stage import N1, N2, POD, A, bind, world_of
+
+WAITS = Traits(binding_conditions=("attached",), binding_failure_conditions=("broken",))
+START = 1_800_000_000.0
+
+
+def reported(world: World, kind: str) -> None:
+    known = world.server.claims[A]
+    assert known.allocation is not None
+    item = known.allocation.devices[0]
+    condition = DeviceCondition(device=item.device, share_id=None, type=kind, status="True")
+    world.server.put(replace(known, device_conditions=(condition,)))
+    world.server.deliver(world.belief)
+
+
+def waiting() -> World:
+    world = world_of(claim("a"), traits=WAITS)
+    result = bind(world, now=START)
+    assert isinstance(result, NotBound)
+    assert result.is_waiting
+    assert result.message.startswith("waiting for conditions")
+    return world
+
+
+def test_r7_bind_writes_the_allocation_and_waits_without_holding_anybody_up() -> None:
+    world = waiting()
+    assert BindPod not in [type(step) for step in world.taken]
+    allocation = allocation_of(world.server, "a")
+    assert allocation is not None
+    assert allocation.timestamp == time_of(START) == "2027-01-15T08:00:00Z"
+    plan = planner_of(world.belief).plan(POD, [N1, N2], 0.0)
+    assert isinstance(plan, Offer)
+    assert list(plan.nodes) == [N1]
+
+
+def test_r7_once_the_conditions_are_met_the_pod_is_bound() -> None:
+    world = waiting()
+    reported(world, "attached")
+    assert isinstance(bind(world, now=START + 2 * TIMEOUT_S), Bound)
+
+
+@pytest.mark.parametrize("kind", ["broken", "late"])
+def test_r7_devices_that_fail_or_take_too_long_are_freed(kind: str) -> None:
+    world = waiting()
+    if kind == "broken":
+        reported(world, "broken")
+    else:
+        assert bind(world, now=START + TIMEOUT_S) == NotBound(
+            "waiting for conditions: device gpu.example.com/n1/d0 is waiting for attached", is_waiting=True
+        )
+    result = bind(world, now=START + (1 if kind == "broken" else TIMEOUT_S + 1))
+    assert isinstance(result, NotBound)
+    assert not result.is_waiting
+    assert allocation_of(world.server, "a") is None
+    assert world.server.claims[A].reserved_for == ()
+    assert isinstance(planner_of(world.belief).plan(POD, [N2], 0.0), Offer)
+
+
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        ((), Readiness.WAITING),
+        ((("attached", "False"),), Readiness.WAITING),
+        ((("attached", "True"),), Readiness.READY),
+        ((("attached", "True"), ("broken", "True")), Readiness.FAILED),
+        ((("broken", "True"),), Readiness.FAILED),
+        ((("broken", "False"), ("attached", "True")), Readiness.READY),
+    ],
+)
+def test_r7_a_failure_outweighs_everything(reports: tuple[tuple[str, str], ...], expected: Readiness) -> None:
+    base = held(claim("a"), device("n1", 0))
+    assert base.allocation is not None
+    waits = replace(
+        base.allocation.devices[0], binding_conditions=("attached",), binding_failure_conditions=("broken",)
+    )
+    item = replace(
+        base,
+        allocation=replace(base.allocation, devices=(waits,)),
+        device_conditions=tuple(
+            DeviceCondition(device=waits.device, share_id=None, type=kind, status=status) for kind, status in reports
+        ),
+    )
+    assert standing_of([item], START).readiness is expected
+    assert standing_of([held(claim("b"), device("n1", 1)), item], START).readiness is expected
+    other = replace(item, device_conditions=tuple(replace(report, share_id="s") for report in item.device_conditions))
+    assert standing_of([other], START).readiness is Readiness.WAITING
+
+
+@pytest.mark.parametrize("stamp", [None, "yesterday", ""])
+def test_r7_a_claim_that_does_not_say_since_when_is_waited_for(stamp: str | None) -> None:
+    base = held(claim("a"), device("n1", 0))
+    assert base.allocation is not None
+    waits = replace(base.allocation.devices[0], binding_conditions=("attached",))
+    item = replace(base, allocation=replace(base.allocation, devices=(waits,), timestamp=stamp))
+    assert standing_of([item], START).readiness is Readiness.WAITING

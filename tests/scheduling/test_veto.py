@@ -1,0 +1,51 @@
+"""Preemption is vetoed where the pod's devices would not be there even without the victims."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.scheduling.veto import helped
+from tests.scheduling.cast import THEIRS, belief_of, chooser_of, claim, consumer, device, gpus, held, names, node, pod
+
+V, W = pod("v"), pod("w")
+N1, N2 = names("n1", "n2")
+
+
+def left(subject: Pod, victims: dict[NodeName, tuple[Uid, ...]], *claims: ResourceClaim) -> tuple[NodeName, ...]:
+    belief = belief_of(node("n1"), node("n2"), gpus("n1", 2), gpus("n2", 1), claim("c", 2), *claims)
+    return helped(subject, victims, belief, chooser_of(belief))
+
+
+BOTH = held(claim("b"), device("n1", 0), device("n1", 1), by=V)
+SHARED = replace(BOTH, reserved_for=(consumer(V), consumer(W)))
+FIRST, SECOND = held(claim("f"), device("n1", 0), by=V), held(claim("s"), device("n1", 1), by=W)
+
+
+@pytest.mark.parametrize(
+    ("victims", "claims", "is_helped"),
+    [
+        ((), (), True),
+        ((), (BOTH,), False),
+        ((V.uid,), (BOTH,), True),
+        ((V.uid,), (SHARED,), False),
+        ((V.uid, W.uid), (SHARED,), True),
+        ((V.uid,), (FIRST, SECOND), False),
+        ((V.uid, W.uid), (FIRST, SECOND), True),
+        ((V.uid,), (replace(BOTH, reserved_for=()),), False),
+    ],
+    ids=["free", "taken", "alone", "shared", "all-of-shared", "one-of-two", "both", "unreserved"],
+)
+def test_a_node_is_left_where_the_pod_fits_without_the_victims(
+    victims: tuple[Uid, ...], claims: tuple[ResourceClaim, ...], *, is_helped: bool
+) -> None:
+    assert left(pod("p", "c"), {N1: victims, N2: ()}, *claims) == ((N1,) if is_helped else ())
+
+
+def test_a_pod_without_devices_is_none_of_our_business_and_one_that_is_refused_helps_nobody() -> None:
+    victims: dict[NodeName, tuple[Uid, ...]] = {N1: (), N2: ()}
+    assert left(pod("p"), victims) == (N1, N2)
+    assert left(replace(pod("p"), scheduler=THEIRS), victims) == ()
+    assert left(pod("p", "none"), victims) == ()
