@@ -67,6 +67,14 @@ class Stage:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
+    async def decided(self, pod: Object) -> Object:
+        """Return what is remembered of *pod*, as people ask for it."""
+        metadata = pod["metadata"]
+        path = f"{self.url}/v1/decisions/{metadata['namespace']}/{metadata['name']}"
+        async with aiohttp.ClientSession() as session, session.get(path) as response:
+            found: Object = await response.json()
+            return found
+
     def counted(self, name: str, **labels: str) -> float:
         """Return what one of our metrics says, over all labels that are not named."""
         text = self.service.journal.metrics.exposition()[0].decode()
@@ -110,8 +118,8 @@ class World:
         self.made.append(item)
         return created
 
-    async def node(self, name: str, cpus: int = 32) -> None:
-        """Create a node that is ready."""
+    async def node(self, name: str, cpus: int = 32, **plugins: str) -> None:
+        """Create a node that is ready, with what device *plugins* serve there."""
         item = {
             "apiVersion": "v1",
             "kind": "Node",
@@ -121,7 +129,7 @@ class World:
             },
         }
         created = await self.create(item)
-        amounts = {"cpu": str(cpus), "memory": "64Gi", "pods": "200"}
+        amounts = {"cpu": str(cpus), "memory": "64Gi", "pods": "200", **plugins}
         status = {
             "capacity": amounts,
             "allocatable": amounts,
@@ -132,7 +140,7 @@ class World:
     async def slice(self, node: str, devices: list[Object] | None, **spec: Any) -> Object:
         """Publish *devices* of a node."""
         name = f"{self.name}-{node}"
-        item = {
+        item: Object = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",
             "metadata": {"name": f"{name}-{len(self.made)}"},
@@ -140,10 +148,11 @@ class World:
                 "driver": self.driver,
                 "nodeName": name,
                 "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-                **({} if devices is None else {"devices": devices}),
+                "devices": devices,
                 **spec,
             },
         }
+        item["spec"] = {key: value for key, value in item["spec"].items() if value is not None}
         return await self.create(item)
 
     @property
