@@ -16,6 +16,7 @@ from extender.config.settings import Settings
 from extender.kube.credentials import credentials
 from extender.model.names import NodeName
 from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
@@ -41,6 +42,7 @@ class Heard:
 
     planner: Planner
     asked: list[Asked] = field(default_factory=list)
+    ended: list[tuple[str, str]] = field(default_factory=list)
 
     def plan(self, pod: Pod, names: Sequence[NodeName] | None, now: float, *, is_answer: bool = True) -> Plan:
         self.asked.append(Asked(pod.key.name, tuple(names or ())))
@@ -329,6 +331,10 @@ class World:
 
         await until(is_gone, f"{item['kind']} {item['metadata']['name']} to go")
 
+    def refusals(self) -> list[str]:
+        """Return what was said of each bind of a pod of this world that failed."""
+        return [said for pod, said in self.stage.heard.ended if said and pod.startswith(f"{self.name}-")]
+
     def asked(self, pod: Object) -> list[tuple[str, ...]]:
         """Return the nodes of each filter call for *pod*."""
         return [item.nodes for item in self.stage.heard.asked if item.pod == pod["metadata"]["name"]]
@@ -484,9 +490,21 @@ async def served(plane: Plane, settings: Settings | None = None, *, port: int = 
     async with running(settings or Settings(), access, options) as service, plane.client() as admin:
         heard = Heard(service.answers.planner)
         service.answers.planner = heard  # type: ignore[assignment]  # it answers the same
+        _overhear(service, heard)
         async with asyncio.timeout(30):
             await service.ready()
         yield Stage(plane, admin, service, heard)
+
+
+def _overhear(service: Service, heard: Heard) -> None:
+    """Note how each bind ends, beside what else is done with it."""
+    ended = service.answers.binds.ended
+
+    def noted(order: Order, result: Result) -> None:
+        heard.ended.append((order.pod.name, result.message if isinstance(result, NotBound) else ""))
+        ended(order, result)
+
+    service.answers.binds.ended = noted
 
 
 @asynccontextmanager
