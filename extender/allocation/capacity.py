@@ -69,7 +69,7 @@ def _rounded(asked: Quantity, limits: ValidRange, *, fractional: bool) -> Quanti
     if limits.step is None:
         return asked
     unit = _unit(limits, fractional=fractional)
-    amount, step, minimum = (_units(value, unit) for value in (asked, limits.step, limits.minimum))
+    amount, minimum, step = _units(asked, unit), _units(limits.minimum, unit), _step(limits.step, unit)
     if (unit == MILLI and asked.nanos % MILLI) or amount > MAX_INT64:
         raise Unusable(f"the request {asked} cannot be represented in the arithmetic of its range")
     rounded = minimum + -(-(amount - minimum) // step) * step
@@ -99,7 +99,7 @@ def _leaves(amount: Quantity, limits: ValidRange, *, fractional: bool) -> bool:
     unit = _unit(limits, fractional=fractional)
     if unit == MILLI and amount.nanos % MILLI:
         return True
-    return (_units(amount, unit) - _units(limits.minimum, unit)) % _units(limits.step, unit) != 0
+    return (_units(amount, unit) - _units(limits.minimum, unit)) % _step(limits.step, unit) != 0
 
 
 def _unit(limits: ValidRange, *, fractional: bool) -> int:
@@ -107,6 +107,14 @@ def _unit(limits: ValidRange, *, fractional: bool) -> int:
     given = [value for value in (limits.minimum, limits.maximum, limits.step) if value is not None]
     exact = all(value.nanos % MILLI == 0 and abs(value.nanos) // MILLI <= MAX_INT64 for value in given)
     return MILLI if fractional and exact and limits.step is not None and limits.step.nanos >= MILLI else NANO
+
+
+def _step(step: Quantity, unit: int) -> int:
+    """Count the units of a step. The API refuses a step of nothing, at which upstream panics."""
+    units = _units(step, unit)
+    if not units:
+        raise Unusable(f"a range with the step {step} has no grid")
+    return units
 
 
 def _units(value: Quantity, unit: int) -> int:

@@ -31,6 +31,10 @@ class Versions:
                 self._found[resource.name] = found
         return self._found[resource.name]
 
+    def known(self, resource: Resource) -> Served:
+        """Return *resource* as it was found, or in the version that we prefer as long as it was not."""
+        return self._found.get(resource.name) or Served(resource, resource.versions[0])
+
     def forget(self, resource: Resource) -> None:
         """Ask again at the next ``find``: the version that was found is gone, or may have come."""
         self._found.pop(resource.name, None)

@@ -3,7 +3,7 @@
 Each carries ``?timeout=`` below our own deadline, so that the API server gives up first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from extender.kube import objects
@@ -22,10 +22,10 @@ POD = Served(PODS, "v1")
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Writes to one API server; *claims* is the version in which it has claims, *timeout_s* our deadline for each."""
+    """Writes to one API server; *claims* tells in which version it has claims, *timeout_s* our deadline for each."""
 
     api: Api
-    claims: Served
+    claims: Callable[[], Served]
     timeout_s: float = 4.0
 
     async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
@@ -46,7 +46,7 @@ class Writes:
 
     async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
         """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
-        return await self._merge(self.claims.path(*claim.key), objects.touch(claim.uid, mark))
+        return await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
 
     async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
@@ -70,11 +70,11 @@ class Writes:
 
     async def create_claim(self, namespace: str, claim: Json) -> Outcome:
         """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
-        return await self._send("POST", self.claims.path(namespace), Body(claim))
+        return await self._send("POST", self.claims().path(namespace), Body(claim))
 
     async def delete_claim(self, key: ObjectKey, uid: Uid) -> Outcome:
         """Delete the claim *key* if it is still the one with *uid*."""
-        return await self._send("DELETE", self.claims.path(*key), Body(objects.delete_options(uid)))
+        return await self._send("DELETE", self.claims().path(*key), Body(objects.delete_options(uid)))
 
     async def create_event(self, namespace: str, event: Json) -> Outcome:
         """Create *event* of events.k8s.io/v1 (see ``objects.event``)."""
@@ -82,14 +82,14 @@ class Writes:
 
     async def read_claim(self, key: ObjectKey) -> Outcome:
         """Read a claim as it is now, to find out what became of a write."""
-        return await self._send("GET", self.claims.path(*key))
+        return await self._send("GET", self.claims().path(*key))
 
     async def read_pod(self, key: ObjectKey) -> Outcome:
         """Read a pod as it is now, to find out what became of a write."""
         return await self._send("GET", POD.path(*key))
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
-        return await self._send("PATCH", self.claims.path(*claim.key, subresource), Body(patch, JSON_PATCH))
+        return await self._send("PATCH", self.claims().path(*claim.key, subresource), Body(patch, JSON_PATCH))
 
     async def _merge(self, path: str, patch: Json) -> Outcome:
         return await self._send("PATCH", path, Body(patch, MERGE_PATCH))

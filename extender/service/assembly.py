@@ -18,7 +18,7 @@ from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
-from extender.kube.resource import CLAIMS, RESOURCES, Served
+from extender.kube.resource import CLAIMS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -48,6 +48,7 @@ from extender.web.server import Application, Options, Server
 LOG: Final = logging.getLogger(__name__)
 VERSION: Final = version("dra-extender")
 QUIET_S: Final = 75.0
+Work = dict[str, Coroutine[Any, Any, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     metrics = Metrics(VERSION)
     api = Api(credentials, called=metrics.api)
-    service, work = await _assembled(settings, api, options, metrics)
+    service, work = _assembled(settings, api, options, metrics)
     await service.server.start()
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
     for task in tasks:
@@ -94,45 +95,44 @@ async def running(settings: Settings, credentials: Credentials, options: Options
         await api.close()
 
 
-async def _assembled(
-    settings: Settings, api: Api, options: Options, metrics: Metrics
-) -> tuple[Service, dict[str, Coroutine[Any, Any, object]]]:
-    now, manner = time.monotonic, manner_of(settings)
-    belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
-    pace, freshness = Pace(), Freshness()
-    chooser = Chooser(belief, lambda: str(uuid4()), manner)
-    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
-    sink = _Sink()
+def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics) -> tuple[Service, Work]:
+    """Build everything; nothing waits for the API server before it runs."""
+    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(), _Sink()
+    belief, chooser, planner = _believing(settings)
     versions = Versions(api, pace, sink)
-    # Nothing can be allocated where there are no claims; the service then waits for an API server that has them.
-    writes = Writes(api, await versions.find(CLAIMS) or Served(CLAIMS, "v1"), settings.api.timeout_seconds)
-    feed = Feed(belief, freshness, sink.stir, sink.show_pod)
-    carrier = Carrier(writes, feed, now)
+    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds)
+    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show_pod), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
-    habits = Habits(
-        settings.holds.offer_seconds, settings.holds.rechecks, settings.waking.nominate, settings.waking.per_second
-    )
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now))
-    attention = Attention(belief, waker, writes, carrier, metrics, habits, now)
-    sink.feed, sink.observer, sink.attention = feed, Observer(belief, metrics), attention
-    if settings.waking.nominate_ahead:
-        sink.ahead = Ahead(belief, planner, writes, metrics, now)
+    attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now)
+    ahead = Ahead(belief, planner, writes, metrics, now) if settings.waking.nominate_ahead else None
+    sink.feed, sink.observer = carrier.feed, Observer(belief, metrics)
+    sink.attention, sink.ahead = attention, ahead
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
-    work: dict[str, Coroutine[Any, Any, object]] = {
-        f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES
-    }
+    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES}
     work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
-    if sink.ahead is not None:
-        work["nominations ahead"] = sink.ahead.run()
+    work |= {"nominations ahead": ahead.run()} if ahead else {}
     return Service(answers, attention, belief, health, journal, server), work
+
+
+def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
+    manner = manner_of(settings)
+    belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
+    chooser = Chooser(belief, lambda: str(uuid4()), manner)
+    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
+    return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
+
+
+def _habits(settings: Settings) -> Habits:
+    holds, waking = settings.holds, settings.waking
+    return Habits(holds.offer_seconds, holds.rechecks, waking.nominate, waking.per_second)
 
 
 class _Sink:

@@ -116,7 +116,7 @@ class Carrier:
 
     def _hidden(self, pod: Pod, hidden: Hidden) -> Json:
         requests = [slot.exactly for slot in hidden.spec.requests if slot.exactly]
-        return objects.extended_claim(pod, self.writes.claims.version, requests)
+        return objects.extended_claim(pod, self.writes.claims().version, requests)
 
     def _told(self, outcome: kube.Outcome) -> Outcome:
         match outcome:
@@ -132,7 +132,7 @@ class Carrier:
     def _done(self, read: Json) -> Outcome:
         if read.get("kind") not in ("Pod", "ResourceClaim"):
             return Done()
-        noun = parse_pod(read) if read["kind"] == "Pod" else parse_claim(read, self.writes.claims.version)
+        noun = parse_pod(read) if read["kind"] == "Pod" else parse_claim(read, self.writes.claims().version)
         return Done(noun) if isinstance(noun, Pod | ResourceClaim) else Unknown(f"what came back is unreadable: {noun}")
 
 

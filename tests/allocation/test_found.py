@@ -55,3 +55,15 @@ def test_alternative_that_takes_no_device_brings_its_own_configuration(order: st
     assert told["allocations"][0]["devices"]["config"] == [
         {"source": "FromClass", "opaque": {"driver": GPU, "parameters": {}}}
     ]
+
+
+@pytest.mark.parametrize("order", MANNERS)
+@pytest.mark.parametrize("step", ["0", "-500m"])
+@pytest.mark.parametrize("amount", ["0", "2"])
+def test_range_without_a_grid_is_an_error_of_the_device(order: str, step: str, amount: str) -> None:
+    policy = {"validRange": {"min": "0", "step": step}}
+    device = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "4", "requestPolicy": policy}}}
+    for asking in ({"capacity": {"requests": {"memory": amount}}}, {}):
+        told = answered(asked([{"name": "r0", "exactly": EXACT | asking}], device, []), order)
+        assert told["fits"] is False
+        assert "has no grid" in told["nodeError"] + told["fatalError"]

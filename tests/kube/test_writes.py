@@ -22,7 +22,7 @@ NODE = NodeName("node-1")
 
 
 def writes_to(cluster: Cluster) -> Writes:
-    return Writes(cluster.api, Served(CLAIM_RESOURCE, "v1"))
+    return Writes(cluster.api, lambda: Served(CLAIM_RESOURCE, "v1"))
 
 
 def read_claim(raw: object) -> ResourceClaim:
