@@ -139,10 +139,12 @@ class Planner:
         if failure is not None:
             return Rejection(Word.NODE_ERROR, failure)
         nodes = np.flatnonzero(surveyed.fits)
-        among = self._among(nodes, names, snapshot) if len(nodes) else nodes
+        # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
+        ours = nodes if needs.allocated else np.flatnonzero(surveyed.given)
+        among = ours if names is None else self._among(nodes, names, snapshot)
         if len(among):
             return self._offered(needs, surveyed, among, moment)
-        plan = self._nowhere(needs.pod.uid, surveyed, nodes, moment)
+        plan = self._nowhere(needs.pod.uid, surveyed, ours, moment)
         is_tied = needs.allocated and not len(self._among(np.flatnonzero(surveyed.usable), names, snapshot))
         if is_tied and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
             return replace(plan, word=Word.CLAIM_ELSEWHERE)

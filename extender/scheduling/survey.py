@@ -72,6 +72,15 @@ class Survey:
     def _verdicts(self) -> list[NDArray[np.int8]]:
         return [part.fit.verdicts[part.nodes & self.usable] for part in self.parts if part.fit]
 
+    @property
+    def given(self) -> Flags:
+        """Where the pod would be given devices: not where a device plugin serves all that it asks for."""
+        found = np.zeros(len(self.fits), np.bool_)
+        for part in self.parts:
+            if part.fit:
+                found |= part.nodes & self.fits
+        return found
+
     def shortage(self) -> Word:
         """Say what the nodes closest to a success are short of."""
         if len(self.usable) and not self.usable.any():

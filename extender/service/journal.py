@@ -52,4 +52,10 @@ class Journal:
     def of(self, pod: ObjectKey) -> object | None:
         """Return what was decided last about *pod*, as JSON values."""
         decision = self.decisions.get(pod)
-        return None if decision is None else {**asdict(decision), "pod": str(pod), "note": note_of(decision)}
+        if decision is None:
+            return None
+        # Named tuples are no JSON values: what has fields is told with them, and what is a name in parts as a list.
+        given = [{**asdict(item), "device": list(item.device)} for item in decision.given]
+        rejected = [tally._asdict() for tally in decision.rejected]
+        told = {"pod": str(pod), "note": note_of(decision), "given": given, "rejected": rejected}
+        return {**asdict(decision), **told}

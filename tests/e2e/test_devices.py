@@ -202,3 +202,35 @@ async def test_a_pod_with_a_direct_claim_and_claims_from_templates_has_all_of_th
     made = [direct, await here.claim_of(pod, 0), await here.claim_of(pod, 1)]
     devices = [device for claim in made for device in await here.devices(claim)]
     assert sorted(devices) == [f"b/gpu-{index}" for index in range(4)]
+
+
+async def test_a_node_whose_device_plugin_serves_an_extended_resource_is_left_to_it(here: World) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await here.device_class(extendedResourceName=resource)
+    await here.node("plugin", 32, **{resource: "1"})
+    await here.node("devices")
+    await here.slice("devices", [{"name": "gpu-0"}])
+    amounts = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+    containers = [{"name": "main", "image": "none", "resources": amounts}]
+    pods = [await here.pod(f"p{index}", containers=containers) for index in range(2)]
+    nodes = [await here.bound(pod) for pod in pods]
+    assert sorted(nodes) == ["devices", "plugin"]
+    third = await here.pod("third", containers=containers)
+    said = await here.refused(third, "too few matching devices are free")
+    assert said.startswith(f"0/2 nodes are available: 1 Insufficient {resource}, 1 too few matching devices are free.")
+    statuses = [(await here.admin.read(pod))["status"].get("extendedResourceClaimStatus") for pod in pods]
+    assert [bool(status) for status in statuses] == [node == "devices" for node in nodes]
+
+
+async def test_a_device_that_all_nodes_reach_serves_pods_on_different_nodes(here: World) -> None:
+    await here.device_class()
+    for node in ("a", "b"):
+        await here.node(node)
+    pool = {"name": here.full("net"), "generation": 1, "resourceSliceCount": 1}
+    await here.slice("net", [{"name": "net-0"}], nodeName=None, allNodes=True, pool=pool)
+    claim = await here.claim("c", here.request())
+    for node in ("a", "b"):
+        assert await here.bound(await here.pod(node, claims=("c",), nodeSelector=here.on(node))) == node
+    read = await here.admin.read(claim)
+    assert "nodeSelector" not in read["status"]["allocation"]
+    assert len(read["status"]["reservedFor"]) == 2

@@ -8,27 +8,29 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from extender.config.settings import Settings
+from extender.allocation.features import Features
+from extender.config.settings import Allocation, Settings
 from extender.kube.answer import Answer, Unanswered
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.e2e.faults import Call, Late, allocation_of, binding, faulty
-from tests.e2e.world import SCHEDULER, Stage, World, staged
+from tests.e2e.world import SCHEDULER, Stage, World, served, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-# A profile of ours that looks at 100 nodes only, however many there are.
-HASTY = "dra-hasty"
+# A profile of ours that looks at 100 nodes only, however many there are, and one that is not ours.
+HASTY, UNSERVED = "dra-hasty", "somebody-else"
 
 
-def budgeted(configuration: Object) -> None:
+def with_profiles(configuration: Object) -> None:
     profile = copy.deepcopy(configuration["profiles"][0])
     configuration["profiles"].append({**profile, "schedulerName": HASTY, "percentageOfNodesToScore": 5})
+    configuration["profiles"].append({**profile, "schedulerName": UNSERVED})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
-    async with staged(control_plane, Settings(schedulers=(SCHEDULER, HASTY)), changed=budgeted) as made:
+    async with staged(control_plane, Settings(schedulers=(SCHEDULER, HASTY)), changed=with_profiles) as made:
         yield made
 
 
@@ -150,7 +152,6 @@ async def test_r4_a_stale_claim_for_extended_resources_is_deleted_and_another_is
 async def test_r5_of_a_burst_of_pods_for_few_devices_no_bind_is_refused(here: World) -> None:
     await devices(here, "a", "b", "c", "d", count=2)
     await here.template("one", here.request())
-    before = here.stage.counted("verb_duration_seconds_count", verb="bind", result="error")
     pods = await asyncio.gather(*(here.pod(f"p{index}", templates=("one",)) for index in range(24)))
 
     async def all_given() -> list[Object] | None:
@@ -159,7 +160,7 @@ async def test_r5_of_a_burst_of_pods_for_few_devices_no_bind_is_refused(here: Wo
         return bound if len(bound) == 8 else None
 
     await until(all_given)
-    assert here.stage.counted("verb_duration_seconds_count", verb="bind", result="error") == before
+    assert here.refusals() == []
 
 
 async def test_r6_a_pod_that_comes_back_unbound_is_offered_other_nodes(here: World) -> None:
@@ -209,23 +210,38 @@ async def test_q1_a_pod_that_fits_only_where_it_may_not_run_is_not_retried_for_e
     assert len(here.asked(pod)) <= 10
 
 
-async def test_q2_one_freed_device_wakes_one_pod_the_most_important_first(here: World) -> None:
-    await devices(here, "a")
+async def test_q2_a_new_device_wakes_one_pod_the_most_important(here: World) -> None:
+    await devices(here, "a", "b", count=0)
     await here.template("one", here.request())
     await here.priority("high", 1000)
-    user = await here.pod("user", templates=("one",))
-    await here.bound(user)
     low = [await here.pod(f"low-{index}", templates=("one",)) for index in range(3)]
     high = await here.pod("high", templates=("one",), priorityClassName=here.full("high"))
     for pod in (*low, high):
-        await here.refused(pod, "too few matching devices are free")
+        await here.refused(pod, "no devices are published for the node")
     before = here.stage.counted("wakes_total")
-    await here.finish(user)
+    # kube-scheduler wakes nobody for this, while it would for a pod that ends.
+    await here.slice("a", [{"name": "gpu-0"}], pool={"name": "new", "generation": 1, "resourceSliceCount": 1})
     assert await here.bound(high) == "a"
     assert here.stage.counted("wakes_total") == before + 1
     assert all([await here.unbound(pod) for pod in low])
-    await here.finish(high)
-    assert await here.bound(low[0]) == "a"
+
+
+async def test_q2_a_freed_device_goes_to_one_of_those_who_wait_and_the_others_wait_on(here: World) -> None:
+    await devices(here, "a")
+    await here.template("one", here.request())
+    user = await here.pod("user", templates=("one",))
+    await here.bound(user)
+    waiting = [await here.pod(f"p{index}", templates=("one",)) for index in range(3)]
+    while waiting:
+        for pod in waiting:
+            await here.refused(pod, "too few matching devices are free")
+        await here.finish(user)
+
+        async def lucky() -> list[Object]:
+            return [pod for pod in waiting if not await here.unbound(pod)]
+
+        (user,) = await until(lucky)
+        waiting.remove(user)
 
 
 async def test_q3_a_pod_that_fits_outside_of_the_node_budget_is_steered_there(here: World) -> None:
@@ -307,6 +323,31 @@ async def test_w2_a_claim_entry_of_a_kind_that_is_not_known_is_refused(here: Wor
     later = {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "c", "resourceClaimOfTomorrow": "x"}]}}
     _, text = await here.stage.post("filter", {"Pod": later, "Nodes": None, "NodeNames": [here.full("a")]})
     assert '"the claim or its class says something that this version does not know"' in text
+
+
+async def test_w2_a_feature_whose_gate_is_off_is_refused_and_not_left_out(here: World, control_plane: Plane) -> None:
+    await here.device_class()
+    await here.node("a")
+    capacity = {"memory": {"value": "40Gi"}}
+    await here.slice("a", [{"name": "gpu-0", "allowMultipleAllocations": True, "capacity": capacity}])
+    await here.claim("c", here.request(capacity={"requests": {"memory": "10Gi"}}))
+    pod = await here.pod("p", claims=("c",), schedulingGates=[{"name": "example.com/later"}])
+    asked = {"Pod": pod, "Nodes": None, "NodeNames": [here.full("a")]}
+    off = Settings(allocation=Allocation(features=Features(consumable_capacity=False)))
+    async with served(control_plane, off) as older:
+        status, text = await older.post("filter", asked)
+    assert (status, '"NodeNames":[]' in text) == (200, True)
+    assert '"the claim\'s request cannot be answered as it is written"' in text
+
+
+async def test_a_pod_of_a_profile_that_we_do_not_serve_is_refused_devices_or_not(here: World) -> None:
+    await devices(here, "a")
+    await here.claim("c", here.request())
+    for pod in (
+        await here.pod("plain", schedulerName=UNSERVED),
+        await here.pod("asking", claims=("c",), schedulerName=UNSERVED),
+    ):
+        await here.refused(pod, "the pod's scheduler is not served by this extender")
 
 
 def cpus(count: int) -> list[Object]:

@@ -141,3 +141,20 @@ async def test_an_event_is_written_once_for_each_reason(here: World) -> None:
     await here.until_asked(pod, asked + 1)
     await here.notes(pod, "InUse")
     assert len(await here.notes(pod, "InUse")) == 1
+
+
+async def test_what_was_decided_is_told_in_full_to_whoever_asks(here: World) -> None:
+    first = await fleet(here)
+    await here.claim("c", here.request(count=3))
+    pod = await here.pod("p", claims=("c",))
+    (note,) = await here.notes(pod, "InUse")
+    rejected = await here.stage.decided(pod)
+    assert (rejected["outcome"], rejected["reason"], rejected["note"]) == ("Rejected", "InUse", note)
+    assert {tally["example"]: tally["nodes"] for tally in rejected["rejected"]} == {
+        here.full("a"): 1,
+        here.full("b"): 1,
+        here.full("c"): 1,
+    }
+    bound = await here.stage.decided(first)
+    assert (bound["outcome"], bound["node"], bound["fitting"]) == ("Bound", here.full("a"), 2)
+    assert [item["device"] for item in bound["given"]] == [[here.driver, here.full("a"), "gpu-0"]]

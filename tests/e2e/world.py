@@ -16,6 +16,7 @@ from extender.config.settings import Settings
 from extender.kube.credentials import credentials
 from extender.model.names import NodeName
 from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
@@ -41,6 +42,7 @@ class Heard:
 
     planner: Planner
     asked: list[Asked] = field(default_factory=list)
+    ended: list[tuple[str, str]] = field(default_factory=list)
 
     def plan(self, pod: Pod, names: Sequence[NodeName] | None, now: float, *, is_answer: bool = True) -> Plan:
         self.asked.append(Asked(pod.key.name, tuple(names or ())))
@@ -66,6 +68,14 @@ class Stage:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    async def decided(self, pod: Object) -> Object:
+        """Return what is remembered of *pod*, as people ask for it."""
+        metadata = pod["metadata"]
+        path = f"{self.url}/v1/decisions/{metadata['namespace']}/{metadata['name']}"
+        async with aiohttp.ClientSession() as session, session.get(path) as response:
+            found: Object = await response.json()
+            return found
 
     def counted(self, name: str, **labels: str) -> float:
         """Return what one of our metrics says, over all labels that are not named."""
@@ -110,8 +120,8 @@ class World:
         self.made.append(item)
         return created
 
-    async def node(self, name: str, cpus: int = 32) -> None:
-        """Create a node that is ready."""
+    async def node(self, name: str, cpus: int = 32, **plugins: str) -> None:
+        """Create a node that is ready, with what device *plugins* serve there."""
         item = {
             "apiVersion": "v1",
             "kind": "Node",
@@ -121,7 +131,7 @@ class World:
             },
         }
         created = await self.create(item)
-        amounts = {"cpu": str(cpus), "memory": "64Gi", "pods": "200"}
+        amounts = {"cpu": str(cpus), "memory": "64Gi", "pods": "200", **plugins}
         status = {
             "capacity": amounts,
             "allocatable": amounts,
@@ -132,7 +142,7 @@ class World:
     async def slice(self, node: str, devices: list[Object] | None, **spec: Any) -> Object:
         """Publish *devices* of a node."""
         name = f"{self.name}-{node}"
-        item = {
+        item: Object = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceSlice",
             "metadata": {"name": f"{name}-{len(self.made)}"},
@@ -140,10 +150,11 @@ class World:
                 "driver": self.driver,
                 "nodeName": name,
                 "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-                **({} if devices is None else {"devices": devices}),
+                "devices": devices,
                 **spec,
             },
         }
+        item["spec"] = {key: value for key, value in item["spec"].items() if value is not None}
         return await self.create(item)
 
     @property
@@ -320,6 +331,10 @@ class World:
 
         await until(is_gone, f"{item['kind']} {item['metadata']['name']} to go")
 
+    def refusals(self) -> list[str]:
+        """Return what was said of each bind of a pod of this world that failed."""
+        return [said for pod, said in self.stage.heard.ended if said and pod.startswith(f"{self.name}-")]
+
     def asked(self, pod: Object) -> list[tuple[str, ...]]:
         """Return the nodes of each filter call for *pod*."""
         return [item.nodes for item in self.stage.heard.asked if item.pod == pod["metadata"]["name"]]
@@ -475,9 +490,21 @@ async def served(plane: Plane, settings: Settings | None = None, *, port: int = 
     async with running(settings or Settings(), access, options) as service, plane.client() as admin:
         heard = Heard(service.answers.planner)
         service.answers.planner = heard  # type: ignore[assignment]  # it answers the same
+        _overhear(service, heard)
         async with asyncio.timeout(30):
             await service.ready()
         yield Stage(plane, admin, service, heard)
+
+
+def _overhear(service: Service, heard: Heard) -> None:
+    """Note how each bind ends, beside what else is done with it."""
+    ended = service.answers.binds.ended
+
+    def noted(order: Order, result: Result) -> None:
+        heard.ended.append((order.pod.name, result.message if isinstance(result, NotBound) else ""))
+        ended(order, result)
+
+    service.answers.binds.ended = noted
 
 
 @asynccontextmanager

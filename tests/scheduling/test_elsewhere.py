@@ -1,6 +1,6 @@
 """A pod whose claim is allocated where the scheduler does not offer a node is told just that, and is sent there."""
 
-from extender.scheduling.planner import Rejection
+from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import Word
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod
 
@@ -19,3 +19,14 @@ def test_a_pod_without_an_allocation_is_told_of_free_devices_that_were_not_offer
     plan = planner_of(belief).plan(P, names("n2"), 0.0)
     assert isinstance(plan, Rejection)
     assert (plan.word, plan.elsewhere) == (Word.NOT_OFFERED, "n1")
+
+
+def test_a_pod_is_not_sent_to_a_node_whose_device_plugin_serves_what_it_asks_for() -> None:
+    subject = pod("p", gpus=1)
+    belief = belief_of(node("n1", {"ex.com/gpu": 1}), node("n2"), subject)
+    planner = planner_of(belief)
+    plan = planner.plan(subject, names("n2"), 0.0)
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.NO_DEVICES, None)
+    assert isinstance(planner.plan(subject, None, 0.0, is_answer=False), Rejection)
+    assert isinstance(planner.plan(subject, names("n1", "n2"), 0.0), Offer)
