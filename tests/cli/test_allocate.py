@@ -298,6 +298,27 @@ def test_claims_of_a_pod_are_answered_in_its_order_made_or_not(
     assert [item["devices"]["results"][0]["device"] for item in allocations] == ["d0", "other"]
 
 
+def test_an_object_that_was_recorded_twice_is_there_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = recorded(tmp_path, claim())
+    (tmp_path / "again.json").write_text((tmp_path / "all.json").read_text())
+    status, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert (status, err) == (0, "")
+    assert "1 nodes: 1 fit" in out
+
+
+def test_of_two_that_differ_the_last_counts_and_somebody_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path, claim())
+    fresh = device_slice("later") | {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+    (tmp_path / "zulu.json").write_text(json.dumps(fresh))
+    status, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert status == 1
+    assert "gpu.example.com/n1/later" in out
+    assert "zulu.json" in err
+    assert "differs" in err
+
+
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
