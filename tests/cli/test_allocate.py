@@ -306,6 +306,16 @@ def test_an_object_that_was_recorded_twice_is_there_once(tmp_path: Path, capsys:
     assert "1 nodes: 1 fit" in out
 
 
+def test_what_cannot_be_read_is_named_where_that_is_why_nothing_can_be_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cut.json").write_text('{"kind": "List", "items": [')
+    status, _, err = replayed(capsys, "--from", str(tmp_path), "--claim", "ns/c1")
+    assert status == 2
+    assert "cut.json" in err.splitlines()[0]
+    assert "there is no claim ns/c1" in err.splitlines()[1]
+
+
 def test_of_two_that_differ_the_last_counts_and_somebody_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
