@@ -1,6 +1,7 @@
 """Which devices a question gets on one node, so that they can be written down as allocations."""
 
 from dataclasses import replace
+from typing import Final
 
 from extender.allocation.board import Board
 from extender.allocation.cel import Budget
@@ -12,6 +13,9 @@ from extender.allocation.situation import UsageOf
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Known, Manner, Solution, solving
 from extender.allocation.work import Work, finished
+
+# Beyond so many candidates laying them out is a piece of work of its own.
+LARGE: Final = 1024
 
 
 def choose(snapshot: Snapshot, node: int, question: Question, manner: Manner = BEST) -> Answer:
@@ -25,6 +29,8 @@ def choosing(snapshot: Snapshot, node: int, question: Question, manner: Manner =
         site = site_of(snapshot, node, question.features)
     except Unreadable as error:
         return Failure(str(error), is_local=manner.is_lenient)
+    if len(site.places) > LARGE:
+        yield
     known = Known(site.usages(), site.judge(Budget()))
     return (yield from deciding(question, site.board, site.usage_of, manner, known))
 

@@ -1,6 +1,9 @@
 """Which nodes may have another answer in one snapshot than in another."""
 
-from collections.abc import Hashable
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import compress
+from operator import is_not
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +12,8 @@ from numpy.typing import NDArray
 from extender.allocation.columns import Column
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
+from extender.model.names import NodeName
+from extender.model.node import Node
 
 V = TypeVar("V", bound=Hashable)
 
@@ -52,13 +57,19 @@ def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64],
 def _moved(before: Snapshot, after: Snapshot) -> NDArray[np.int64]:
     """Return the nodes that see other shared pools than before, or declare other features."""
     nodes = np.flatnonzero(before.reach.view != after.reach.view)
-    pairs = ((before.nodes[name], after.nodes[name]) for name in after.layout.nodes)
     declared = [
-        index
-        for index, (old, new) in enumerate(pairs)
-        if old is not new and old.declared_features != new.declared_features
+        bisect_left(after.layout.nodes, name)
+        for name in _others(before.nodes, after.nodes)
+        if before.nodes[name].declared_features != after.nodes[name].declared_features
     ]
     return np.concatenate((nodes, np.array(declared, np.int64)))
+
+
+def _others(before: Mapping[NodeName, Node], after: Mapping[NodeName, Node]) -> Iterable[NodeName]:
+    """Return the nodes that are other objects than before: there are thousands, and mostly one of them is."""
+    if list(before) != list(after):
+        return [name for name, node in after.items() if before[name] is not node]
+    return compress(after, map(is_not, before.values(), after.values()))
 
 
 def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | None:

@@ -179,7 +179,7 @@ class Fitter:
             for test in ask.tests:
                 if test.selector:
                     yield from test.selector.sweeping(inventory, Budget())
-        offers = offers_of(self.question, inventory, added)
+        offers = yield from offers_of(self.question, inventory, added)
         basis = Basis(inventory, snapshot.rules, snapshot.classes, offers, added)
         if taints is self._taints and draft.reasons is self._reasons:
             self._basis = basis

@@ -16,6 +16,7 @@ from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.projection import project
 from extender.allocation.question import Ask, At, Question
+from extender.allocation.work import Work
 from extender.model.device import Device, Traits
 from extender.model.taint import blocking
 
@@ -45,14 +46,17 @@ class Offers:
     weights: NDArray[np.int64]
 
 
-def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Offers:
-    """Ask every device for every ask."""
+def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Offers]:
+    """Ask every device for every ask; yield after each."""
     features = question.features
     shareable = _by_traits(inventory, lambda traits: traits.allow_multiple_allocations)
     special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
     if features.consumable_capacity:
         special |= shareable
-    offers = {at: _offer(ask, question, inventory, added) for at, ask in question.asks.items()}
+    offers = {}
+    for at, ask in question.asks.items():
+        offers[at] = _offer(ask, question, inventory, added)
+        yield
     return Offers(offers, special, _weights(inventory, added))
 
 

@@ -84,14 +84,15 @@ def _replay(arguments: Namespace) -> int:
         return _refuse("--from DIR goes with --claim or --pod")
     try:
         found, features = recording(arguments.folder), features_by_default(RELEASES[arguments.release])
+        # What could not be read may be what is missing.
+        for complaint in found.complaints:
+            sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
         asked = (case_of_claim, arguments.claim) if arguments.claim else (case_of_pod, arguments.pod)
         case = asked[0](found, asked[1], features)
     except Unanswerable as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}")
-    for complaint in found.complaints:
-        sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
     told = list(answers(case, _manner(arguments), RELEASES[arguments.release]))
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}

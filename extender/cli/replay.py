@@ -40,8 +40,9 @@ class Recording:
 
 
 def recording(folder: Path) -> Recording:
-    """Read every .json file of *folder*."""
+    """Read every .json file of *folder*. What is there more than once counts once, as it was read last."""
     found = Recording()
+    known: dict[tuple[type, ObjectKey], Noun] = {}
     files = sorted(folder.glob("*.json"))
     if not files:
         raise Unanswerable(f"{folder}: holds no .json file")
@@ -50,8 +51,18 @@ def recording(folder: Path) -> Recording:
             if isinstance(item, Problem | NotJson):
                 found.complaints.append(f"{file.name}: {item}")
             else:
-                found.nouns.append(item)
+                kind, key = type(item), _key(item)
+                if known.get((kind, key), item) != item:
+                    found.complaints.append(
+                        f"{file.name}: {kind.__name__} {key} was read before, and differs from this"
+                    )
+                known[kind, key] = item
+    found.nouns.extend(known.values())
     return found
+
+
+def _key(noun: Noun) -> ObjectKey:
+    return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod) else ObjectKey("", noun.name)
 
 
 def _objects(file: Path) -> Iterator[Noun | Problem | NotJson]:

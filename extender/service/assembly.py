@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from extender.allocation.cel import compile_selector
+from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
@@ -125,7 +126,8 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
 def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
     manner = manner_of(settings)
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
-    chooser = Chooser(belief, lambda: str(uuid4()), manner)
+    release = Release(int(settings.allocation.release.partition(".")[2]))
+    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
 

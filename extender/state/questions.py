@@ -34,7 +34,7 @@ class Questions:
 
         Reasons and refusals call the claims by their numbers: all who ask the same share them. See ``told``.
         """
-        key = tuple(asked(claim.spec) for claim in claims), _named(claims, classes)
+        key = tuple((claim.is_classic, asked(claim.spec)) for claim in claims), _named(claims, classes)
         fitter = self._fitters.get(key)
         if fitter is None:
             fitter = self._fitters[key] = Fitter(self.question(_numbered(claims), classes), self._manner)

@@ -12,8 +12,8 @@ from extender.kube.api import Api, Body
 from extender.kube.credentials import credentials
 from extender.service.assembly import running
 from extender.web.server import Address, Options
-from loadtests.endtoend.rig import CONFIGURATION, rig
-from tests.controlplane.manifests import grant
+from loadtests.endtoend.rig import rig
+from tests.controlplane.manifests import SCHEDULER, grant
 from tests.controlplane.programs import plane
 
 NODES, PODS, PAUSE_S = 3, 14, 0.1
@@ -33,7 +33,7 @@ async def main() -> None:
             options = Options(verbs=Address("127.0.0.1", 0), probes=Address("127.0.0.1", 0))
             async with running(Settings(), access, options) as service:
                 await service.ready()
-                async with here.plane.scheduler(CONFIGURATION, extender=f"http://127.0.0.1:{service.server.ports[0]}"):
+                async with here.plane.scheduler(SCHEDULER, extender=f"http://127.0.0.1:{service.server.ports[0]}"):
                     story = Story(api, service, tell)
                     await api.call("POST", PLACES["Namespace"], body=Body({"metadata": {"name": NAMESPACE}}))
                     await story.furnish(NODES)

@@ -12,7 +12,7 @@ from extender.allocation.fit import Fitter
 from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.reach import UNTOLD
 from extender.allocation.snapshot import Snapshot
-from extender.model.change import Changed, Gone
+from extender.model.change import Changed, Gone, Listed
 from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import NodeName, ObjectKey, PoolName
 from extender.model.node import Node
@@ -165,6 +165,9 @@ def test_a_node_that_declares_another_feature_is_asked_again() -> None:
     before = built.snapshot
     after = built.apply(Changed(node("n2", "c", declared_features=("DRAOptionalNodeOperations",))))
     assert changed_nodes(before, after).tolist() == [2]  # type: ignore[union-attr]  # some nodes
+    backwards = [after.nodes[name] for name in sorted(after.nodes, reverse=True)]
+    again = built.apply(Listed(Node, (*backwards[:-1], node("n0", "a", declared_features=("Other",)))))
+    assert changed_nodes(after, again).tolist() == [0]  # type: ignore[union-attr]  # some nodes
 
 
 def test_ways_that_no_node_sees_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

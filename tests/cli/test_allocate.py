@@ -298,6 +298,37 @@ def test_claims_of_a_pod_are_answered_in_its_order_made_or_not(
     assert [item["devices"]["results"][0]["device"] for item in allocations] == ["d0", "other"]
 
 
+def test_an_object_that_was_recorded_twice_is_there_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = recorded(tmp_path, claim())
+    (tmp_path / "again.json").write_text((tmp_path / "all.json").read_text())
+    status, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert (status, err) == (0, "")
+    assert "1 nodes: 1 fit" in out
+
+
+def test_what_cannot_be_read_is_named_where_that_is_why_nothing_can_be_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cut.json").write_text('{"kind": "List", "items": [')
+    status, _, err = replayed(capsys, "--from", str(tmp_path), "--claim", "ns/c1")
+    assert status == 2
+    assert "cut.json" in err.splitlines()[0]
+    assert "there is no claim ns/c1" in err.splitlines()[1]
+
+
+def test_of_two_that_differ_the_last_counts_and_somebody_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path, claim())
+    fresh = device_slice("later") | {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+    (tmp_path / "zulu.json").write_text(json.dumps(fresh))
+    status, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert status == 1
+    assert "gpu.example.com/n1/later" in out
+    assert "zulu.json" in err
+    assert "differs" in err
+
+
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 

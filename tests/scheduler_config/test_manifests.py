@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.config.load import load
 from tests.controlplane.client import Object
 from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
 from tests.controlplane.programs import Missing, kustomize
@@ -61,10 +62,14 @@ def test_the_readme_tells_what_each_file_is_for() -> None:
     assert missing == []
 
 
-def test_overlays_differ_in_the_taint_rule_and_the_images_tag_alone(overlays: dict[str, list[Object]]) -> None:
+def test_overlays_differ_in_the_taint_rule_the_tag_and_the_release_alone(
+    overlays: dict[str, list[Object]],
+) -> None:
     newest, *others = (named(overlays[name]) for name in reversed(OVERLAYS))
     for other in others:
-        assert {key for key in newest.keys() | other.keys() if newest.get(key) != other.get(key)} == {
+        differing = {key for key in newest.keys() | other.keys() if newest.get(key) != other.get(key)}
+        # The name of a ConfigMap has a hash of what it holds.
+        assert {key for key in differing if key[0] != "ConfigMap"} == {
             ("DeviceTaintRule", "dra-extender-owned"),
             ("Deployment", "dra-scheduler"),
         }
@@ -78,9 +83,17 @@ def test_every_overlay_runs_its_own_versions_scheduler(overlays: dict[str, list[
 
 
 def test_configuration_in_a_pod_is_what_the_files_say(overlays: dict[str, list[Object]]) -> None:
-    for objects in overlays.values():
+    for name, objects in overlays.items():
         (held,) = (each for each in objects if each["kind"] == "ConfigMap")
-        assert held["data"] == {path.name: path.read_text() for path in (SCHEDULER, BASE / "extender.yaml")}
+        own = CONFIG / name / "extender.yaml"
+        ours = own if own.exists() else BASE / "extender.yaml"
+        assert held["data"] == {path.name: path.read_text() for path in (SCHEDULER, ours)}
+
+
+def test_allocations_are_written_as_the_overlays_release_does() -> None:
+    for name in OVERLAYS:
+        own = CONFIG / name / "extender.yaml"
+        assert load(own if own.exists() else BASE / "extender.yaml").allocation.release == f"v{name}"
 
 
 def test_rendering_leaves_the_rights_as_the_files_grant_them(overlays: dict[str, list[Object]]) -> None:

@@ -34,6 +34,13 @@ def test_claims_that_say_the_same_ask_one_question_whatever_they_are_called() ->
     assert questions.fitter([claim("a", count=2)], CLASSES) is not questions.fitter([claim("a")], CLASSES)
 
 
+def test_a_claim_that_names_a_controller_is_refused_though_others_ask_the_same() -> None:
+    questions = Questions(Features())
+    questions.fitter([claim("a")], CLASSES)
+    with pytest.raises(Refusal):
+        questions.fitter([replace(claim("b"), is_classic=True)], CLASSES)
+
+
 def test_each_who_asks_a_shared_question_is_told_of_its_own_claims() -> None:
     questions = Questions(Features())
     request = DeviceRequest(name="r", class_name=ClassName("absent"), mode="ExactCount", count=1)
