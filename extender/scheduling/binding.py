@@ -35,6 +35,7 @@ from extender.scheduling.steps import (
     Step,
     told_by,
 )
+from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -233,10 +234,16 @@ class _Work:
         return NotBound(message)
 
 
+def _is_behind(pod: Pod, belief: Belief) -> bool:
+    """Tell whether the scheduler must have seen *pod* in a later state than our watch has shown: it was let in."""
+    needs = needs_of(pod, belief)
+    return bool(pod.scheduling_gates) or (isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING)
+
+
 def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, Pod | NotBound]:
     """Return the pod that is meant: as the watch shows it, or as the API server has it."""
     pod = belief.pods.with_uid(order.uid)
-    if pod is None:
+    if pod is None or _is_behind(pod, belief):
         outcome = yield ReadPod(order.pod)
         found = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(found, Pod):
