@@ -20,7 +20,7 @@ from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.vocabulary import NEARNESS, Word
-from extender.state.questions import Questions, told
+from extender.state.questions import Questions
 
 Numbers = NDArray[np.int64]
 
@@ -40,14 +40,13 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some nodes, and what *claims* ask of them: no fit where they need nothing of us.
+    """Some nodes, and what was asked of them: no fit where they need nothing of us.
 
     *question* is as this pod asks it: a fit is shared by all who ask the same, under other names.
     """
 
     nodes: Flags
     fit: Fit | None
-    claims: tuple[ResourceClaim, ...] = ()
     question: Question | None = None
 
     def reason(self, node: int) -> Reason | Failure | Undecided | None:
@@ -95,7 +94,7 @@ class Survey:
             for node in failed[:1]:
                 found = part.reason(int(node))
                 if isinstance(found, Failure) and not found.is_local:
-                    return told(found.message, part.claims)
+                    return found.message
         return None
 
     def tallies(self) -> list[Tally]:
@@ -116,7 +115,7 @@ class Survey:
             return "a claim of the pod is allocated elsewhere"
         part = next(part for part in self.parts if part.nodes[node])
         found = part.reason(node)
-        return None if found is None else told(_text(found), part.claims)
+        return None if found is None else _text(found)
 
 
 def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
@@ -129,7 +128,7 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
         node = int(rejected[index])
         reason = part.reason(node)
         missing = reason.missing if isinstance(reason, Reason) else 0
-        found.append(Tally(_word(reason), count, told(_text(reason), part.claims), names[node], missing))
+        found.append(Tally(_word(reason), count, _text(reason), names[node], missing))
     return found
 
 
@@ -156,7 +155,7 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | R
             claims = claims_for(needs, resources)
             parts.append(_part(nodes, claims, snapshot, questions))
     except Refusal as refusal:
-        return Refused(Word.QUESTION, told(str(refusal), claims))
+        return Refused(Word.QUESTION, str(refusal))
     fits = np.zeros(count, np.bool_)
     for part in parts:
         fits |= part.nodes & usable & (part.fit.mask if part.fit else True)
@@ -166,8 +165,8 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | R
 def _part(nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, questions: Questions) -> Part:
     if not claims:
         return Part(nodes, None)
-    fit = questions.fitter(claims, snapshot.classes).fit(snapshot)
-    return Part(nodes, fit, claims, questions.question(claims, snapshot.classes))
+    question = questions.question(claims, snapshot.classes)
+    return Part(nodes, questions.fitter(claims, snapshot.classes).fit(snapshot), question)
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

@@ -23,7 +23,10 @@ from extender.kube.resource import CLAIMS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
+from extender.model.change import Noun
+from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
+from extender.model.problem import Problem
 from extender.scheduling.binding import Binder
 from extender.scheduling.decision import Decisions
 from extender.scheduling.placement import Chooser
@@ -41,6 +44,7 @@ from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.service.observer import Observer
+from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from extender.web.name_table import NameTable
@@ -102,7 +106,7 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     belief, chooser, planner = _believing(settings)
     versions = Versions(api, pace, sink)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds)
-    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show_pod), now)
+    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
@@ -110,7 +114,7 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now)
     ahead = Ahead(belief, planner, writes, metrics, now) if settings.waking.nominate_ahead else None
     sink.feed, sink.observer = carrier.feed, Observer(belief, metrics)
-    sink.attention, sink.ahead = attention, ahead
+    sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
@@ -119,7 +123,7 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
     work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES}
     work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
-    work |= {"nominations ahead": ahead.run()} if ahead else {}
+    work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     return Service(answers, attention, belief, health, journal, server), work
 
 
@@ -144,6 +148,7 @@ class _Sink:
     observer: Observer | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
+    warming: Warming | None = None
 
     def __call__(self, told: Told) -> None:
         if self.feed is not None and self.observer is not None:
@@ -157,6 +162,8 @@ class _Sink:
         if self.ahead is not None:
             self.ahead.stir()
 
-    def show_pod(self, pod: Pod) -> None:
-        if self.ahead is not None:
-            self.ahead.shown(pod)
+    def show(self, what: Noun | Problem) -> None:
+        if isinstance(what, Pod) and self.ahead is not None:
+            self.ahead.shown(what)
+        if isinstance(what, ResourceClaim) and self.warming is not None:
+            self.warming.shown(what)

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from extender.kube.freshness import Freshness
 from extender.kube.told import Told
-from extender.model.change import Changed, Gone, Listed
+from extender.model.change import Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
-from extender.model.node import Pod
+from extender.model.problem import Problem
 from extender.state.belief import Belief, version
 
 CHANGES = (Changed, Gone, Listed)
@@ -18,16 +18,16 @@ CHANGES = (Changed, Gone, Listed)
 class Feed:
     """Applies what following tells, one thing at a time.
 
-    *show_pod* is told of each pod that comes or changes, *stir* that something has changed.
+    *show* is told of each object that comes or changes, *stir* that something has changed.
     """
 
     def __init__(
-        self, belief: Belief, freshness: Freshness, stir: Callable[[], None], show_pod: Callable[[Pod], None]
+        self, belief: Belief, freshness: Freshness, stir: Callable[[], None], show: Callable[[Noun | Problem], None]
     ) -> None:
         self.freshness = freshness
         self._belief = belief
         self._stir = stir
-        self._show_pod = show_pod
+        self._tell = show
         self._waiting: dict[Uid, list[tuple[int, asyncio.Event]]] = {}
 
     def take(self, told: Told) -> None:
@@ -37,8 +37,7 @@ class Feed:
             return
         self._belief.apply(told)
         if isinstance(told, Changed):
-            if isinstance(told.what, Pod):
-                self._show_pod(told.what)
+            self._tell(told.what)
             if isinstance(told.what, ResourceClaim):
                 self._show(told.what.uid)
         elif told.kind is ResourceClaim:

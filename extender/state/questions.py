@@ -2,14 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
-from extender.model.names import ClassName, ObjectKey
+from extender.model.names import ClassName
 
 # Questions that are remembered, each with the states of nodes that it has seen.
 MOST = 256
@@ -29,35 +28,27 @@ class Questions:
         """Compile what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
         return ask(claims, classes, self._features)
 
+    def is_known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
+        """Tell whether anybody has asked what *claims* ask."""
+        return _key(claims, classes) in self._fitters
+
     def fitter(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Fitter:
         """Return what is known of the question that *claims* ask; raise Refusal where it makes no sense.
 
-        Reasons and refusals call the claims by their numbers: all who ask the same share them. See ``told``.
+        It is shared by all who ask the same: its own question has the names of who asked first.
         """
-        key = tuple((claim.is_classic, asked(claim.spec)) for claim in claims), _named(claims, classes)
+        key = _key(claims, classes)
         fitter = self._fitters.get(key)
         if fitter is None:
-            fitter = self._fitters[key] = Fitter(self.question(_numbered(claims), classes), self._manner)
+            fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
             if len(self._fitters) > self._most:
                 self._fitters.popitem(last=False)
         self._fitters.move_to_end(key)
         return fitter
 
 
-def told(message: str, claims: Sequence[ResourceClaim]) -> str:
-    """Tell a reason to those whose *claims* it speaks of."""
-    for number, claim in enumerate(claims):
-        message = message.replace(_number(number), claim.key.name)
-    return message
-
-
-def _numbered(claims: Sequence[ResourceClaim]) -> list[ResourceClaim]:
-    return [replace(claim, key=ObjectKey("", _number(number))) for number, claim in enumerate(claims)]
-
-
-def _number(number: int) -> str:
-    """Return what stands for the name of a claim: nothing that could be one."""
-    return f"#{number}#"
+def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
+    return tuple((claim.is_classic, asked(claim.spec)) for claim in claims), _named(claims, classes)
 
 
 def asked(spec: ClaimSpec) -> Hashable:

@@ -16,7 +16,7 @@ from extender.model.claim import (
     Selector,
 )
 from extender.model.names import ClassName, ObjectKey, Uid
-from extender.state.questions import Questions, told
+from extender.state.questions import Questions
 
 GPU = ClassName("gpu")
 CLASSES = {GPU: DeviceClass(name=GPU)}
@@ -41,14 +41,21 @@ def test_a_claim_that_names_a_controller_is_refused_though_others_ask_the_same()
         questions.fitter([replace(claim("b"), is_classic=True)], CLASSES)
 
 
-def test_each_who_asks_a_shared_question_is_told_of_its_own_claims() -> None:
+def test_each_who_asks_a_shared_question_is_refused_by_its_own_claims_names() -> None:
     questions = Questions(Features())
     request = DeviceRequest(name="r", class_name=ClassName("absent"), mode="ExactCount", count=1)
-    nowhere = claim("b", requests=(RequestSlot(name="r", exactly=request),))
-    with pytest.raises(Refusal) as refused:
-        questions.fitter([claim("a"), nowhere], CLASSES)
-    assert "claim d, request r" in told(str(refused.value), [claim("c"), claim("d")])
-    assert "claim a" not in str(refused.value)
+    for name in ("b", "d"):
+        nowhere = claim(name, requests=(RequestSlot(name="r", exactly=request),))
+        with pytest.raises(Refusal, match=f"claim {name}, request r"):
+            questions.question([claim("a"), nowhere], CLASSES)
+
+
+def test_a_question_is_known_once_anybody_has_asked_it() -> None:
+    questions = Questions(Features())
+    assert not questions.is_known([claim("a")], CLASSES)
+    questions.fitter([claim("a")], CLASSES)
+    assert questions.is_known([claim("b")], CLASSES)
+    assert not questions.is_known([claim("b", count=2)], CLASSES)
 
 
 def test_configuration_for_drivers_makes_no_other_question() -> None:

@@ -1,0 +1,53 @@
+"""New questions are answered in pieces before anybody asks."""
+
+import asyncio
+from contextlib import suppress
+
+from extender.model.change import Gone
+from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.names import ObjectKey
+from extender.service.warming import Warming
+from extender.state.belief import Belief
+from loadtests.bench.fit import CLASSES
+from loadtests.bench.plan import SPECS, belief, pod
+
+
+def claim_of_a_new_pod(known: Belief) -> ResourceClaim:
+    owner = pod(known, SPECS["4 with one numa"])
+    return next(claim for claim in known.cluster.claims if claim.key.name == owner.claims[0].claim_name)
+
+
+async def test_a_new_question_is_answered_while_others_have_their_turns() -> None:
+    known = belief(300)
+    claim = claim_of_a_new_pod(known)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    await Warming(known)._answer(claim)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert turns > 3
+    snapshot = known.seen_by()
+    fitter = known.questions.fitter([claim], snapshot.classes)
+    assert fitter.fit(snapshot) is fitter._last
+    assert fitter._last.mask.any()
+
+
+async def test_a_question_that_is_known_or_makes_no_sense_is_passed_over() -> None:
+    known = belief(1)
+    claim = claim_of_a_new_pod(known)
+    warming = Warming(known)
+    await warming._answer(claim)
+    await warming._answer(claim)
+    assert len(known.questions) == 1
+    for name in CLASSES:
+        known.apply(Gone(DeviceClass, ObjectKey("", name)))
+    await warming._answer(claim)
+    assert len(known.questions) == 1
