@@ -1,25 +1,13 @@
 """How a write ended, as far as anybody can know."""
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
+from extender.scheduling.steps import Later, Refusal
 
 DEFAULT_PAUSE_S: Final = 1.0
 UID: Final = "metadata.uid"
-
-
-class Refusal(Enum):
-    """Why nothing was written."""
-
-    CONFLICT = "conflict"  # 409: the object has moved on, or is another one by the same name
-    EXISTS = "exists"  # 409: an object of this name is there
-    NOT_FOUND = "not found"  # 404
-    INVALID = "invalid"  # 422
-    FORBIDDEN = "forbidden"  # 401, 403
-    REJECTED = "rejected"  # any other 3xx or 4xx, and those of whoever stands before the API server
-    UNSENT = "unsent"  # no connection: the request never left
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +29,6 @@ class Refused:
     kind: Refusal
     status: int
     reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """The API server, busy, did not look at the write and says when to try again: 429, and 503 with Retry-After."""
-
-    seconds: float
     message: str
 
 

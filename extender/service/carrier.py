@@ -123,9 +123,9 @@ class Carrier:
             case kube.Done(read):
                 return self._done(read)
             case kube.Refused(kind=kind, message=message):
-                return Refused(Refusal[kind.name], message)
-            case kube.Later(seconds, message):
-                return Later(seconds, message)
+                return Refused(kind, message)
+            case Later():
+                return outcome
             case kube.Unknown(why):
                 return Unknown(why)
 

@@ -8,10 +8,11 @@ import pytest
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered, complaint_of
 from extender.kube.api import Api, Body, Stream, resource_of
-from extender.kube.outcome import Done, Later, Outcome, Refusal, Refused, Unknown, outcome_of
+from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import Writes
 from extender.model.names import ObjectKey, Uid
+from extender.scheduling.steps import Later, Refusal
 from tests.kube.scripted import HANGING, Script, failure, response, scripted, status
 
 PATH = "/api/v1/things"

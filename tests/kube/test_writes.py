@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from extender.kube import objects
-from extender.kube.outcome import Done, Outcome, Refusal, Refused
+from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes
@@ -15,6 +15,7 @@ from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
+from extender.scheduling.steps import Refusal
 from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
 from tests.servers import Cluster
 
