@@ -126,6 +126,9 @@ class Planner:
 
     def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
+        if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+            # The scheduler has seen the claim, or it would have kept the pod: it is our watch that is behind.
+            return Trouble(needs.detail)
         if isinstance(needs, Refused):
             return Rejection(needs.word, needs.detail)
         return Plain() if needs.is_plain else self._with_devices(needs, names, moment)

@@ -11,7 +11,8 @@ from extender.kube.outcome import Done
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.planner import Rejection
+from extender.scheduling.needs import stale_claim
+from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker, expired
@@ -54,6 +55,7 @@ class Attention:
     _steers: dict[Uid, NodeName] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
+    _cleared: set[Uid] = field(default_factory=set)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -64,6 +66,8 @@ class Attention:
         self.waker.put(pod.uid)
         if plan.elsewhere is not None:
             self._steers[pod.uid] = plan.elsewhere
+        if plan.word is Word.CLAIM_STALE:
+            self._cleared.add(pod.uid)
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
         elif unusable(pod, self.belief):
@@ -75,6 +79,7 @@ class Attention:
         self.waker.drop(pod.uid)
         self._steers.pop(pod.uid, None)
         self._refusals.pop(pod.uid, None)
+        self._cleared.discard(pod.uid)
 
     async def begin(self) -> None:
         """Look after what was half written before we began: have those pods tried where their claims are."""
@@ -111,6 +116,7 @@ class Attention:
             self.belief.ledger.tell(pod, Event.EXPIRED)
         await self.carrier.carry(settled(self.belief), self.now() + TICK_S)
         await self._free()
+        self._resume()
         await self._steer()
         if self.waker.is_due:
             for wake in self.waker.round(self.now()):
@@ -131,6 +137,17 @@ class Attention:
                 LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
             elif unusable(pod, self.belief):
                 self._refusals[uid] = self.habits.attempts - 1
+
+    def _resume(self) -> None:
+        """Steer the pods whose claims of earlier attempts are gone: that makes no difference to what is free."""
+        for uid in tuple(self._cleared):
+            pod = self.belief.pods.with_uid(uid)
+            if pod is not None and stale_claim(pod, self.belief) is not None:
+                continue
+            self._cleared.discard(uid)
+            plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False) if pod else None
+            if isinstance(plan, Offer):
+                self._steers[uid] = plan.placement.node
 
     async def _steer(self) -> None:
         for uid, node in tuple(self._steers.items()):

@@ -86,8 +86,6 @@ P = pod("p", "c")
         (P, (claim("c", 2), gpus("n1", 1)), Word.NO_MATCH),
         (P, (claim("c"), gpus("n1", 1), held(claim("x"), device("n1", 0))), Word.IN_USE),
         (P, (claim("c"), gpus("n1", 1, SICK)), Word.OBSTACLE),
-        (P, (gpus("n1", 1),), Word.CLAIM_WAITING),
-        (P, (replace(claim("c"), is_deleting=True), gpus("n1", 1)), Word.CLAIM_WAITING),
         (P, (held(claim("c"), device("n9", 0)), gpus("n1", 1)), Word.CLAIM_ELSEWHERE),
         (replace(P, scheduler=THEIRS), (claim("c"), gpus("n1", 1)), Word.FOREIGN_SCHEDULER),
         (replace(P, scheduling_group="gang"), (claim("c"), gpus("n1", 1)), Word.GANG),
@@ -103,6 +101,11 @@ def test_q1_the_pods_leading_reason_is_its_text_on_every_node(
     subject: Pod, nouns: tuple[Noun, ...], expected: Word
 ) -> None:
     assert word(subject, *nouns) is expected
+
+
+@pytest.mark.parametrize("nouns", [(), (replace(claim("c"), is_deleting=True),)], ids=["unknown", "deleting"])
+def test_q4_a_claim_that_our_watch_does_not_show_yet_is_trouble_and_no_verdict(nouns: tuple[Noun, ...]) -> None:
+    assert isinstance(plan(P, *nouns, gpus("n1", 1)), Trouble)
 
 
 def test_q1_the_leading_reason_is_that_of_the_node_nearest_to_a_success_however_many_others_there_are() -> None:

@@ -107,7 +107,7 @@ def test_r5_a_pod_that_cannot_be_placed_any_more_is_promised_nothing() -> None:
     (subject,) = racing(belief, 1)
     planned(planner, subject)
     belief.apply(Gone(ResourceClaim, claim("c0").key))
-    assert isinstance(planner.plan(subject, ALL, 0.0), Rejection)
+    assert isinstance(planner.plan(subject, ALL, 0.0), Trouble)
     assert promised(belief) == []
 
 
