@@ -19,6 +19,9 @@ class Ledger:
     left: dict[CounterKey, int]
     groups: dict[str, Groups] = field(default_factory=dict)
 
+    def copy(self) -> "Ledger":
+        return Ledger(dict(self.left), dict(self.groups))
+
     def admits(self, device: Device, *, grouped: bool) -> bool:
         """Tell whether *device* may become active. A pool that is overdrawn anywhere gives nothing more."""
         if min(self.left.values(), default=0) < 0:

@@ -17,7 +17,7 @@ from extender.allocation.columns import Column, Dictionary, blank, column_of, fr
 from extender.allocation.sight import is_qualified
 from extender.allocation.standing import Standing, standings
 from extender.model.device import Capacity, Device, ResourceSlice, Traits
-from extender.model.names import DeviceKey, DriverName, NodeName, PoolName, split_qualified
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolName, split_qualified
 
 # Beside these, each attribute and each capacity has a column: ("attributes", domain, name), ("capacity", domain, name).
 DRIVER: Final[Path] = ("driver",)
@@ -106,6 +106,14 @@ class Inventory:
             for position, published in enumerate(self.slices[index].devices)
             if published.name == device.device
         )
+
+    def rows_by_name(self, driver: DriverName, pool: PoolName) -> dict[DeviceName, int]:
+        """Return the rows of a pool's devices, the first of each name."""
+        rows: dict[DeviceName, int] = {}
+        for index in self.pool(driver, pool):
+            for position, published in enumerate(self.slices[index].devices):
+                rows.setdefault(published.name, int(self.starts[index]) + position)
+        return rows
 
     def index(self, key: SliceKey) -> int:
         """Return where the slice with *key* is, or where it would be."""

@@ -1,6 +1,6 @@
 """One node of a snapshot, as the exact search takes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from extender.allocation.selectors import Selector
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, Usage
-from extender.model.names import DeviceKey
+from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
 
 # Boards that are kept; with more nodes than that in one question, all of them would be made anew.
 BOARDS: Final = 1 << 14
@@ -27,11 +27,16 @@ class Site:
     snapshot: Snapshot
     board: Board
     places: NDArray[np.int64]
+    # Who is asked about one device of a pool is asked about all of them.
+    _pools: dict[tuple[DriverName, PoolName], dict[DeviceName, int]] = field(default_factory=dict)
 
     def usage_of(self, device: DeviceKey) -> Usage:
         """Return how much of *device* is taken, wherever it is."""
-        rows = self.snapshot.inventory.rows_of(device)
-        return self.snapshot.usage_at(rows[0]) if rows else UNUSED
+        pool = device.driver, device.pool
+        if pool not in self._pools:
+            self._pools[pool] = self.snapshot.inventory.rows_by_name(*pool)
+        row = self._pools[pool].get(device.device)
+        return UNUSED if row is None else self.snapshot.usage_at(row)
 
     def usages(self) -> tuple[Usage, ...]:
         """Return how much of each candidate is taken."""

@@ -1,12 +1,13 @@
 """Everything about a question and a node that a search looks up and never changes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
 from extender.allocation.counters import Ledger, ledger_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible
+from extender.allocation.pools import Pool
 from extender.allocation.question import RESULTS, Ask, At, Question, Slot
 from extender.allocation.usage import Usage
 from extender.allocation.values import Values
@@ -34,6 +35,7 @@ class Situation:
     judge: Judge
     shareable: int
     shared: int
+    _ledgers: dict[int, Ledger] = field(default_factory=dict)
 
     def is_shareable(self, place: int) -> bool:
         """Tell whether several may have the candidate at once."""
@@ -54,8 +56,13 @@ class Situation:
         return self.question.claims[claim].slots
 
     def ledger(self, pool: int) -> Ledger:
-        """Open the ledger of a pool: devices on any node count, as long as anybody holds them."""
-        seen = self.board.pools[pool]
+        """Open a ledger of a pool: devices on any node count, as long as anybody holds them."""
+        opened = self._ledgers.get(pool)
+        if opened is None:
+            opened = self._ledgers[pool] = self._opened(self.board.pools[pool])
+        return opened.copy()
+
+    def _opened(self, seen: Pool) -> Ledger:
         held = (
             device
             for item in (*seen.here, *seen.elsewhere)
