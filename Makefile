@@ -58,8 +58,8 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 	  module=$$(echo "$${file%.py}" | tr / .); $(BIN)/python -m "$$module" || exit 1; \
 	done
 
-bench-e2e: .venv/ready ## Pods a second on a real control plane, kube-scheduler's own allocator beside us in the same run
-	$(BIN)/python -m loadtests.endtoend.throughput
+bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
+	for module in throughput burst hopeless wake; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \
