@@ -2,15 +2,20 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from extender import VERSION
 from tests.tree import ROOT
 
 LOCKS = sorted(path.name for path in ROOT.glob("*.lock"))
@@ -142,3 +147,22 @@ def test_continuous_integration_runs_the_readmes_test_command() -> None:
     commands = [line for line in run.read_text().splitlines() if line and not line.startswith(("#", "set ", "cd "))]
     assert commands == ["exec make test < /dev/null"]
     assert "\nmake test " in (ROOT / "README.md").read_text()
+
+
+def test_the_code_knows_its_version() -> None:
+    assert PROJECT["project"]["version"] == VERSION
+
+
+def test_the_code_alone_runs_as_in_the_image(tmp_path: Path) -> None:
+    # The image has the locked libraries and a copy of the code, which nobody installed.
+    shutil.copytree(ROOT / "extender", tmp_path / "extender", ignore=shutil.ignore_patterns("__pycache__"))
+    program = (
+        "import importlib.metadata as m, runpy, sys; real = m.distribution\n"
+        "def gone(name):\n"
+        "    if name == 'dra-extender': raise m.PackageNotFoundError(name)\n"
+        "    return real(name)\n"
+        "m.distribution = gone; sys.argv = ['extender', 'serve', '--help']; runpy.run_module('extender', run_name='__main__')"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "--answer-policy" in ran.stdout

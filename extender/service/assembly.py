@@ -6,10 +6,10 @@ import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, Final
 from uuid import uuid4
 
+from extender import VERSION
 from extender.allocation.cel import compile_selector
 from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
@@ -51,7 +51,6 @@ from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
-VERSION: Final = version("dra-extender")
 QUIET_S: Final = 75.0
 Work = dict[str, Coroutine[Any, Any, object]]
 
