@@ -161,7 +161,8 @@ def test_the_code_alone_runs_as_in_the_image(tmp_path: Path) -> None:
         "def gone(name):\n"
         "    if name == 'dra-extender': raise m.PackageNotFoundError(name)\n"
         "    return real(name)\n"
-        "m.distribution = gone; sys.argv = ['extender', 'serve', '--help']; runpy.run_module('extender', run_name='__main__')"
+        "m.distribution, sys.argv = gone, ['extender', 'serve', '--help']\n"
+        "runpy.run_module('extender', run_name='__main__')"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
