@@ -7,14 +7,21 @@ from pathlib import Path
 def authority(folder: Path, name: str) -> Path:
     """Make an authority; return its certificate, beside which lies its key."""
     certificate = folder / f"{name}.crt"
-    _openssl("req", "-x509", *_new_key(folder, name), "-subj", f"/CN={name}", "-days", "1", "-out", str(certificate))
+    _openssl(
+        "req", "-x509", *_new_key(folder, name), "-subj", f"/CN={name}", "-days", "1", "-out", str(certificate),
+        "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+    )  # fmt: skip
     return certificate
 
 
 def issued(folder: Path, name: str, by: Path) -> tuple[Path, Path]:
     """Let an authority issue a certificate for 127.0.0.1; return it with its key."""
     request, extensions = folder / f"{name}.csr", folder / f"{name}.ext"
-    extensions.write_text("subjectAltName=IP:127.0.0.1\n")
+    # Newer Pythons, strict as RFC 5280, ask for the identifiers of keys.
+    extensions.write_text(
+        "subjectAltName=IP:127.0.0.1\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        "basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
+    )
     _openssl("req", *_new_key(folder, name), "-subj", f"/CN={name}", "-out", str(request))
     fresh, certificate = folder / f"{name}.fresh", folder / f"{name}.crt"
     _openssl(
