@@ -1,0 +1,71 @@
+"""Which sets of devices are best on a node of a shape: good ones that leave good ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from extender.topology.memo import Memo
+from extender.topology.quality import Quality
+from extender.topology.residual import Mix, Residual
+from extender.topology.shape import Shape
+
+# Answers that are remembered of one shape, and sets of each answer.
+ANSWERS = 1 << 14
+KEPT = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is aimed at: *keeping* is what the loss of what is left counts, of a thousand; *mix*: what will be asked."""
+
+    mix: Mix
+    keeping: int = 500
+
+
+class Choice(NamedTuple):
+    """A set with the parts of its value, of ONE: how good it is, and by how much what is left changes."""
+
+    value: int
+    mask: int
+    quality: int
+    change: int
+
+
+class Chooser:
+    """Answers for all nodes of one shape."""
+
+    def __init__(self, shape: Shape, aim: Aim) -> None:
+        self.aim = aim
+        self.quality = Quality(shape)
+        self.residual = Residual(self.quality, aim.mix)
+        self._known: Memo[tuple[int, int, int], tuple[Choice, ...]] = Memo(ANSWERS)
+
+    def best(self, free: int, size: int, among: int = -1) -> Choice | None:
+        """Return the best set of *size* out of *free*, None where there are not enough; *among*: those that may be."""
+        ranked = self._ranked(free, size, among)
+        return ranked[0] if ranked else None
+
+    def choices(self, free: int, size: int, among: int = -1) -> Iterator[Choice]:
+        """Yield the sets best first; equal ones in the order of their devices."""
+        ranked = self._ranked(free, size, among)
+        yield from ranked
+        if len(ranked) == KEPT:
+            yield from islice(self._sorted(free, size, free & among), KEPT, None)
+
+    def _ranked(self, free: int, size: int, among: int) -> tuple[Choice, ...]:
+        key = (free, size, free & among)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = tuple(self._sorted(*key)[:KEPT])
+        return known
+
+    def _sorted(self, free: int, size: int, among: int) -> list[Choice]:
+        before = self.residual.value(free)
+        found = [self._choice(free, mask, before) for mask in self.quality.sets(among, size)] if size else []
+        return sorted(found, key=lambda choice: -choice.value)
+
+    def _choice(self, free: int, mask: int, before: int) -> Choice:
+        quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
+        value = (quality if mask & mask - 1 else 0) + self.aim.keeping * change // 1000
+        return Choice(value, mask, quality, change)

@@ -1,0 +1,116 @@
+"""What free devices are still good for: the sets that could be taken out of them, by the sizes that are asked for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from extender.topology.candidates import EXACT, out_of
+from extender.topology.cells import Cell, Signature, whole
+from extender.topology.memo import Memo
+from extender.topology.quality import Quality
+from extender.topology.shape import places_of
+
+State = int | Signature
+# States of one shape that are remembered.
+STATES = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How often each size is asked for, in whole numbers; sets of one need no links and do not count."""
+
+    weights: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(counts: Mapping[int, int]) -> "Mix":
+        return Mix(tuple(sorted((size, count) for size, count in counts.items() if size > 1 and count)))
+
+
+class Residual:
+    """P and V for one shape and one mix; each is worked out once."""
+
+    def __init__(self, quality: Quality, mix: Mix) -> None:
+        self.quality = quality
+        self.mix = mix
+        size = quality.shape.size
+        wanted = [(one, weight) for one, weight in mix.weights if one <= size]
+        most = lcm(*(size // one for one, _ in wanted))
+        self._in_cells = size > EXACT and quality.shape.is_tree
+        self._factors = [(one, weight * most // (size // one)) for one, weight in wanted]
+        self._whole = most * sum(weight for _, weight in mix.weights)
+        self._packed: Memo[tuple[State, int], int] = Memo(STATES)
+        self._value: Memo[State, int] = Memo(STATES)
+        self._starting: dict[int, dict[int, list[tuple[int, int]]]] = {}
+
+    def value(self, free: int) -> int:
+        """Return V, between nothing and ONE: all that free devices are good for, as a share of the empty shape."""
+        state = self._state(free)
+        known = self._value.get(state)
+        if known is None:
+            total = sum(factor * self.packed(free, size) for size, factor in self._factors)
+            known = self._value[state] = total // self._whole if total else 0
+        return known
+
+    def packed(self, free: int, size: int) -> int:
+        """Return P: the most quality that sets of *size* can have together, no two with a device in common."""
+        key = (self._state(free), size)
+        known = self._packed.get(key)
+        if known is None:
+            known = self._packed[key] = self._pack(free, size)
+        return known
+
+    def _state(self, free: int) -> State:
+        """Return what P and V depend on: in a large tree not which devices are free, but how many in which cells."""
+        return whole(self.quality.shape).signature(free) if self._in_cells else free
+
+    def _pack(self, free: int, size: int) -> int:
+        if free.bit_count() < size:
+            return 0
+        if self.quality.shape.size <= EXACT:
+            return self._exactly(free, size)
+        if self._in_cells:
+            return self._by_cells(free, size)
+        return self._one_after_another(free, size)
+
+    def _exactly(self, free: int, size: int) -> int:
+        """Leave the lowest device out, or take each set that has it."""
+        lowest = free & -free
+        best = self.packed(free ^ lowest, size)
+        for chosen, quality in self._sets(size)[lowest]:
+            if chosen & free == chosen:
+                best = max(best, quality + self.packed(free ^ chosen, size))
+        return best
+
+    def _sets(self, size: int) -> Mapping[int, Iterable[tuple[int, int]]]:
+        """Return all sets of *size* with their quality, by their lowest device."""
+        known = self._starting.get(size)
+        if known is None:
+            known = {1 << place: [] for place in range(self.quality.shape.size)}
+            for chosen in self.quality.sets(self.quality.shape.full, size):
+                known[chosen & -chosen].append((chosen, self.quality.of(chosen)))
+            self._starting[size] = known
+        return known
+
+    def _by_cells(self, free: int, size: int) -> int:
+        """Fill sets within the smallest cells first; what is left over there goes together one level up."""
+        return self._filled(whole(self.quality.shape), free, size)[0]
+
+    def _filled(self, cell: Cell, free: int, size: int) -> tuple[int, int]:
+        """Return the quality of the sets within *cell*, and what they leave of it."""
+        parts = [self._filled(part, free, size) for part in cell.children]
+        total = sum(quality for quality, _ in parts)
+        left = sum(rest for _, rest in parts) if parts else cell.mask & free
+        while left.bit_count() >= size:
+            chosen = out_of(cell, left, size, -1)
+            total += self.quality.of(chosen)
+            left &= ~chosen
+        return total, left
+
+    def _one_after_another(self, free: int, size: int) -> int:
+        """Count the best sets that stay whole, one after another."""
+        total = 0
+        while free.bit_count() >= size:
+            chosen = max(self.quality.sets(free, size), key=lambda mask: (self.quality.of(mask), places_of(mask)))
+            total += self.quality.of(chosen)
+            free &= ~chosen
+        return total

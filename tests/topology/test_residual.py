@@ -1,0 +1,92 @@
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.topology.quality import ONE, Quality
+from extender.topology.residual import Mix, Residual
+from extender.topology.shape import Shape, mask_of, places_of
+from tests.topology.shapes import CUBE_MESH, drawn_shapes, levels, matrix, relabelled
+
+MIX = Mix.of({1: 40, 2: 30, 4: 25, 8: 5})
+
+
+def families(free: int, size: int) -> Iterator[list[int]]:
+    """Yield every family of disjoint sets."""
+    yield []
+    for chosen in combinations(places_of(free), size):
+        mask = mask_of(chosen)
+        # The sets of a family in the order of their lowest devices.
+        above = free & ~mask & -(mask & -mask)
+        for rest in families(above, size):
+            yield [mask, *rest]
+
+
+@given(drawn_shapes(most=7), st.data())
+def test_packings_are_those_that_brute_force_finds(shape: Shape, data: st.DataObject) -> None:
+    residual = Residual(Quality(shape), MIX)
+    free = data.draw(st.integers(0, shape.full))
+    size = data.draw(st.integers(2, 4))
+    best = max(sum(map(residual.quality.of, family)) for family in families(free, size))
+    assert residual.packed(free, size) == best
+
+
+def test_an_empty_node_is_worth_one_and_a_full_one_nothing() -> None:
+    residual = Residual(Quality(CUBE_MESH), MIX)
+    assert (residual.value(0xFF), residual.value(0)) == (ONE, 0)
+
+
+def test_sizes_that_a_shape_cannot_have_are_worth_nothing_on_it() -> None:
+    residual = Residual(Quality(Shape(matrix(4, {}, 10))), MIX)
+    assert residual.value(0xF) == ONE * 55 // 60
+
+
+def test_a_mix_of_singles_alone_sees_no_value_in_devices() -> None:
+    assert Residual(Quality(CUBE_MESH), Mix.of({1: 5})).value(0xFF) == 0
+
+
+@given(drawn_shapes(), st.data())
+def test_numbers_of_devices_do_not_matter(shape: Shape, data: st.DataObject) -> None:
+    order = tuple(data.draw(st.permutations(range(shape.size))))
+    one, other = Residual(Quality(shape), MIX), Residual(Quality(relabelled(shape, order)), MIX)
+    for mask in range(1 << shape.size):
+        assert other.value(mask) == one.value(mask_of(order[place] for place in places_of(mask)))
+
+
+@given(drawn_shapes(), st.data())
+def test_freed_devices_are_never_worth_less(shape: Shape, data: st.DataObject) -> None:
+    residual = Residual(Quality(shape), MIX)
+    few = data.draw(st.integers(0, shape.full))
+    assert residual.value(few) <= residual.value(few | data.draw(st.integers(0, shape.full)))
+
+
+LARGE = {"flat": levels(450, cell=16), "tree": levels(450, 100, 20, cell=8), "uneven": levels(50, 30, 20, 10)}
+
+
+@pytest.mark.parametrize("shape", LARGE.values(), ids=LARGE)
+def test_in_a_large_tree_only_counts_in_cells_matter(shape: Shape) -> None:
+    residual = Residual(Quality(shape), MIX)
+    assert residual.value(shape.full) == ONE
+    assert residual.value(0b0111) == residual.value(0b1011) == residual.value(0b1011 << 8)
+
+
+def test_in_a_large_tree_cells_that_are_whole_are_worth_more_than_halves() -> None:
+    residual = Residual(Quality(levels(450, 100, cell=8)), MIX)
+    assert residual.value(0x00FF) > residual.value(0x0F0F) > residual.value(0x0F07)
+
+
+@given(st.integers(0, (1 << 16) - 1), st.permutations(range(8)))
+def test_in_a_large_tree_cells_can_change_places(free: int, order: list[int]) -> None:
+    shape = levels(450, 100, cell=8)
+    residual = Residual(Quality(shape), MIX)
+    moved = mask_of((order[place % 8] if place < 8 else place) ^ 8 for place in places_of(free))
+    assert Residual(Quality(shape), MIX).value(moved) == residual.value(free)
+
+
+def test_many_devices_with_arbitrary_links_count_the_sets_that_stay_whole() -> None:
+    pairs = {(one, one + 1): 100 for one in range(0, 16, 2)} | {(0, 3): 50}
+    residual = Residual(Quality(Shape(matrix(16, pairs, 10))), Mix.of({2: 1}))
+    assert residual.value((1 << 16) - 1) == ONE
+    assert residual.value(0b1111) == ONE * 2 // 8
