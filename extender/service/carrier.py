@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import uuid4
@@ -58,13 +59,15 @@ class Carrier:
 
     async def carry(self, work: Work[R], deadline: float) -> R:
         """Take the steps of *work* until it ends; none forward after *deadline*."""
-        try:
-            step = next(work)
-            while True:
-                step = work.send(await self._outcome(step, deadline))
-        except StopIteration as end:
-            result: R = end.value
-            return result
+        # Work that is dropped in the middle tells the ledger so at once, not when it is collected as garbage.
+        with closing(work):
+            try:
+                step = next(work)
+                while True:
+                    step = work.send(await self._outcome(step, deadline))
+            except StopIteration as end:
+                result: R = end.value
+                return result
 
     async def _outcome(self, step: Step, deadline: float) -> Outcome:
         left = deadline - self.now()

@@ -14,6 +14,7 @@ from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
+from extender.state.ledger import Phase
 from extender.telemetry.belief import DeviceCount
 
 Members = dict[ClassName, tuple[DeviceClass, Inventory, Flags]]
@@ -53,8 +54,9 @@ class Gauges:
             yield name, self.members[name][2]
 
     def holds(self) -> Mapping[str, int]:
-        """Count claims with promised devices, by the phase of the promise."""
-        return Counter(hold.phase.name.lower() for promise in self.belief.ledger for hold in promise.claims)
+        """Count claims with promised devices, by the phase of the promise; one without any is none the less told."""
+        counted = Counter(hold.phase for promise in self.belief.ledger for hold in promise.claims)
+        return {phase.name.lower(): counted[phase] for phase in Phase}
 
     def ages(self) -> Mapping[str, float]:
         """Tell how old the view of each resource is."""

@@ -1,5 +1,6 @@
 """Bytes to questions: the bodies that kube-scheduler sends, with the names of Go's fields."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +19,7 @@ NODE_NAMES: Final = b'"NodeNames":'
 # Some 700 names: with fewer, decoding them costs no more than not to.
 QUICK_FROM: Final = 1 << 15
 WITHOUT_NAMES: Final = b'"NodeNames":null}'
+OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 class Unreadable(ValueError):  # noqa: N818 - says what the request is, and is caught by that name
@@ -127,12 +129,20 @@ def binding_of(body: bytes) -> BindRequest:
     fields = _loaded(body)
     try:
         return BindRequest(
-            pod=ObjectKey(fields.required("PodNamespace"), fields.required("PodName")),
+            pod=ObjectKey(_named(fields, "PodNamespace"), _named(fields, "PodName")),
             uid=Uid(fields.required("PodUID")),
             node=NodeName(fields.required("Node")),
         )
     except Malformed as error:
         raise Unreadable(str(error)) from error
+
+
+def _named(fields: Fields, field: str) -> str:
+    """Return a name that becomes part of a path, as no object of Kubernetes would have it otherwise."""
+    name = fields.required(field)
+    if OBJECT_NAME.fullmatch(name) is None:
+        raise Malformed(fields.at(field), "is no name of an object")
+    return name
 
 
 def _loaded(body: bytes) -> Fields:

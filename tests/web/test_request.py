@@ -176,3 +176,11 @@ def test_damaged_bodies_are_refused_or_read_but_never_crash(name: str, data: st.
     for read in (partial(candidates_of, quick_from=0), candidates_of, eviction_of, binding_of):
         with suppress(Unreadable):
             read(body)
+
+
+@pytest.mark.parametrize("field", ["PodName", "PodNamespace"])
+@pytest.mark.parametrize("name", ["../../x", "..", "p/status", "p?watch=true", "p q", "p\n", "Ü"])
+def test_a_binding_names_nothing_that_would_be_another_path_at_the_api_server(field: str, name: str) -> None:
+    body = {"PodName": "p", "PodNamespace": "d", "PodUID": "u", "Node": "n"} | {field: name}
+    with pytest.raises(Unreadable, match=f"{field}: is no name of an object"):
+        binding_of(orjson.dumps(body))
