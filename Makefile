@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 600
 CASES ?= 20000
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
 	for module in throughput burst hopeless wake; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+
+quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
+	@$(BIN)/python -m loadtests.quality
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -1,0 +1,108 @@
+"""Many nodes of one shape, simulated: node and devices chosen together, or by a rule for each."""
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from extender.topology.choice import Chooser
+from extender.topology.quality import ONE
+from loadtests.quality.policies import Policy
+from loadtests.quality.workload import Workload
+
+# What is free on each node, and a size, to a node and a set.
+Rule = Callable[[list[int], int], tuple[int, int] | None]
+
+
+@dataclass
+class Tally:
+    """What became of requests."""
+
+    asked: dict[int, int] = field(default_factory=dict)
+    blocked: dict[int, int] = field(default_factory=dict)
+    qualities: list[int] = field(default_factory=list)
+    perfect: int = 0
+
+    @property
+    def quality(self) -> float:
+        return sum(self.qualities) / len(self.qualities) / ONE
+
+    @property
+    def perfect_share(self) -> float:
+        return self.perfect / len(self.qualities)
+
+    def blocking(self, *sizes: int) -> float:
+        counted = sizes or tuple(self.asked)
+        return sum(self.blocked.get(size, 0) for size in counted) / sum(self.asked[size] for size in counted)
+
+
+def jointly(chooser: Chooser) -> Rule:
+    """Take the node whose best set is worth most; of equal ones the tightest, then the first."""
+
+    def rule(frees: list[int], size: int) -> tuple[int, int] | None:
+        found = {free: chooser.best(free, size) for free in set(frees)}
+        offers = {free: (best.value, -free.bit_count(), best.mask) for free, best in found.items() if best}
+        if not offers:
+            return None
+        top = max(offers.values())[:2]
+        node = next(node for node, free in enumerate(frees) if free in offers and offers[free][:2] == top)
+        return node, offers[frees[node]][2]
+
+    return rule
+
+
+def by_count(policy: Policy, sign: int) -> Rule:
+    """Take the node with the fewest free devices that suffice (*sign* 1), or the most (-1); then a set on it."""
+    chance = random.Random(1)  # noqa: S311 - a simulation
+
+    def rule(frees: list[int], size: int) -> tuple[int, int] | None:
+        fitting = [node for node, free in enumerate(frees) if free.bit_count() >= size]
+        if not fitting:
+            return None
+        node = min(fitting, key=lambda node: sign * frees[node].bit_count())
+        masks = policy(frees[node], size)
+        return node, masks[0] if len(masks) == 1 else chance.choice(masks)
+
+    return rule
+
+
+@dataclass(frozen=True)
+class Run:
+    """A simulation: the same seed asks for the same devices at the same times, whatever is chosen."""
+
+    workload: Workload
+    nodes: int
+    load: float
+    warm_up: int = 10_000
+    arrivals: int = 60_000
+
+    def tally(self, rule: Rule, chooser: Chooser, seed: int) -> Tally:
+        chance = random.Random(seed)  # noqa: S311 - a simulation
+        rates = self.workload.rates(self.load, self.nodes)
+        frees = [self.workload.shape.full] * self.nodes
+        ends: list[tuple[float, int, int]] = []
+        tally, now = Tally(), 0.0
+        for number in range(self.warm_up + self.arrivals):
+            now += chance.expovariate(sum(rates.values()))
+            size = chance.choices(list(rates), list(rates.values()))[0]
+            lasting = chance.expovariate(1)
+            while ends and ends[0][0] <= now:
+                _, node, mask = heapq.heappop(ends)
+                frees[node] |= mask
+            found = rule(frees, size)
+            if found:
+                frees[found[0]] &= ~found[1]
+                heapq.heappush(ends, (now + lasting, *found))
+            if number >= self.warm_up:
+                _count(tally, chooser, size, found[1] if found else 0)
+        return tally
+
+
+def _count(tally: Tally, chooser: Chooser, size: int, mask: int) -> None:
+    tally.asked[size] = tally.asked.get(size, 0) + 1
+    if not mask:
+        tally.blocked[size] = tally.blocked.get(size, 0) + 1
+    elif size > 1:
+        tally.qualities.append(chooser.quality.of(mask))
+        parts, best = chooser.quality.parts(mask), chooser.quality.best(size)
+        tally.perfect += parts.bandwidth == best.bandwidth
