@@ -39,7 +39,8 @@ def run(arguments: Namespace) -> int:
     try:
         asyncio.run(_serve(settings))
     except NoCredentials as error:
-        sys.stderr.write(f"dra-extender: {error}\n")
+        place = settings.api.kubeconfig or "the usual places"
+        sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
         return NO_CLUSTER
     return SERVED
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,13 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """No node that was offered to us will do. *elsewhere* is one that would."""
+    """No node that was offered to us will do. *elsewhere* is one that would; *is_hopeless*: none would."""
 
     word: Word
     detail: str = ""
     elsewhere: NodeName | None = None
     rejected: tuple[Tally, ...] = ()
+    is_hopeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ class Offer:
 
 
 Plan = Plain | Trouble | Rejection | Offer
+
+
+class Hopeless(NamedTuple):
+    """The pods that fit nowhere as long as the cluster is as in *snapshot*: what they asked, and what they are told."""
+
+    snapshot: Snapshot | None
+    rejections: dict[Uid, tuple[tuple[object, ...], Rejection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,7 @@ class Planner:
     policy: Policy = field(default_factory=Policy)
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _trips: Travellers = field(default_factory=Travellers)
+    _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, {}))
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
 
     def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
@@ -135,6 +144,18 @@ class Planner:
 
     def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:
         snapshot = self.belief.seen_by(needs.pod.uid)
+        if self._hopeless.snapshot is not snapshot:
+            self._hopeless = Hopeless(snapshot, {})
+        asked = needs.pending, needs.allocated, needs.extended
+        known = self._hopeless.rejections.get(needs.pod.uid)
+        if known is not None and known[0] == asked:
+            return known[1]
+        plan = self._judged(needs, names, moment, snapshot)
+        if isinstance(plan, Rejection) and plan.is_hopeless:
+            self._hopeless.rejections[needs.pod.uid] = asked, plan
+        return plan
+
+    def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions)
         if isinstance(surveyed, Refused):
             return Rejection(surveyed.word, surveyed.detail)
@@ -177,7 +198,8 @@ class Planner:
         nearest = min(
             (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
         )
-        return Rejection(word, nearest.message if nearest else "", None, rejected)
+        is_hopeless = not surveyed.fits.any()
+        return Rejection(word, nearest.message if nearest else "", None, rejected, is_hopeless=is_hopeless)
 
     def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -92,15 +92,18 @@ class Attention:
         """Begin once everything is known, then do rounds for ever: when something has changed, and now and then."""
         while not is_synced():
             await self._stirring()
-        await self.begin()
+        await self._tried(self.begin)
         begun()
         while True:
             await self._stirring()
-            try:
-                await self.round()
-            except Exception:
-                # Whatever went wrong with one pod, the others wait for the next round.
-                LOG.exception("a round of looking after pods failed")
+            await self._tried(self.round)
+
+    async def _tried(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception:
+            # Whatever went wrong with one pod, the others wait for the next round.
+            LOG.exception("a round of looking after pods failed")
 
     async def _stirring(self) -> None:
         try:

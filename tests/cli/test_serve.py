@@ -95,7 +95,7 @@ def test_without_a_cluster_it_says_so(
     for name in [name for name in os.environ if name.startswith("DRA_EXTENDER_")]:
         monkeypatch.delenv(name)
     assert main(["serve", f"--api-kubeconfig={tmp_path / 'none'}"]) == 1
-    assert "none" in capsys.readouterr().err
+    assert f"no cluster is configured in {tmp_path / 'none'}: " in capsys.readouterr().err
 
 
 def test_explain_says_that_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
