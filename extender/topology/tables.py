@@ -20,7 +20,8 @@ CUBE_MESH: Final = LinkTable(
         )
     ),
     link_weight=25,
-    source="NVIDIA DGX-1 With Tesla V100 System Architecture, WP-08437: six links of 25 GB/s for each GPU",
+    source="NVIDIA/go-gpuallocator gpuallocator/common_test.go, NewDGX1VoltaNode; six links of 25 GB/s for each GPU: "
+    "NVIDIA DGX-1 With Tesla V100 System Architecture",
 )  # fmt: skip
 DUAL_DIES: Final = LinkTable(
     devices=8,
@@ -32,8 +33,8 @@ DUAL_DIES: Final = LinkTable(
         )
     ),
     link_weight=50,
-    source="pairs: ROCm/rccl tools/topo_expl/models/topo_8p_90a_1.xml; links of 50 GB/s, four, two or one: "
-    "Pearson, Interconnect Bandwidth Heterogeneity on AMD MI250x and Infinity Fabric, 2023",
+    source="pairs: ROCm/rccl tools/topo_expl/models/topo_8p_90a_1.xml; 200 GB/s within a package, 50 to 100 between: "
+    "docs.olcf.ornl.gov, Frontier User Guide; which pairs have two links is not confirmed",
 )  # fmt: skip
 NAMED: Final = MappingProxyType({"dgx1v": CUBE_MESH, "mi250x": DUAL_DIES})
 
