@@ -46,62 +46,68 @@ PCIE: Final = (
 )
 BRIDGES: Final = "topology.dra-extender.x-k8s.io/bridges"
 A100_PCIE: Final = r"A100.*PCIe"
-NVLINK: Final = "docs.nvidia.com, data sheets: NVLink of"
+HOPPER: Final = "nvidia.com/technologies/hopper-architecture: NVLink, 900 GB/s both ways"
+# Where no page of the vendor was at hand, the source says so.
+SECONDARY: Final = "secondary, alpha-one-index.github.io/ai-infra-index, networking interconnects:"
+SHARED: Final = "derived, not confirmed: the links of a GPU shared by three peers on a board for four"
 NVIDIA: Final[tuple[dict[str, Any], ...]] = (
     {"product": r"V100-SXM2", "count": 8, "links": "dgx1v"},
-    {"product": r"V100-SXM3", "count": 16, "flat": 150, "source": f"{NVLINK} the V100, 300 GB/s both ways, DGX-2"},
-    {"product": r"A100-SXM", "count": [2, 3, 4], "flat": 100, "source": "HGX A100 4-GPU: four links to each of three"},
-    {"product": r"A100-SXM", "count": [5, 6, 7, 8], "flat": 300, "source": f"{NVLINK} the A100, 600 GB/s both ways"},
+    {
+        "product": r"V100-SXM3", "count": 16, "flat": 150,
+        "source": "secondary, pcper.com/2018/03, DGX-2: 300 GB/s both ways",
+    },
+    {"product": r"A100-SXM", "count": [2, 3, 4], "flat": 100, "source": SHARED},
+    {"product": r"A100-SXM", "count": [5, 6, 7, 8], "flat": 300, "source": f"{SECONDARY} NVLink 3, 600 GB/s both ways"},
     {
         "product": r"H100 80GB HBM3|H100.*SXM", "count": [2, 3, 4], "flat": 150,
-        "source": "HGX H100 4-GPU: six links to each of three",
+        "source": SHARED,
     },
     {
         "product": r"H100 80GB HBM3|H100.*SXM", "count": [5, 6, 7, 8], "flat": 450,
-        "source": f"{NVLINK} the H100, 900 GB/s both ways",
+        "source": HOPPER,
     },
     {
         "product": r"\bH200\b(?!.*NVL)", "count": [5, 6, 7, 8], "flat": 450,
-        "source": f"{NVLINK} the H200, 900 GB/s both ways",
+        "source": HOPPER,
     },
     {
         "product": r"\bH200\b(?!.*NVL)", "count": [2, 3, 4], "flat": 150,
-        "source": "HGX H200 4-GPU: six links to each of three",
+        "source": SHARED,
     },
     {
         "product": r"\bB[23]00\b", "count": [2, 3, 4, 5, 6, 7, 8], "flat": 900,
-        "source": f"{NVLINK} the B200, 1,800 GB/s both ways",
+        "source": f"{SECONDARY} NVLink 5, 1,800 GB/s both ways",
     },
     {
         "product": r"\bGB[23]00\b", "count": [2, 3, 4], "flat": 900,
-        "source": f"{NVLINK} the GB200 and the GB300, 1,800 GB/s both ways; four in a tray",
+        "source": f"{SECONDARY} NVLink 5, 1,800 GB/s both ways; four in a tray",
     },
     {
         "product": A100_PCIE, "count": 8, "nodeSelector": {BRIDGES: "02-13-45-67"},
         "pairs": [[0, 2], [1, 3], [4, 5], [6, 7]], "weight": 300,
-        "source": "NVIDIA/k8s-device-plugin#546: NV12; NVLink bridges of the A100, 600 GB/s both ways",
+        "source": "NVIDIA/k8s-device-plugin#546: twelve links in each of these pairs",
     },
     {
         "product": A100_PCIE, "count": 8, "nodeSelector": {BRIDGES: "01-23-45-67"},
         "pairs": [[0, 1], [2, 3], [4, 5], [6, 7]], "weight": 300,
-        "source": "neighbours; NVLink bridges of the A100, 600 GB/s both ways",
+        "source": "the label tells the pairs; twelve links of 25 GB/s",
     },
     {
         "product": A100_PCIE, "count": 4, "nodeSelector": {BRIDGES: "03-12"},
         "pairs": [[0, 3], [1, 2]], "weight": 300,
-        "source": "outer and inner pair; NVLink bridges of the A100, 600 GB/s both ways",
+        "source": "the label tells the pairs; twelve links of 25 GB/s",
     },
     {
         "product": A100_PCIE, "count": 4, "nodeSelector": {BRIDGES: "01-23"},
         "pairs": [[0, 1], [2, 3]], "weight": 300,
-        "source": "neighbours; NVLink bridges of the A100, 600 GB/s both ways",
+        "source": "the label tells the pairs; twelve links of 25 GB/s",
     },
 )  # fmt: skip
 AMD: Final[tuple[dict[str, Any], ...]] = (
     {"product": r"\bMI250X\b", "count": 8, "links": "mi250x"},
     {
         "product": r"\bMI300X\b", "count": [*range(2, 9), 16, 32, 64], "flat": 64,
-        "source": "AMD Instinct MI300X data sheet: seven links of 128 GB/s both ways, one to each of the others",
+        "source": "secondary, gpu.blog/gpus/instinct-mi300x-mi300x: a mesh of eight, 896 GB/s both ways to seven peers",
     },
 )  # fmt: skip
 GAUDI: Final[tuple[dict[str, Any], ...]] = (
@@ -115,7 +121,7 @@ GAUDI: Final[tuple[dict[str, Any], ...]] = (
     },
     {
         "product": r"(?i)gaudi\b|hl-?205", "count": [*range(2, 9)], "flat": 12.5,
-        "source": "Habana HLS-1: seven of ten ports of 100 Gb/s, one to each of the others",
+        "source": "docs.habana.ai, Distributed Training Overview: seven of ten ports of 100 Gb/s, one to each of seven",
     },
 )  # fmt: skip
 ALIASES: Final = {
