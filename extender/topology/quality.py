@@ -17,7 +17,7 @@ SETS = 1 << 15
 
 
 class Parts(NamedTuple):
-    """What the devices of a set have between them, in GB/s: in rings, and all pairs together."""
+    """What the devices of a set have between them, in MB/s: in rings, and all pairs together."""
 
     bandwidth: int
     aggregate: int

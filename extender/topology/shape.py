@@ -4,13 +4,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 # A matrix: a row and a column for each device.
 Matrix = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """*weights* of pairs, in GB/s one way; *links* between pairs, counted, where links are known; *link*: one's weight.
+    """*weights* of pairs, in MB/s one way; *links* between pairs, counted, where links are known; *link*: one's weight.
 
     Without links, as behind a switch, only weights count.
     """
@@ -31,13 +34,22 @@ class Shape:
     @cached_property
     def is_tree(self) -> bool:
         """Whether only levels matter: no pair is further apart than each of the two is from any third."""
-        if any(map(any, self.links)):
-            return False
-        every = range(self.size)
-        rows = self.weights
-        return all(
-            rows[a][b] >= min(rows[a][c], rows[c][b]) for a in every for b in every for c in every if a != b != c != a
-        )
+        if self.size < 2 or any(map(any, self.links)):
+            return self.size < 2
+        weights = np.array(self.weights)
+        np.fill_diagonal(weights, weights.max(initial=0))
+        return all(bool((weights >= np.minimum.outer(row, row)).all()) for row in weights)
+
+
+def shape_of(weights: NDArray[np.float64], links: NDArray[np.int64], link: float | None) -> Shape:
+    """Return the shape of matrices in GB/s: in whole MB/s, so that sums do not depend on their order."""
+    rounded = np.rint(weights * 1000).astype(np.int64)
+    counted = _rows(links) if link and links.any() else ()
+    return Shape(_rows(rounded), counted, round((link or 0) * 1000))
+
+
+def _rows(matrix: NDArray[np.int64]) -> Matrix:
+    return tuple(tuple(row) for row in matrix.tolist())
 
 
 def places_of(mask: int) -> tuple[int, ...]:

@@ -90,3 +90,17 @@ def test_many_devices_with_arbitrary_links_count_the_sets_that_stay_whole() -> N
     residual = Residual(Quality(Shape(matrix(16, pairs, 10))), Mix.of({2: 1}))
     assert residual.value((1 << 16) - 1) == ONE
     assert residual.value(0b1111) == ONE * 2 // 8
+
+
+@pytest.mark.parametrize("shape", [levels(450, 430, 22), levels(450, 100, cell=4)], ids=["three-levels", "two-levels"])
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_filling_cells_from_below_loses_nothing_on_machines_of_eight(shape: Shape, size: int) -> None:
+    residual = Residual(Quality(shape), MIX)
+    for free in range(1 << 8):
+        assert residual._by_cells(free, size) == residual.packed(free, size)
+
+
+@given(st.integers(0, (1 << 12) - 1), st.sampled_from([2, 3, 4, 8]))
+def test_filling_cells_from_below_never_counts_more_than_there_is(free: int, size: int) -> None:
+    residual = Residual(Quality(levels(450, 100, 20, cell=3)), MIX)
+    assert residual._by_cells(free, size) <= residual.packed(free, size)
