@@ -448,6 +448,17 @@ class World:
             await self.admin.delete(item)
         await asyncio.gather(*map(self.admin.delete, nodes))
 
+    async def forgotten(self) -> None:
+        """Wait until we know that it is gone: what is short is told of the whole cluster, and so of the next world."""
+
+        async def seen() -> bool:
+            snapshot = self.service.belief.cluster.snapshot
+            return not any(name.startswith(f"{self.name}-") for name in snapshot.nodes) and not any(
+                published.driver == self.driver for published in snapshot.inventory.slices
+            )
+
+        await until(seen, "the extender to see that the world is gone")
+
 
 @asynccontextmanager
 async def staged(
@@ -550,6 +561,8 @@ async def world_on(stage: Stage) -> AsyncIterator[World]:
         yield made
     finally:
         await made.clear()
+    if stage.service is not None:  # otherwise a process of its own
+        await made.forgotten()
 
 
 @asynccontextmanager
