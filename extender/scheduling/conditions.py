@@ -49,6 +49,11 @@ def standing_of(claims: Iterable[ResourceClaim], now: float) -> Standing:
     return waiting
 
 
+def is_waited_for(claims: Iterable[ResourceClaim], now: float) -> bool:
+    """Tell whether devices of *claims* are neither ready nor given up."""
+    return standing_of(claims, now).readiness is Readiness.WAITING
+
+
 def _in_time(found: Standing, claim: ResourceClaim, now: float) -> Standing:
     """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for."""
     since = _allocated_at(claim)

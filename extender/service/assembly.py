@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,7 +27,7 @@ from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.scheduling.binding import Binder
+from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.decision import Decisions
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
@@ -52,6 +52,7 @@ from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
 QUIET_S: Final = 75.0
+Ended = Callable[[Order, Result], None]
 Work = dict[str, Coroutine[Any, Any, object]]
 
 
@@ -110,12 +111,13 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now))
-    attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now)
+    attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     ahead = Ahead(belief, planner, writes, metrics, now) if settings.waking.nominate_ahead else None
     sink.feed, sink.observer = carrier.feed, Observer(belief, metrics)
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now)
-    binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, journal.ended)
+    ended = _each(journal.ended, attention.ended)
+    binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
@@ -133,6 +135,14 @@ def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
     chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
+
+
+def _each(*told: Ended) -> Ended:
+    def tell(order: Order, result: Result) -> None:
+        for hear in told:
+            hear(order, result)
+
+    return tell
 
 
 def _habits(settings: Settings) -> Habits:

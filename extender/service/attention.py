@@ -11,7 +11,9 @@ from extender.kube.outcome import Done
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import stale_claim
+from extender.scheduling.binding import NotBound, Order, Result
+from extender.scheduling.conditions import is_waited_for
+from extender.scheduling.needs import Needs, needs_of, stale_claim
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word
@@ -51,7 +53,9 @@ class Attention:
     metrics: Metrics
     habits: Habits
     now: Callable[[], float]
+    wall: Callable[[], float]
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
     _steers: dict[Uid, NodeName] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
@@ -80,6 +84,12 @@ class Attention:
         self._steers.pop(pod.uid, None)
         self._refusals.pop(pod.uid, None)
         self._cleared.discard(pod.uid)
+
+    def ended(self, order: Order, result: Result) -> None:
+        """Remember a pod whose devices are being made ready."""
+        self._awaiting.pop(order.uid, None)
+        if isinstance(result, NotBound) and result.is_waiting:
+            self._awaiting[order.uid] = order.node
 
     async def begin(self) -> None:
         """Look after what was half written before we began: have those pods tried where their claims are."""
@@ -121,6 +131,7 @@ class Attention:
         await self._free()
         self._resume()
         await self._steer()
+        await self._ready()
         if self.waker.is_due:
             for wake in self.waker.round(self.now()):
                 await self._wake(wake.pod, wake.node)
@@ -157,6 +168,18 @@ class Attention:
             del self._steers[uid]
             pod = self.belief.pods.with_uid(uid)
             if pod is not None:
+                await self._wake(pod, node)
+
+    async def _ready(self) -> None:
+        """Wake the pods whose devices are ready, or will not be any more."""
+        for uid, node in tuple(self._awaiting.items()):
+            pod = self.belief.pods.with_uid(uid)
+            needs = needs_of(pod, self.belief) if pod else None
+            if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
+                continue
+            del self._awaiting[uid]
+            # Where its devices are free again, the pod has nothing to come back to.
+            if pod is not None and not (isinstance(needs, Needs) and not needs.allocated):
                 await self._wake(pod, node)
 
     async def _wake(self, pod: Pod, node: NodeName) -> None:

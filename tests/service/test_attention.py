@@ -1,0 +1,73 @@
+"""What is looked after unasked."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.kube.outcome import Done, Outcome
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order
+from extender.scheduling.conditions import TIMEOUT_S
+from extender.scheduling.waking import Waker
+from extender.service.attention import Attention, Habits
+from extender.telemetry.metrics import Metrics
+from tests.scheduling.cast import planner_of
+from tests.scheduling.server import World
+from tests.scheduling.stage import N1, POD, A
+from tests.scheduling.test_r7_conditions import START, reported, waiting
+
+
+class Wakes:
+    """Stands in for writes: remembers whom it would have woken."""
+
+    def __init__(self) -> None:
+        self.woken: list[tuple[str, str]] = []
+
+    async def nominate(self, pod: Pod, node: NodeName) -> Outcome:
+        self.woken.append((pod.key.name, node))
+        return Done({})
+
+
+def attention_of(world: World, wakes: Wakes, wall: float) -> Attention:
+    waker = Waker(world.belief, planner_of(world.belief))
+    habits = Habits(wakes_per_second=1e9)
+    nothing = None
+    return Attention(
+        world.belief,
+        waker,
+        wakes,  # type: ignore[arg-type]  # only nominations are asked for
+        nothing,  # type: ignore[arg-type]  # no steps are taken
+        Metrics(),
+        habits,
+        lambda: 0.0,
+        lambda: wall,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "after_s", "is_woken"),
+    [("attached", 1.0, True), ("broken", 1.0, True), ("", 1.0, False), ("", TIMEOUT_S + 1, True)],
+    ids=["met", "failed", "waiting", "timed-out"],
+)
+async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out(
+    kind: str, after_s: float, *, is_woken: bool
+) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world, wakes, START + after_s)
+    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    if kind:
+        reported(world, kind)
+    for _ in range(2):
+        await attention._ready()
+    assert wakes.woken == ([(POD.key.name, N1)] if is_woken else [])
+
+
+async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world, wakes, START)
+    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
+    world.server.deliver(world.belief)
+    await attention._ready()
+    assert wakes.woken == []
