@@ -21,7 +21,6 @@ T = TypeVar("T")
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 # A bind is three writes one after another, and kube-scheduler binds as many pods at once as it likes.
 CONNECTIONS: Final = 64

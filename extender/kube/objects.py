@@ -10,25 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from extender.allocation.extended import ANNOTATION, Use
 from extender.kube.answer import Json
 from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.claiming import FINALIZER
 
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
 NOTE_BYTES: Final = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """Which request of a claim stands for an extended resource of a container."""
-
-    container: str
-    resource: str
-    request: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +89,9 @@ def nomination(pod: Pod, node: NodeName | None) -> Json:
     return {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
 
 
-def extended_status(pod: Pod, claim: str, mappings: Sequence[Mapping]) -> Json:
+def extended_status(pod: Pod, claim: str, uses: Sequence[Use]) -> Json:
     requests = [
-        {"containerName": item.container, "resourceName": item.resource, "requestName": item.request}
-        for item in mappings
+        {"containerName": item.container, "resourceName": item.resource, "requestName": item.request} for item in uses
     ]
     status = {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": requests}}
     return {"metadata": {"uid": pod.uid}, "status": status}
@@ -121,7 +111,7 @@ def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) ->
         "namespace": pod.key.namespace,
         "generateName": f"{pod.key.name}-extended-resources-",
         "ownerReferences": [owner],
-        "annotations": {EXTENDED_CLAIM: "true"},
+        "annotations": {ANNOTATION: "true"},
     }
     asked = [_request(item, version) for item in requests]
     return {
@@ -164,8 +154,3 @@ def event(note: Note, controller: str, instance: str, at: datetime) -> Json:
         "note": note.text.encode()[:NOTE_BYTES].decode(errors="ignore"),
         "type": "Warning" if note.is_warning else "Normal",
     }
-
-
-def consumer_of(pod: Pod) -> Consumer:
-    """Return the reservation for *pod*."""
-    return Consumer(resource="pods", name=pod.key.name, uid=pod.uid)

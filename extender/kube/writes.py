@@ -6,6 +6,7 @@ Each carries ``?timeout=`` below our own deadline, so that the API server gives 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from extender.allocation.extended import Use
 from extender.kube import objects
 from extender.kube.answer import Json
 from extender.kube.api import JSON_PATCH, MERGE_PATCH, Api, Body, Query
@@ -60,9 +61,9 @@ class Writes:
         """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod."""
         return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node))
 
-    async def map_extended(self, pod: Pod, claim: str, mappings: Sequence[objects.Mapping]) -> Outcome:
+    async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> Outcome:
         """Tell in the pod's status which *claim* has its extended resources."""
-        return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, mappings))
+        return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, uses))
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         """Set an *annotation* of *pod*, which wakes it too."""

@@ -125,10 +125,6 @@ class Planner:
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
 
-    def forget(self, pod: Uid) -> None:
-        """Forget from where *pod* came back."""
-        self._trips.forget(pod)
-
     def steered_at(self, pod: Uid) -> float | None:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
         return self._trips.steered_at(pod)

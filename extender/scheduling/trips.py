@@ -59,6 +59,3 @@ class Travellers:
 
     def steered_at(self, pod: Uid) -> float | None:
         return self._trips[pod].steered_at if pod in self._trips else None
-
-    def forget(self, pod: Uid) -> None:
-        self._trips.pop(pod, None)

@@ -110,7 +110,7 @@ class Carrier:
             case CreateClaim(pod, hidden):
                 return writes.create_claim(pod.key.namespace, self._hidden(pod, hidden))
             case MapExtended(pod, claim, hidden):
-                return writes.map_extended(pod, claim, _mappings(hidden))
+                return writes.map_extended(pod, claim, hidden.mappings if hidden else ())
             case DeleteClaim(claim):
                 return writes.delete_claim(claim.key, claim.uid)
             case BindPod(pod, node):
@@ -137,8 +137,3 @@ class Carrier:
             return Done()
         noun = parse_pod(read) if read["kind"] == "Pod" else parse_claim(read, self.writes.claims().version)
         return Done(noun) if isinstance(noun, Pod | ResourceClaim) else Unknown(f"what came back is unreadable: {noun}")
-
-
-def _mappings(hidden: Hidden | None) -> list[objects.Mapping]:
-    uses = hidden.mappings if hidden else ()
-    return [objects.Mapping(use.container, use.resource, use.request) for use in uses]

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from extender.allocation.extended import Use
 from extender.kube import objects
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
@@ -15,6 +16,7 @@ from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
+from extender.scheduling.claiming import FINALIZER, consumer_of
 from extender.scheduling.steps import Refusal
 from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
 from tests.servers import Cluster
@@ -64,7 +66,7 @@ async def new_pod(cluster: Cluster, **spec: object) -> Pod:
 
 async def consumer(cluster: Cluster) -> Consumer:
     """Return a reservation for a pod that is there: a controller takes back those of pods that are not."""
-    return objects.consumer_of(await new_pod(cluster))
+    return consumer_of(await new_pod(cluster))
 
 
 async def allocated(cluster: Cluster) -> ResourceClaim:
@@ -76,7 +78,7 @@ async def allocated(cluster: Cluster) -> ResourceClaim:
 async def test_a_finalizer_joins_those_that_are_there(api_server: Cluster) -> None:
     fresh = await new_claim(api_server, finalizers=["example.com/kept"])
     kept = read_claim(done(await writes_to(api_server).add_finalizer(fresh)).object)
-    assert kept.finalizers == ("example.com/kept", objects.FINALIZER)
+    assert kept.finalizers == ("example.com/kept", FINALIZER)
 
 
 async def test_allocation_and_reservation_land_together(api_server: Cluster) -> None:
@@ -142,7 +144,7 @@ async def test_writes_leave_alone_what_they_do_not_name(api_server: Cluster) -> 
     after = done(await writes.write_allocation(kept, granted(), await consumer(api_server))).object
     assert after["metadata"]["labels"] == {"a": "b"}
     assert after["metadata"]["annotations"] == {"example.com/x": "y"}
-    assert after["metadata"]["finalizers"] == [objects.FINALIZER]
+    assert after["metadata"]["finalizers"] == [FINALIZER]
 
 
 async def test_a_pod_is_bound_once(api_server: Cluster) -> None:
@@ -209,7 +211,7 @@ async def test_a_hidden_claim_is_made_mapped_and_deleted(api_server: Cluster) ->
     hidden = read_claim(made)
     assert [entry.exactly.count for entry in hidden.spec.requests if entry.exactly] == [2]
     assert hidden.owners[0].uid == fresh.uid
-    mapping = objects.Mapping("c", "example.com/gpu", "container-0-request-0")
+    mapping = Use("c", "example.com/gpu", "container-0-request-0")
     mapped = done(await writes.map_extended(fresh, hidden.key.name, [mapping]))
     assert read_pod(mapped.object).extended_claim == hidden.key.name
     assert refused(await writes.delete_claim(hidden.key, Uid("another"))) is Refusal.CONFLICT

@@ -199,15 +199,6 @@ def test_r6_a_pod_that_was_only_woken_for_a_node_did_not_come_back_from_it() -> 
     assert planned(planner, subject).placement.node == plan.placement.node == "n1"
 
 
-def test_r6_what_is_forgotten_no_longer_counts() -> None:
-    belief = fleet(1, 2, 0)
-    planner = planner_of(belief, ONE)
-    (subject,) = racing(belief, 1)
-    planned(planner, subject)
-    planner.forget(subject.uid)
-    assert planned(planner, subject).placement.node == "n1"
-
-
 def test_a_pod_without_claims_is_none_of_our_business() -> None:
     assert planner_of(fleet(1, 0, 0)).plan(pod("p"), ALL, 0.0) == Plain()
 

@@ -25,6 +25,3 @@ def test_of_too_many_pods_the_first_are_forgotten() -> None:
         known.of(Uid(f"p{number}")).steered_at = 1.0
     assert known.steered_at(Uid("p0")) is None
     assert known.steered_at(Uid("p1")) == 1.0
-    known.forget(Uid("p1"))
-    known.end(Uid("p1"))
-    assert known.steered_at(Uid("p1")) is None

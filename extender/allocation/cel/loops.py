@@ -13,7 +13,6 @@ from extender.allocation.cel.values import NONE, Domains, Optional, Value, decod
 BUDGET = 1
 # The weights of upstream's cost model: what a loop costs beside its body, a list and a map that are built.
 TURN, LIST, MAP = 3, 10, 30
-Setter = Callable[[Frame, object, object], None]
 
 
 def weight(node: Node | None) -> int:

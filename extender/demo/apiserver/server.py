@@ -23,10 +23,8 @@ PATCHES: Final = {
     "application/merge-patch+json": merge_patch,
     "application/strategic-merge-patch+json": strategic_patch,
 }
-BODY_BYTES: Final = 3 << 20
 WATCH_S: Final = 1800.0
 BOOKMARK_S: Final = 60.0
-DISCOVERY_DEPTH: Final = 2
 
 
 class ApiServer:
