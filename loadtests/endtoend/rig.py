@@ -161,10 +161,10 @@ class Rig:
     async def in_tree(self) -> AsyncIterator[None]:
         """Run kube-scheduler with its own allocator."""
         path = self.plane.folder / "in-tree.yaml"
-        document = yaml.safe_load(SCHEDULER.read_text())
-        profile = {"schedulerName": IN_TREE, "percentageOfNodesToScore": 100}
-        kept = {key: document[key] for key in ("apiVersion", "kind", "clientConnection")}
-        path.write_text(json.dumps({**kept, "leaderElection": {"leaderElect": False}, "profiles": [profile]}))
+        document = {key: yaml.safe_load(SCHEDULER.read_text())[key] for key in ("apiVersion", "kind")}
+        # As it comes, its own node budget included; only its client's limits are out of the way, which ours has too.
+        unlimited = {"clientConnection": {"qps": 5000, "burst": 5000}, "leaderElection": {"leaderElect": False}}
+        path.write_text(json.dumps({**document, **unlimited, "profiles": [{"schedulerName": IN_TREE}]}))
         async with self.plane.scheduler(path):
             yield
 
