@@ -1,0 +1,101 @@
+"""What people can ask for beside devices: how to place, how strict to be, what to prefer and what to leave alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from extender.topology.quality import ONE
+
+
+class Placing(StrEnum):
+    """What is to be left behind. PROTECT: sets that the next pods need; PACK: whole nodes; SPREAD: room on each."""
+
+    PROTECT = "protect"
+    PACK = "pack"
+    SPREAD = "spread"
+
+
+class Wish(StrEnum):
+    """How much something is wanted. STRICT: or not at all."""
+
+    IGNORED = "ignored"
+    PREFERRED = "preferred"
+    STRICT = "strict"
+
+
+class Trait(NamedTuple):
+    """Devices with one of *values* of an attribute; its name may come without the driver's domain."""
+
+    attribute: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """prefer: traits, the best first; avoid: devices that are taken only where no others are left."""
+
+    name: str = "protect"
+    placing: Placing = Placing.PROTECT
+    numa: Wish = Wish.PREFERRED
+    links: Wish = Wish.PREFERRED
+    prefer: tuple[Trait, ...] = ()
+    avoid: tuple[Trait, ...] = ()
+
+
+class Outlook(NamedTuple):
+    """What it is like to take a set of devices of a node.
+
+    quality: of its links; change: of what the rest is good for; both of ONE. zones: NUMA nodes that it is known to be
+    on, one more for each device of which none is known. is_linked: as fully as its kind of machine can have it.
+    generation: what the worst device comes after in what is preferred. free: devices of the kind before.
+    """
+
+    size: int
+    quality: int
+    change: int
+    zones: int
+    is_linked: bool
+    generation: int
+    avoided: int
+    free: int
+
+
+# What is left counts half as much as what is taken.
+KEEPING: Final = 500
+# Beyond all that a set can be worth otherwise: q, what is left, and alignment.
+STEP: Final = 4 * ONE
+# Splitting NUMA nodes costs less than bad links: those are most of what NUMA nodes stand for.
+ZONE: Final = ONE // 10
+
+
+def worth(policy: Policy, outlook: Outlook) -> int | None:
+    """Return what a set is worth to *policy*, of ONE; None where the policy does not have it."""
+    if policy.numa is Wish.STRICT and outlook.zones > 1:
+        return None
+    if policy.links is Wish.STRICT and not outlook.is_linked:
+        return None
+    value = PLACINGS[policy.placing](outlook)
+    if policy.links is not Wish.IGNORED and outlook.size > 1:
+        value += outlook.quality
+    if policy.numa is Wish.PREFERRED:
+        value -= ZONE * (outlook.zones - 1)
+    return value - STEP * (outlook.generation + (len(policy.prefer) + 1) * outlook.avoided)
+
+
+def _protect(outlook: Outlook) -> int:
+    return KEEPING * outlook.change // 1000
+
+
+def _pack(outlook: Outlook) -> int:
+    return -2 * ONE * (outlook.free - outlook.size) // max(1, outlook.free)
+
+
+def _spread(outlook: Outlook) -> int:
+    return -_pack(outlook)
+
+
+PLACINGS: Final[MappingProxyType[Placing, Callable[[Outlook], int]]] = MappingProxyType(
+    {Placing.PROTECT: _protect, Placing.PACK: _pack, Placing.SPREAD: _spread}
+)
