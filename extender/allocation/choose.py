@@ -44,7 +44,7 @@ def deciding(
     """
     if not _may_be_unwritable(board):
         return (yield from solving(question, board, usage_of, manner, known))
-    answer = yield from solving(question, board, usage_of, replace(manner, preference=None), known)
+    answer = yield from solving(question, board, usage_of, replace(manner, preference=None, is_strict=False), known)
     if not isinstance(answer, Solution):
         return answer
     try:
@@ -54,7 +54,9 @@ def deciding(
     if manner.preference is None:
         return answer
     better = yield from solving(question, board, usage_of, manner, known)
-    return better if isinstance(better, Solution) and _is_writable(better) else answer
+    if isinstance(better, Solution) and _is_writable(better):
+        return better
+    return better if manner.is_strict else answer
 
 
 def _is_writable(solution: Solution) -> bool:

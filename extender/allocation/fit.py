@@ -109,7 +109,7 @@ class Fitter:
     _is_blind: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._any = replace(self.manner, preference=None)
+        self._any = replace(self.manner, preference=None, is_strict=False)
         self.plain = plain_of(self.question)
         self._is_blind = any("/" not in rule.attribute for part in self.question.claims for rule in part.rules)
         self._states = States(self.question)
@@ -118,6 +118,22 @@ class Fitter:
     def offers(self) -> Offers | None:
         """What devices offered when that was last worked out."""
         return self._basis.offers if self._basis else None
+
+    def offers_in(self, snapshot: Snapshot) -> Offers:
+        """Return what devices offer in *snapshot*."""
+        return self._basis_in(snapshot).offers
+
+    def states_of(self, snapshot: Snapshot, nodes: NDArray[np.int64]) -> tuple[States, list[bytes]]:
+        """Name the states of *nodes*: names mean something within the states that they are of."""
+        self._states, basis = self._states.continued(snapshot), self._basis_in(snapshot)
+        naming = Naming(self._states, snapshot, basis.offers, basis.added)
+        return self._states, list(naming.of(grid_of(snapshot.layout, nodes)))
+
+    def _basis_in(self, snapshot: Snapshot) -> Basis:
+        if self._basis is not None and self._basis.holds(snapshot):
+            return self._basis
+        blank = Draft(snapshot, np.zeros(0, np.int8), np.zeros(0, np.int32), self._reasons, self._states)
+        return finished(self._based(blank))
 
     def fit(self, snapshot: Snapshot) -> Fit:
         """Answer for all nodes of *snapshot*."""

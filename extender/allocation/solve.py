@@ -63,12 +63,14 @@ class Known:
 class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
-    kube-scheduler prefers nothing, and fails the pod for what it meets on any node.
+    kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *is_strict*: nothing but what is
+    preferred will do.
     """
 
     preference: Preference | None = None
     is_lenient: bool = False
     steps: int = STEPS
+    is_strict: bool = False
 
 
 FIRST = Manner()
@@ -100,6 +102,8 @@ def solving(
         return Undecided(manner.steps)
     if picks is not None:
         better = yield from _preferred(situation, manner)
+        if better is None and manner.is_strict:
+            return Nothing(situation)
         return Solution(situation, better or picks)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:

@@ -62,7 +62,10 @@ class Answer:
         Literal["all", "shortlist", "one"],
         Key("all: every node that fits; shortlist: the best of them; one: the best one"),
     ] = "shortlist"
-    shortlist: Annotated[int, Key("how many nodes a shortlist has", least=1)] = 8
+    shortlist: Annotated[
+        int,
+        Key("how many nodes a shortlist has; more than 11 could not all have scores of their own", least=1, most=11),
+    ] = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,5 +100,5 @@ def line(decision: Decision) -> str:
         for request in requests
     )
     score = next((item for item in decision.best if item.node == decision.node), None)
-    beside = f" (score {score.score}, {score.free_devices} devices were free)" if score else ""
+    beside = f" ({score.words})" if score else ""
     return f"on {decision.node}  {', '.join(parts)}{beside}"

@@ -98,10 +98,10 @@ def _of_success(decision: Decision) -> str:
     parts = [f"node {decision.node}: {devices or 'devices allocated before'}"]
     mine = next((item for item in decision.best if item.node == decision.node), None)
     if mine:
-        parts.append(f"score {mine.score} (free devices before: {mine.free_devices})")
+        parts.append(f"score {mine.score}: {mine.words}")
     other = next((item for item in decision.best if item.node != decision.node), None)
     if other:
-        parts.append(f"runner-up {other.node} with score {other.score} (free devices: {other.free_devices})")
+        parts.append(f"runner-up {other.node} with score {other.score}: {other.words}")
     if decision.fitting:
         parts.append("1 node fits" if decision.fitting == 1 else f"{decision.fitting} nodes fit")
     return "; ".join(parts)

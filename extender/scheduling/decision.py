@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.scheduling.survey import Tally
+from extender.topology.appraisal import Part
 
 
 class Outcome(StrEnum):
@@ -29,11 +30,19 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A node with its score and what that is made of."""
+    """A node with its score and what that is made of: *value* is of a million, *parts* are where they are known."""
 
     node: NodeName
     score: int
     free_devices: int
+    value: int = 0
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Say why in plain units."""
+        texts = [part.text for part in self.parts if part.text]
+        return ", ".join(texts) or f"{self.free_devices} devices were free"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,17 +16,23 @@ from extender.model.names import NodeName
 from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.survey import claims_for
+from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief, version
 from extender.state.ledger import ClaimHold, Promise
+from extender.topology.appraisal import Appraisal
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A node, and what each claim without an allocation gets there. *hidden* is the claim that we make ourselves."""
+    """A node, and what each claim without an allocation gets there. *hidden* is the claim that we make ourselves.
+
+    *appraisal* says how good the devices are, where anything is preferred.
+    """
 
     node: NodeName
     claims: tuple[tuple[ResourceClaim, Allocation], ...] = ()
     hidden: Hidden | None = None
+    appraisal: Appraisal | None = None
 
     def promise(self, needs: Needs, now: float, *, is_answer: bool = True) -> Promise:
         """Return what the pod is promised by this placement."""
@@ -34,14 +40,18 @@ class Placement:
         return Promise(needs.pod.uid, self.node, tuple(holds), now, is_answer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chooser:
-    """Chooses devices. share_id: gives a new identifier for each share of a device."""
+    """Chooses devices. share_id: gives a new identifier for each share of a device.
+
+    *taste* may be replaced at any time; without one there is what *manner* prefers.
+    """
 
     belief: Belief
     share_id: Callable[[], str]
     manner: Manner = BEST
     release: Release = Release.V1_37
+    taste: Taste | None = None
 
     def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
         """Find devices on *node*, as things are now or as *snapshot* has them; a text where there are none."""
@@ -67,10 +77,16 @@ class Chooser:
             question = self.belief.questions.question(claims, snapshot.classes)
         except Refusal as refusal:
             return str(refusal)
-        answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, self.manner)
+        try:
+            policies = self.taste.policies(claims) if self.taste else ()
+        except Forbidden as forbidden:
+            return str(forbidden)
+        manner = self.taste.manner(self.manner, policies) if self.taste else self.manner
+        answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, manner)
         if isinstance(answer, Solution):
             given = allocations(answer, self.share_id, self.release)
-            return Placement(node, tuple(zip(claims, given, strict=True)), hidden)
+            appraisal = self.taste.appraise(answer, policies) if self.taste else None
+            return Placement(node, tuple(zip(claims, given, strict=True)), hidden, appraisal)
         if isinstance(answer, Failure):
             return answer.message
         return f"the devices of node {node} do not suffice any more"

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.comparison import compared
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.ranking import Policy, Ranking, offered, rank
+from extender.scheduling.refining import refined
 from extender.scheduling.survey import Numbers, Survey, Tally, survey
+from extender.scheduling.taste import Taste
 from extender.scheduling.trips import Travellers
-from extender.scheduling.vocabulary import Word
+from extender.scheduling.vocabulary import TEXTS, Word
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 
@@ -75,6 +78,7 @@ class Hopeless(NamedTuple):
     """The pods that fit nowhere as long as the cluster is as in *snapshot*: what they asked, and what they are told."""
 
     snapshot: Snapshot | None
+    taste: Taste | None
     rejections: dict[Uid, tuple[tuple[object, ...], Rejection]]
 
 
@@ -107,7 +111,7 @@ class Planner:
     policy: Policy = field(default_factory=Policy)
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _trips: Travellers = field(default_factory=Travellers)
-    _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, {}))
+    _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
 
     def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
@@ -140,8 +144,8 @@ class Planner:
 
     def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:
         snapshot = self.belief.seen_by(needs.pod.uid)
-        if self._hopeless.snapshot is not snapshot:
-            self._hopeless = Hopeless(snapshot, {})
+        if self._hopeless.snapshot is not snapshot or self._hopeless.taste is not self.chooser.taste:
+            self._hopeless = Hopeless(snapshot, self.chooser.taste, {})
         asked = needs.pending, needs.allocated, needs.extended
         known = self._hopeless.rejections.get(needs.pod.uid)
         if known is not None and known[0] == asked:
@@ -152,7 +156,7 @@ class Planner:
         return plan
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
-        surveyed = survey(needs, snapshot, self.belief.questions)
+        surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)
         if isinstance(surveyed, Refused):
             return Rejection(surveyed.word, surveyed.detail)
         failure = surveyed.failure()
@@ -188,7 +192,7 @@ class Planner:
         rejected = tuple(surveyed.tallies())
         if len(fitting):
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
-            elsewhere = self._steered(pod, surveyed.snapshot, fitting, moment)
+            elsewhere = self._steered(pod, surveyed, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage()
         nearest = min(
@@ -197,12 +201,16 @@ class Planner:
         is_hopeless = not surveyed.fits.any()
         return Rejection(word, nearest.message if nearest else "", None, rejected, is_hopeless=is_hopeless)
 
-    def _steered(self, pod: Uid, snapshot: Snapshot, fitting: Numbers, moment: Moment) -> NodeName | None:
+    def _ranked(self, surveyed: Survey, nodes: Numbers, shunned: Collection[int]) -> Ranking:
+        ranking = rank(surveyed.snapshot, nodes, shunned, surveyed.values)
+        return refined(self.chooser, surveyed, ranking)
+
+    def _steered(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
-        trips = self._trips.of(pod)
+        trips, snapshot = self._trips.of(pod), surveyed.snapshot
         if len(trips.sent) >= STEERS:
             return None
-        order = rank(snapshot, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
+        order = self._ranked(surveyed, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
         names = (snapshot.layout.nodes[number] for number in order)
         found = next((name for name in names if name not in trips.sent), None)
         if found is not None:
@@ -214,7 +222,9 @@ class Planner:
         names = surveyed.snapshot.layout.nodes
         trips = self._trips.of(needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
-        ranking = offered(rank(surveyed.snapshot, nodes, shunned), self.policy, shunned)
+        ranking = offered(self._ranked(surveyed, nodes, shunned), self.policy)
+        if not len(ranking.nodes):
+            return Rejection(Word.POLICY, TEXTS[Word.POLICY], None, tuple(surveyed.tallies()))
         for number in ranking.nodes[:TRIES].tolist():
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
@@ -222,8 +232,15 @@ class Planner:
                 if not self.belief.ledger.offer(promise):
                     return Trouble("the claims are being allocated for another pod")
                 trips.begin(names[number], is_answer=moment.is_answer)
-                return _offer(needs, surveyed, ranking, placement, len(nodes))
+                return self._offer(needs, surveyed, ranking, placement, len(nodes))
         return Trouble("the devices that were counted on could not be chosen")
+
+    def _offer(self, needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:
+        names = surveyed.snapshot.layout.nodes
+        nodes = tuple(names[number] for number in ranking.nodes.tolist())
+        scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
+        best = compared(self.chooser.taste, surveyed, ranking, scores, placement)
+        return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
@@ -232,16 +249,9 @@ def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
     return {number for number, node in places if number < len(names) and names[number] == node}
 
 
-def _offer(needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:
-    names = surveyed.snapshot.layout.nodes
-    nodes = tuple(names[number] for number in ranking.nodes.tolist())
-    scores = _leading(dict(zip(nodes, ranking.scores.tolist(), strict=True)), placement.node)
-    frees = ranking.free[:2].tolist()
-    best = tuple(Ranked(name, scores[name], free) for name, free in zip(nodes[:2], frees, strict=True))
-    return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
-
-
 def _leading(scores: Mapping[NodeName, int], held: NodeName) -> Mapping[NodeName, int]:
     """Set the node on which devices are *held* off from its equals: on those they may be promised to the next pod."""
     lead = max(1, scores[held])
-    return {node: lead if node == held else min(score, lead - 1) for node, score in scores.items()}
+    beyond = max((score for node, score in scores.items() if node != held), default=0) - lead + 1
+    # All others are lowered together, or a worse node would catch up with a better one.
+    return {node: lead if node == held else max(0, score - max(0, beyond)) for node, score in scores.items()}

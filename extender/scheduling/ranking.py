@@ -38,34 +38,45 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Nodes with their free devices and scores, the best first."""
+    """Nodes with their free devices and what their devices are worth, the best first; *fresh* ones come first."""
 
     nodes: Numbers
     free: Numbers
-    scores: Numbers
+    values: Numbers
+    fresh: int
+
+    def scores(self, policy: Policy) -> Numbers:
+        """Rank the values from FULL downwards; nodes from which the pod came back have none.
+
+        In a shortlist each node has a score of its own, so that no tie is left to chance; among all nodes those that
+        are worth the same have the same, so that the scheduler's own scores decide.
+        """
+        count = len(self.nodes)
+        if policy.most is not None and count <= FULL + 1:
+            return FULL - np.arange(count)
+        steps = np.cumsum(np.diff(self.values[: self.fresh], prepend=self.values[:1]) != 0)
+        scores = np.zeros(count, np.int64)
+        scores[: self.fresh] = np.maximum(FULL - steps, 0)
+        return scores
+
+    def first(self, count: int) -> "Ranking":
+        return Ranking(self.nodes[:count], self.free[:count], self.values[:count], min(self.fresh, count))
 
 
-def rank(snapshot: Snapshot, nodes: Numbers, shunned: Collection[int]) -> Ranking:
-    """Rank *nodes* by the fewest free devices; the *shunned* ones, from which the pod came back, are last."""
+def rank(snapshot: Snapshot, nodes: Numbers, shunned: Collection[int], values: Numbers | None = None) -> Ranking:
+    """Rank *nodes* by what their devices are worth, int64[nodes of the snapshot]; of equal ones by the fewest free.
+
+    Without *values* the fewest free devices are best. The *shunned* nodes, from which the pod came back, are last.
+    """
     free = np.bitwise_count(snapshot.free[nodes]).sum(axis=1, dtype=np.int64)
+    worth = -free if values is None else values[nodes]
     is_shunned = np.isin(nodes, np.fromiter(shunned, np.int64, len(shunned)))
-    order = np.lexsort((nodes, free, is_shunned))
-    scores = np.where(is_shunned, 0, _scores(free))
-    return Ranking(nodes[order], free[order], scores[order])
+    order = np.lexsort((nodes, free, -worth, is_shunned))
+    return Ranking(nodes[order], free[order], worth[order], int(np.count_nonzero(~is_shunned)))
 
 
-def offered(ranking: Ranking, policy: Policy, shunned: Collection[int]) -> Ranking:
+def offered(ranking: Ranking, policy: Policy) -> Ranking:
     """Leave what *policy* offers; nodes from which the pod came back only where there are no others."""
     if policy.most is None:
         return ranking
-    fresh = int(np.count_nonzero(~np.isin(ranking.nodes, np.fromiter(shunned, np.int64, len(shunned)))))
-    count = min(policy.most, fresh or policy.most)
-    return Ranking(ranking.nodes[:count], ranking.free[:count], ranking.scores[:count])
-
-
-def _scores(free: Numbers) -> Numbers:
-    """Spread the scores over what is there: full for the fewest free devices, none for the most."""
-    least, most = (int(free.min()), int(free.max())) if len(free) else (0, 0)
-    if most == least:
-        return np.full(len(free), FULL, np.int64)
-    return FULL * (most - free) // (most - least)
+    return ranking.first(min(policy.most, ranking.fresh or policy.most))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.extended import through_devices
-from extender.allocation.fit import Fit, Verdict
+from extender.allocation.fit import Fit, Fitter, Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
 from extender.allocation.reason import Reason
@@ -19,8 +19,10 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
+from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.vocabulary import NEARNESS, Word
 from extender.state.questions import Questions
+from extender.topology.policy import Policy
 
 Numbers = NDArray[np.int64]
 
@@ -38,20 +40,45 @@ class Tally(NamedTuple):
     missing: int = 0
 
 
+class Unwanted(NamedTuple):
+    """There are devices, but not as the policies want them that are strict."""
+
+    policies: str
+
+    @property
+    def message(self) -> str:
+        return f"no set of free devices is as the policy {self.policies} wants it"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some nodes, and what was asked of them: no fit where they need nothing of us.
 
-    *question* is as this pod asks it: a fit is shared by all who ask the same, under other names.
+    *question* is as this pod asks it: a fit is shared by all who ask the same, under other names. *values*: how good
+    the devices are that it would get, about; NONE where its policy does not have any.
     """
 
     nodes: Flags
     fit: Fit | None
     question: Question | None = None
+    fitter: Fitter | None = None
+    policies: tuple[Policy, ...] = ()
+    values: Values | None = None
 
-    def reason(self, node: int) -> Reason | Failure | Undecided | None:
+    @property
+    def fits(self) -> Flags:
+        """bool[nodes]: where it can be had."""
+        if self.fit is None:
+            return self.nodes
+        mask: Flags = self.nodes & self.fit.mask
+        return mask if self.values is None else mask & (self.values != NONE)
+
+    def reason(self, node: int) -> Reason | Failure | Undecided | Unwanted | None:
         """Say why *node* does not fit; None where it does."""
-        return self.fit.reason(node, self.question) if self.fit else None
+        found = self.fit.reason(node, self.question) if self.fit else None
+        if found is None and self.values is not None and self.values[node] == NONE:
+            return Unwanted(", ".join(sorted({policy.name for policy in self.policies if policy.is_strict})))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +106,17 @@ class Survey:
             if part.fit:
                 found |= part.nodes & self.fits
         return found
+
+    @property
+    def values(self) -> Values | None:
+        """int64[nodes]: how good the devices are; None where nothing is preferred."""
+        if all(part.values is None for part in self.parts):
+            return None
+        values = np.zeros(len(self.fits), np.int64)
+        for part in self.parts:
+            if part.values is not None:
+                values[part.nodes] = part.values[part.nodes]
+        return values
 
     def shortage(self) -> Word:
         """Say what the nodes closest to a success are short of."""
@@ -121,7 +159,7 @@ class Survey:
 def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
     if part.fit is None:
         return []
-    rejected = np.flatnonzero(part.nodes & usable & (part.fit.verdicts != Verdict.FITS))
+    rejected = np.flatnonzero(part.nodes & usable & ~part.fits)
     _, first, counts = np.unique(part.fit.reason_codes[rejected], return_index=True, return_counts=True)
     found = []
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
@@ -133,16 +171,18 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
 
 
 def _word(reason: object) -> Word:
+    if isinstance(reason, Unwanted):
+        return Word.POLICY
     return Word(reason.shortage.value) if isinstance(reason, Reason) else Word.NODE_ERROR
 
 
 def _text(reason: object) -> str:
-    if isinstance(reason, Reason | Failure):
+    if isinstance(reason, Reason | Failure | Unwanted):
         return reason.message
     return "the search was given up before it was known whether the devices suffice"
 
 
-def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | Refused:
+def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Refused:
     """Judge every node of *snapshot*."""
     count = len(snapshot.layout.nodes)
     usable = np.ones(count, np.bool_)
@@ -153,20 +193,28 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions) -> Survey | R
     try:
         for nodes, resources in _groups(needs, snapshot):
             claims = claims_for(needs, resources)
-            parts.append(_part(nodes, claims, snapshot, questions))
+            parts.append(_part(nodes, claims, snapshot, questions, taste))
     except Refusal as refusal:
         return Refused(Word.QUESTION, str(refusal))
+    except Forbidden as forbidden:
+        return Refused(Word.POLICY_REFUSED, str(forbidden))
     fits = np.zeros(count, np.bool_)
     for part in parts:
-        fits |= part.nodes & usable & (part.fit.mask if part.fit else True)
+        fits |= usable & part.fits
     return Survey(snapshot, fits, usable, tuple(parts))
 
 
-def _part(nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, questions: Questions) -> Part:
+def _part(
+    nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, questions: Questions, taste: Taste | None
+) -> Part:
     if not claims:
         return Part(nodes, None)
-    question = questions.question(claims, snapshot.classes)
-    return Part(nodes, questions.fitter(claims, snapshot.classes).fit(snapshot), question)
+    question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
+    fit = fitter.fit(snapshot)
+    if taste is None:
+        return Part(nodes, fit, question, fitter)
+    policies = taste.policies(claims)
+    return Part(nodes, fit, question, fitter, policies, taste.values(fitter, policies, snapshot))
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

@@ -33,6 +33,8 @@ class Word(StrEnum):
     CONDITIONS_FAILED = "BindingConditionsFailed"
     FOREIGN_SCHEDULER = "ForeignScheduler"
     NOT_OFFERED = "OnlyOtherNodes"
+    POLICY = "PlacementPolicy"
+    POLICY_REFUSED = "PolicyNotAllowed"
 
 
 TEXTS: Final = {
@@ -57,11 +59,14 @@ TEXTS: Final = {
     Word.CLAIM_STALE: "the claim of an earlier attempt is being removed",
     Word.CONDITIONS_FAILED: "a device of the pod could not be made ready",
     Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",
+    Word.POLICY: "no set of free devices is as the claim's placement policy wants it",
+    Word.POLICY_REFUSED: "the claim names a placement policy that it may not use",
     Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
 }
 
 # The nearest to a success first: what a pod is told is what its best nodes were short of.
 NEARNESS: Final = (
+    Word.POLICY,
     Word.TOGETHER,
     Word.CONSTRAINT,
     Word.COUNTERS,

@@ -32,6 +32,7 @@ from extender.scheduling.decision import Decisions
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
@@ -47,6 +48,9 @@ from extender.service.observer import Observer
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
+from extender.topology.atlas import Atlas
+from extender.topology.choosers import Choosers
+from extender.topology.tables import shipped
 from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
@@ -132,7 +136,8 @@ def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
     manner = manner_of(settings)
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
     release = Release(int(settings.allocation.release.partition(".")[2]))
-    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
+    taste = Taste(Atlas(shipped()), Choosers()) if settings.allocation.order == "best" else None
+    chooser = Chooser(belief, lambda: str(uuid4()), manner, release, taste)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
 

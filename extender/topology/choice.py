@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from extender.topology.make import Make
 from extender.topology.memo import Memo
+from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, terms, worth
 from extender.topology.quality import Quality
 from extender.topology.residual import Mix, Residual
 from extender.topology.shape import Shape
@@ -20,7 +22,7 @@ class Aim:
     """What is aimed at: *keeping* is what the loss of what is left counts, of a thousand; *mix*: what will be asked."""
 
     mix: Mix
-    keeping: int = 500
+    keeping: int = KEEPING
 
 
 class Choice(NamedTuple):
@@ -33,16 +35,18 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """Answers for all nodes of one shape."""
+    """Answers for all nodes of one make, as *policy* has it."""
 
-    def __init__(self, shape: Shape, aim: Aim) -> None:
+    def __init__(self, make: Make | Shape, aim: Aim, policy: Policy = PROTECT) -> None:
+        self.make = make if isinstance(make, Make) else Make(make)
         self.aim = aim
-        self.quality = Quality(shape)
+        self.policy = policy
+        self.quality = Quality(self.make.shape)
         self.residual = Residual(self.quality, aim.mix)
         self._known: Memo[tuple[int, int, int], tuple[Choice, ...]] = Memo(ANSWERS)
 
     def best(self, free: int, size: int, among: int = -1) -> Choice | None:
-        """Return the best set of *size* out of *free*, None where there are not enough; *among*: those that may be."""
+        """Return the best set of *size* out of *free*, None where there is none; *among*: those that may be."""
         ranked = self._ranked(free, size, among)
         return ranked[0] if ranked else None
 
@@ -62,10 +66,29 @@ class Chooser:
 
     def _sorted(self, free: int, size: int, among: int) -> list[Choice]:
         before = self.residual.value(free)
-        found = [self._choice(free, mask, before) for mask in self.quality.sets(among, size)] if size else []
-        return sorted(found, key=lambda choice: -choice.value)
+        choices = (self._choice(free, mask, before) for mask in self.quality.sets(among, size)) if size else ()
+        return sorted(filter(None, choices), key=lambda choice: -choice.value)
 
-    def _choice(self, free: int, mask: int, before: int) -> Choice:
+    def _choice(self, free: int, mask: int, before: int) -> Choice | None:
+        """Value a set; None where the policy does not have it."""
         quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
-        value = (quality if mask & mask - 1 else 0) + self.aim.keeping * change // 1000
-        return Choice(value, mask, quality, change)
+        value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
+        return None if value is None else Choice(value, mask, quality, change)
+
+    def terms(self, free: int, mask: int) -> Terms:
+        """Say what the value of a set is the sum of."""
+        quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - self.residual.value(free)
+        return terms(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
+
+    def _outlook(self, free: int, mask: int, quality: int, change: int) -> Outlook:
+        make = self.make
+        return Outlook(
+            size=mask.bit_count(),
+            quality=quality,
+            change=change,
+            zones=make.zones_of(mask),
+            is_linked=make.is_linked(mask),
+            generation=make.generation_of(mask),
+            avoided=(mask & make.avoided).bit_count(),
+            free=free.bit_count(),
+        )

@@ -1,6 +1,6 @@
 """The order of sets by their links, as the search of one node takes it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import merge
 from typing import NamedTuple
 
@@ -23,22 +23,29 @@ class Wired(NamedTuple):
     places: tuple[int, ...]
 
 
-Wiring = Callable[[Board], Sequence[Wired]]
+# Tells how the devices of a board are linked, for one of the claims.
+Wiring = Callable[[Board, int], Sequence[Wired]]
 
 
 class Linked:
-    """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last."""
+    """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
-    def __init__(self, wiring: Wiring, otherwise: Preference) -> None:
+    For claims that are *strict* there is nothing beside what their policy values.
+    """
+
+    def __init__(self, wiring: Wiring, otherwise: Preference, strict: Collection[int] = ()) -> None:
         self._wiring = wiring
         self._otherwise = otherwise
+        self._strict = strict
 
     def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        every = self._wiring(situation.board) if size else ()
+        every = self._wiring(situation.board, at.claim) if size else ()
         valued = (_valued(wired, situation, mask, size) for wired in every)
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             yield places
+        if size and at.claim in self._strict:
+            return
         # Of a small shape all sets were tried.
         tried = [mask_of(wired.places) for wired in every if len(wired.places) <= EXACT]
         if any(mask & ~one == 0 for one in tried):

@@ -1,9 +1,7 @@
 """What people can ask for beside devices: how to place, how strict to be, what to prefer and what to leave alone."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from extender.topology.quality import ONE
@@ -38,10 +36,18 @@ class Policy:
 
     name: str = "protect"
     placing: Placing = Placing.PROTECT
-    numa: Wish = Wish.PREFERRED
+    numa: Wish = Wish.IGNORED
     links: Wish = Wish.PREFERRED
     prefer: tuple[Trait, ...] = ()
     avoid: tuple[Trait, ...] = ()
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether some devices that could be had are not taken."""
+        return Wish.STRICT in (self.numa, self.links)
+
+
+PROTECT: Final = Policy()
 
 
 class Outlook(NamedTuple):
@@ -66,36 +72,50 @@ class Outlook(NamedTuple):
 KEEPING: Final = 500
 # Beyond all that a set can be worth otherwise: q, what is left, and alignment.
 STEP: Final = 4 * ONE
-# Splitting NUMA nodes costs less than bad links: those are most of what NUMA nodes stand for.
+# Splitting NUMA nodes costs less than bad links, which tell more of how devices work together.
 ZONE: Final = ONE // 10
 
 
-def worth(policy: Policy, outlook: Outlook) -> int | None:
-    """Return what a set is worth to *policy*, of ONE; None where the policy does not have it."""
+class Terms(NamedTuple):
+    """What a set's worth is the sum of, each of ONE."""
+
+    links: int = 0
+    zones: int = 0
+    kept: int = 0
+    generation: int = 0
+    avoided: int = 0
+
+
+def worth(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> int | None:
+    """Return what a set is worth to *policy*, of ONE; None where the policy does not have it.
+
+    *keeping* is what a change of what is left counts, of a thousand.
+    """
     if policy.numa is Wish.STRICT and outlook.zones > 1:
         return None
     if policy.links is Wish.STRICT and not outlook.is_linked:
         return None
-    value = PLACINGS[policy.placing](outlook)
-    if policy.links is not Wish.IGNORED and outlook.size > 1:
-        value += outlook.quality
-    if policy.numa is Wish.PREFERRED:
-        value -= ZONE * (outlook.zones - 1)
-    return value - STEP * (outlook.generation + (len(policy.prefer) + 1) * outlook.avoided)
+    return sum(terms(policy, outlook, keeping))
 
 
-def _protect(outlook: Outlook) -> int:
-    return KEEPING * outlook.change // 1000
+def terms(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Terms:
+    """Say what the worth of a set is made of."""
+    has_links = policy.links is not Wish.IGNORED and outlook.size > 1
+    return Terms(
+        links=outlook.quality if has_links else 0,
+        zones=-ZONE * (outlook.zones - 1) if policy.numa is Wish.PREFERRED else 0,
+        kept=_kept(policy.placing, outlook, keeping),
+        generation=-STEP * outlook.generation,
+        avoided=-STEP * (len(policy.prefer) + 1) * outlook.avoided,
+    )
 
 
-def _pack(outlook: Outlook) -> int:
-    return -2 * ONE * (outlook.free - outlook.size) // max(1, outlook.free)
-
-
-def _spread(outlook: Outlook) -> int:
-    return -_pack(outlook)
-
-
-PLACINGS: Final[MappingProxyType[Placing, Callable[[Outlook], int]]] = MappingProxyType(
-    {Placing.PROTECT: _protect, Placing.PACK: _pack, Placing.SPREAD: _spread}
-)
+def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:
+    tightness = 2 * ONE * outlook.size // max(1, outlook.free)
+    match placing:
+        case Placing.PROTECT:
+            return keeping * outlook.change // 1000
+        case Placing.PACK:
+            return tightness
+        case Placing.SPREAD:
+            return -tightness

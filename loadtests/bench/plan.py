@@ -13,7 +13,11 @@ from extender.model.node import Node, Pod, PodClaim
 from extender.model.parse import parse_node, parse_slice
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.planner import Offer, Planner, Rejection
+from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
+from extender.topology.atlas import Atlas
+from extender.topology.choosers import Choosers
+from extender.topology.tables import shipped
 from loadtests.bench.columns import read
 from loadtests.bench.fit import CLASSES, NUMA, request
 from loadtests.bench.report import Report, median_ms
@@ -72,7 +76,8 @@ def main() -> None:
     report = Report("plan")
     for nodes in (500, 5000):
         known = belief(nodes)
-        planner = Planner(known, Chooser(known, lambda: "share"))
+        taste = Taste(Atlas(shipped()), Choosers())
+        planner = Planner(known, Chooser(known, lambda: "share", taste=taste))
         names = list(known.cluster.snapshot.layout.nodes)
         for what, spec in SPECS.items():
             rounds = planned(known, planner, spec, names)

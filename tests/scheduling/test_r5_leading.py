@@ -23,4 +23,4 @@ def test_r5_nodes_that_are_worse_anyway_keep_their_scores() -> None:
     belief = belief_of(*map(node, nodes), *(gpus(name, count) for name, count in sizes.items()), claim("c"), P)
     plan = planner_of(belief, Policy(Answer.ALL)).plan(P, nodes, 0.0)
     assert isinstance(plan, Offer)
-    assert [plan.scores[name] for name in nodes] == [10, 5, 0]
+    assert [plan.scores[name] for name in nodes] == [10, 9, 8]

@@ -68,7 +68,7 @@ def test_r5_the_fullest_node_is_the_best() -> None:
     (subject,) = racing(belief, 1)
     plan = planned(planner_of(belief, Policy(Answer.ALL)), subject)
     assert list(plan.nodes) == names("n2", "n3", "n1")
-    assert plan.scores == dict(zip(plan.nodes, (10, 5, 0), strict=True))
+    assert plan.scores == dict(zip(plan.nodes, (10, 9, 8), strict=True))
     assert plan.placement.node == "n2"
 
 

@@ -22,8 +22,8 @@ def linked(*shapes: Shape) -> Linked:
     """Link the devices of a board, in their order, as the shapes say; those that are left over have no links."""
     choosers = [Chooser(shape, AIM) for shape in shapes]
 
-    def wiring(board: Board) -> Sequence[Wired]:
-        del board
+    def wiring(board: Board, claim: int) -> Sequence[Wired]:
+        del board, claim
         starts = [sum(shape.size for shape in shapes[:index]) for index in range(len(shapes))]
         return [
             Wired(chooser, tuple(range(start, start + chooser.quality.shape.size)))

@@ -1,0 +1,160 @@
+"""What is preferred where there is a choice: by which policy, among which devices, and how good a choice is."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from extender.allocation.attempt import Pick
+from extender.allocation.board import Board
+from extender.allocation.fit import Fitter
+from extender.allocation.preference import Tightest
+from extender.allocation.question import At
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Manner, Solution
+from extender.model.claim import ResourceClaim
+from extender.topology.appraisal import Appraisal, Part
+from extender.topology.atlas import Atlas
+from extender.topology.choosers import Choosers
+from extender.topology.linked import Linked, Wired
+from extender.topology.machine import Group
+from extender.topology.memo import Memo
+from extender.topology.policy import PROTECT, STEP, Policy
+from extender.topology.ratings import APART, NONE, Ratings, Values
+from extender.topology.shape import mask_of
+from extender.topology.words import parts_of
+
+__all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
+# Asks whose ratings are remembered.
+ASKS: Final = 256
+FOUND: Final = 1 << 15
+
+
+class Forbidden(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
+    """A claim names a policy that it may not use; the message tells which it may."""
+
+
+PolicyOf = Callable[[ResourceClaim], Policy]
+
+
+def protect(claim: ResourceClaim) -> Policy:
+    """Have one policy for every claim."""
+    del claim
+    return PROTECT
+
+
+class Taste:
+    """Prefers devices by their links. *policy_of* raises Forbidden. One writer."""
+
+    def __init__(self, atlas: Atlas, choosers: Choosers, policy_of: PolicyOf = protect) -> None:
+        self.atlas, self.choosers, self.policy_of = atlas, choosers, policy_of
+        self._ratings: Memo[tuple[int, At, Policy], tuple[Fitter, Ratings]] = Memo(ASKS)
+        # What searches found, by policies, machine and state; states are of one question.
+        self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
+
+    def policies(self, claims: Sequence[ResourceClaim]) -> tuple[Policy, ...]:
+        """Return the policy of each claim."""
+        return tuple(map(self.policy_of, claims))
+
+    def manner(self, manner: Manner, policies: Sequence[Policy]) -> Manner:
+        """Search like *manner*, but prefer what is wanted here."""
+
+        def wiring(board: Board, claim: int) -> Sequence[Wired]:
+            return [Wired(self.choosers.of(group, policies[claim]), group.indices) for group in self.atlas.on(board)]
+
+        strict = [index for index, policy in enumerate(policies) if policy.is_strict]
+        return replace(manner, preference=Linked(wiring, Tightest(), strict), is_strict=bool(strict))
+
+    def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
+        """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
+
+        Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
+        """
+        total = np.zeros(len(snapshot.layout.nodes), np.int64)
+        for claim, part in enumerate(fitter.question.claims):
+            for slot, wanted in enumerate(part.slots):
+                ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
+                values = self._slot(fitter, ats, policies[claim], snapshot)
+                total = np.where((total == NONE) | (values == NONE), NONE, total + values)
+        return total
+
+    def is_exact(self, fitter: Fitter, snapshot: Snapshot) -> bool:
+        """Tell whether estimates are exact: one ask for whole devices of the node, bound by nothing."""
+        question = fitter.question
+        if len(question.asks) != 1 or snapshot.reach.view.any():
+            return False
+        (at,) = question.asks
+        return not question.covered[at] and is_rated(fitter, at, snapshot)
+
+    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot) -> Values:
+        """Value the first alternative that can be had."""
+        found = np.full(len(snapshot.layout.nodes), NONE)
+        for at in ats:
+            values = self._ask(fitter, at, policy, snapshot)
+            found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
+        return found
+
+    def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values:
+        if not is_rated(fitter, at, snapshot):
+            return np.zeros(len(snapshot.layout.nodes), np.int64)
+        return self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
+
+    def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
+        """Return what is known of the ratings of an ask."""
+        known = self._ratings.get((id(fitter), at, policy))
+        if known is None or known[0] is not fitter:
+            fresh = Ratings(self.atlas, self.choosers, policy, fitter.question.asks[at].count)
+            known = self._ratings[id(fitter), at, policy] = fitter, fresh
+        return known[1]
+
+    def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
+        """Say what speaks for the best set of *node*, where that is known without a search."""
+        if not self.is_exact(fitter, snapshot):
+            return ()
+        (at,) = fitter.question.asks
+        ratings = self.ratings(fitter, at, policies[at.claim])
+        best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
+        if best is None:
+            return ()
+        group, free, choice = best
+        return parts_of(group, self.choosers.of(group, policies[at.claim]), free, choice.mask)
+
+    def appraise(self, solution: Solution, policies: Sequence[Policy]) -> Appraisal:
+        """Say how good the devices of *solution* are, and why: without words where there is nothing to say."""
+        situation = solution.situation
+        machine = self.atlas.on(situation.board)
+        total, parts = 0, list[Part]()
+        for at, places in _by_ask(solution.picks):
+            total -= at.ask * STEP
+            if situation.asks[at].takes_all or situation.asks[at].is_admin:
+                continue
+            group = next((group for group in machine if places <= set(group.indices)), None)
+            if group is None:
+                total += APART
+                continue
+            chooser, chosen = self.choosers.of(group, policies[at.claim]), _mask(group, places)
+            free = chosen | _mask(group, (place for place, it in enumerate(situation.usages) if not it.is_held))
+            total += sum(chooser.terms(free, chosen))
+            parts += parts_of(group, chooser, free, chosen)
+        return Appraisal(total, tuple(parts))
+
+
+def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, set[int]]]:
+    found: dict[At, set[int]] = {}
+    for pick in picks:
+        found.setdefault(pick.at, set()).add(pick.place)
+    return sorted(found.items())
+
+
+def _mask(group: Group, places: Iterable[int]) -> int:
+    """Return the mask of *places* among the devices of *group*."""
+    given = set(places)
+    return mask_of(place for place, index in enumerate(group.indices) if index in given)
+
+
+def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:
+    """Tell whether an ask is for whole devices that are chosen."""
+    ask, offers = fitter.question.asks[at], fitter.offers_in(snapshot)
+    is_chosen = not (ask.takes_all or ask.is_admin or ask.count <= 0)
+    return is_chosen and not (offers.of[at].usable & offers.special).any()

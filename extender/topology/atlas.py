@@ -1,0 +1,157 @@
+"""Which machine each node of a cluster is: nodes with the same devices, as far as links go, are one machine."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import compress
+from operator import is_not
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.board import Board
+from extender.allocation.columns import Column
+from extender.allocation.difference import changed_nodes
+from extender.allocation.inventory import DRIVER, Inventory
+from extender.allocation.snapshot import Snapshot
+from extender.model.device import ResourceSlice
+from extender.model.node import Node
+from extender.topology.aliases import Member
+from extender.topology.configuration import Configuration
+from extender.topology.machine import Group, groups_of
+from extender.topology.memo import Memo
+
+Machine = tuple[Group, ...]
+# Beyond so many machines all is forgotten: devices that come and go leave theirs behind.
+MACHINES: Final = 1 << 14
+BOARDS: Final = 1 << 10
+
+
+class Atlas:
+    """Machines by number, worked out once. Numbers mean the same for ever. One writer.
+
+    *attributes* are those that matter to somebody beside links.
+    """
+
+    def __init__(self, configuration: Configuration, attributes: Iterable[str] = ()) -> None:
+        self.configuration = configuration
+        self.machines: list[Machine] = []
+        self._relevant = _relevant(configuration) | frozenset(name.rpartition("/")[2] for name in attributes)
+        self._labels = _labels(configuration)
+        self._annotations = tuple(
+            kind.peers.annotation for kind in configuration.kinds if kind.peers and kind.peers.annotation
+        )
+        self._numbers: dict[Hashable, int] = {}
+        self._dictionaries: tuple[object, ...] = ()
+        self._names: dict[int, tuple[ResourceSlice, tuple[str, ...]]] = {}
+        self._last: tuple[Snapshot, NDArray[np.int32]] | None = None
+        self._boards: Memo[int, tuple[Board, Machine]] = Memo(BOARDS)
+
+    def numbers(self, snapshot: Snapshot) -> NDArray[np.int32]:
+        """Return the number of each node's machine, int32[nodes]; its groups count the node's local devices."""
+        last = self._last
+        if last and _is_same(last[0], snapshot):
+            return last[1]
+        columns = self._columns(snapshot.inventory)
+        dictionaries = tuple(column.dictionary for column in columns)
+        is_continued = len(dictionaries) == len(self._dictionaries) and not any(
+            map(is_not, dictionaries, self._dictionaries)
+        )
+        if not is_continued or len(self.machines) > MACHINES:
+            self._numbers, self._dictionaries, last = {}, dictionaries, None
+        changed = _changed(last[0], snapshot) if last else None
+        if last is None or changed is None:
+            numbers, changed = np.zeros(len(snapshot.layout.nodes), np.int32), range(len(snapshot.layout.nodes))
+        else:
+            numbers = last[1].copy()
+        self._number(snapshot, columns, changed, numbers)
+        numbers.setflags(write=False)
+        self._last = snapshot, numbers
+        return numbers
+
+    def on(self, board: Board) -> Machine:
+        """Return the groups of a board's candidates."""
+        known = self._boards.get(id(board))
+        if known is None or known[0] is not board:
+            members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
+            known = self._boards[id(board)] = board, groups_of(board.node, members, self.configuration)
+        return known[1]
+
+    def _number(
+        self, snapshot: Snapshot, columns: Sequence[Column[Any]], changed: Sequence[int], numbers: NDArray[np.int32]
+    ) -> None:
+        layout = snapshot.layout
+        codes = np.stack([column.codes for column in columns], axis=1) if len(changed) > 1 and columns else None
+        for node in changed:
+            rows = layout.local(node)
+            told = codes[rows] if codes is not None else np.array([column.codes[rows] for column in columns]).T
+            known = snapshot.nodes[layout.nodes[node]]
+            names = tuple(self._named(snapshot.inventory.slices[index]) for index in layout.local_slices(node).tolist())
+            key = (told.tobytes(), names, self._said_of(known))
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._numbers[key] = len(self.machines)
+                self.machines.append(self._machine(snapshot, known, rows.tolist()))
+            numbers[node] = number
+
+    def _machine(self, snapshot: Snapshot, node: Node, rows: Sequence[int]) -> Machine:
+        members = [Member(snapshot.inventory.key(row), snapshot.inventory.device(row)) for row in rows]
+        return groups_of(node, members, self.configuration)
+
+    def _named(self, published: ResourceSlice) -> tuple[str, ...]:
+        known = self._names.get(id(published))
+        if known is None or known[0] is not published:
+            if len(self._names) > 2 * MACHINES:
+                self._names.clear()
+            known = self._names[id(published)] = published, tuple(device.name for device in published.devices)
+        return known[1]
+
+    def _said_of(self, node: Node) -> Hashable:
+        """Return what of a node itself decides: labels that rules name, and links in annotations, which are its own."""
+        labels = tuple(item for item in node.labels if item[0] in self._labels)
+        notes = tuple(item for item in node.annotations if item[0] in self._annotations)
+        return labels, (node.name, notes) if notes else None
+
+    def _columns(self, inventory: Inventory) -> list[Column[Any]]:
+        paths = (
+            path
+            for path in inventory.columns
+            if path == DRIVER or (path[0] == "attributes" and path[-1] in self._relevant)
+        )
+        return [inventory.columns[path] for path in sorted(paths)]
+
+
+def _is_same(before: Snapshot, after: Snapshot) -> bool:
+    return before.inventory is after.inventory and before.layout is after.layout and before.nodes is after.nodes
+
+
+def _changed(before: Snapshot, after: Snapshot) -> Sequence[int] | None:
+    """Return the nodes that may be other machines than before; None for all."""
+    if before.layout is not after.layout:
+        return None
+    moved: list[int] = []
+    if before.nodes is not after.nodes:
+        if list(before.nodes) != list(after.nodes):
+            return None
+        others = set(compress(after.nodes, map(is_not, before.nodes.values(), after.nodes.values())))
+        moved = [index for index, name in enumerate(after.layout.nodes) if name in others]
+    found = changed_nodes(before, after) if before.inventory is not after.inventory else np.zeros(0, np.int64)
+    return None if found is None else sorted({*moved, *found.tolist()})
+
+
+def _relevant(configuration: Configuration) -> frozenset[str]:
+    """Return the names, without their domains, of the attributes that links depend on; identities are not among them.
+
+    A link in an attribute names its peer by the device's name, and one in an annotation makes the node its own machine.
+    """
+    names = {"type"}
+    for kind in configuration.kinds:
+        names |= {name for alias, given in kind.aliases if alias != "uuid" for name in given}
+        names |= {level.attribute for level in kind.levels or ()}
+        names |= {kind.peers.attribute} if kind.peers else set()
+    return frozenset(name.rpartition("/")[2] for name in names if name)
+
+
+def _labels(configuration: Configuration) -> frozenset[str]:
+    selectors = [kind.match.nodes for kind in configuration.kinds]
+    selectors += [product.nodes for kind in configuration.kinds for product in kind.products]
+    return frozenset(key for labels in selectors for key, _ in labels)

@@ -1,0 +1,84 @@
+"""What makes one set of devices better than another to a policy, by number: shared by all nodes alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from extender.topology.aliases import Member, values_of
+from extender.topology.links import Links
+from extender.topology.machine import Group
+from extender.topology.policy import Policy, Trait, Wish
+from extender.topology.quality import Quality
+from extender.topology.rings import rings_at_once
+from extender.topology.shape import Shape, mask_of, places_of
+
+
+@dataclass(frozen=True)
+class Make:
+    """*zones*: the NUMA node of each device; empty where the policy does not care, as is what else it leaves alone.
+
+    *peers*: for each device a mask of those that it is linked with; *generations*: how late it comes in what is
+    preferred; *avoided*: a mask of those that are better left.
+    """
+
+    shape: Shape
+    zones: tuple[int | None, ...] = ()
+    peers: tuple[int, ...] = ()
+    generations: tuple[int, ...] = ()
+    avoided: int = 0
+
+    def zones_of(self, mask: int) -> int:
+        """Count the NUMA nodes that a set is on; of a device without a known one nobody knows where it is."""
+        if not self.zones or not mask & mask - 1:
+            return 1
+        found = [self.zones[place] for place in places_of(mask)]
+        return len({zone for zone in found if zone is not None}) + found.count(None)
+
+    def generation_of(self, mask: int) -> int:
+        return max((self.generations[place] for place in places_of(mask)), default=0) if self.generations else 0
+
+    def is_linked(self, mask: int) -> bool:
+        """Tell whether each two of a set are linked; where no set of that size is, whether a ring of links is there."""
+        if not self.peers or not mask & mask - 1 or self._is_meshed(mask):
+            return True
+        if any(map(self._is_meshed, Quality(self.shape).sets(self.shape.full, mask.bit_count()))):
+            return False
+        return bool(self.shape.links) and rings_at_once(self.shape.links, places_of(mask)) > 0
+
+    def _is_meshed(self, mask: int) -> bool:
+        return all(mask & ~(1 << place) & ~self.peers[place] == 0 for place in places_of(mask))
+
+
+def make_of(group: Group, policy: Policy) -> Make:
+    """Return what *policy* sees of the devices of *group*."""
+    members = group.members
+    return Make(
+        shape=group.shape,
+        zones=() if policy.numa is Wish.IGNORED else tuple(place.first_numa for place in group.links.places),
+        peers=_peers(group.links) if policy.links is Wish.STRICT else (),
+        generations=tuple(_generation(member, policy.prefer) for member in members) if policy.prefer else (),
+        avoided=mask_of(index for index, member in enumerate(members) if any(has(member, it) for it in policy.avoid)),
+    )
+
+
+def _peers(links: Links) -> tuple[int, ...]:
+    """Tell with which others each device is linked: levels are no links."""
+    is_link = np.array([source.layer in ("peers", "products") for source in links.sources])
+    linked = is_link[links.origin] & (links.weights > 0)
+    return tuple(mask_of(np.flatnonzero(row).tolist()) for row in linked)
+
+
+def has(member: Member, trait: Trait) -> bool:
+    """Tell whether a device has one of the values of *trait*, in which * stands for anything."""
+    texts = (_text(value) for _, value in values_of(member, trait.attribute))
+    return any(fnmatchcase(text, pattern) for text in texts for pattern in trait.values)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _generation(member: Member, prefer: Sequence[Trait]) -> int:
+    return next((index for index, trait in enumerate(prefer) if has(member, trait)), len(prefer))

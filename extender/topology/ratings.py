@@ -1,0 +1,104 @@
+"""How good the best set of each node is, for all nodes at once: what one ask would get there."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.difference import changed_nodes
+from extender.allocation.grid import Flags, grid_of
+from extender.allocation.snapshot import Snapshot
+from extender.topology.atlas import Atlas, Machine
+from extender.topology.choice import Choice
+from extender.topology.choosers import Choosers
+from extender.topology.machine import Group
+from extender.topology.memo import Memo
+from extender.topology.policy import STEP, Policy
+from extender.topology.shape import mask_of
+
+Values = NDArray[np.int64]
+# Where a strict policy has no set; and where another has none of one kind: beyond all that sets can be worth.
+NONE: Final = -(1 << 62)
+APART: Final = -1000 * STEP
+KNOWN: Final = 1 << 15
+
+
+class Best(NamedTuple):
+    """A set, what is free beside it, and of which devices that is."""
+
+    group: Group
+    free: int
+    choice: Choice
+
+
+class Ratings:
+    """Values of the best sets of *size*, continued from one snapshot to the next."""
+
+    def __init__(self, atlas: Atlas, choosers: Choosers, policy: Policy, size: int) -> None:
+        self.atlas, self.choosers, self.policy, self.size = atlas, choosers, policy, size
+        self._known: Memo[tuple[int, int, int], int] = Memo(KNOWN)
+        self._last: tuple[Snapshot, Flags, Values, NDArray[np.int32]] | None = None
+
+    def of(self, snapshot: Snapshot, usable: Flags) -> Values:
+        """Return a value of ONE for each node, int64[nodes]. usable: bool[rows], what could be given if it is free."""
+        numbers, last = self.atlas.numbers(snapshot), self._last
+        if last and last[0] is snapshot and last[1] is usable and last[3] is numbers:
+            return last[2]
+        nodes, values = self._open(snapshot, usable, numbers)
+        grid = grid_of(snapshot.layout, nodes)
+        frees = _integers(grid.flags(snapshot.usage.codes == 0))
+        among = _integers(grid.flags(usable))
+        keys = zip(numbers[nodes].tolist(), frees, among, strict=True)
+        values[nodes] = [self._value(key) for key in keys]
+        values.setflags(write=False)
+        self._last = snapshot, usable, values, numbers
+        return values
+
+    def best(self, snapshot: Snapshot, usable: Flags, node: int) -> Best | None:
+        """Return the best set of *node* with the devices that it is of."""
+        grid = grid_of(snapshot.layout, np.array([node]))
+        free = next(_integers(grid.flags(snapshot.usage.codes == 0)))
+        among = next(_integers(grid.flags(usable)))
+        return self._best(self.atlas.machines[int(self.atlas.numbers(snapshot)[node])], free, among)
+
+    def _open(self, snapshot: Snapshot, usable: Flags, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int64], Values]:
+        """Return the nodes whose value is not known, and the values of the others."""
+        last = self._last
+        changed = changed_nodes(last[0], snapshot) if last and last[1] is usable else None
+        if last is None or changed is None:
+            return np.arange(len(numbers)), np.full(len(numbers), NONE)
+        if last[3] is not numbers:
+            changed = np.union1d(changed, np.flatnonzero(last[3] != numbers))
+        return changed, last[2].copy()
+
+    def _value(self, key: tuple[int, int, int]) -> int:
+        value = self._known.get(key)
+        if value is None:
+            number, free, usable = key
+            best = self._best(self.atlas.machines[number], free, usable)
+            lacking = NONE if self.policy.is_strict else APART
+            value = self._known[key] = best.choice.value if best else lacking
+        return value
+
+    def _best(self, machine: Machine, free: int, usable: int) -> Best | None:
+        found = []
+        for group in machine:
+            mine, among = _translated(group, free), _translated(group, free & usable)
+            choice = self.choosers.of(group, self.policy).best(mine, self.size, among)
+            if choice is not None:
+                found.append(Best(group, mine, choice))
+        return max(found, key=lambda best: best.choice.value) if found else None
+
+
+def _translated(group: Group, mask: int) -> int:
+    """Return a mask in which devices are numbered as in the shape."""
+    return mask_of(place for place, index in enumerate(group.indices) if mask >> index & 1)
+
+
+def _integers(flags: Flags) -> Iterator[int]:
+    """Read each row of bool[n, width] as an integer, bit 0 first."""
+    octets = np.packbits(flags, axis=1, bitorder="little")
+    width = octets.shape[1]
+    text = octets.tobytes()
+    return (int.from_bytes(text[index * width : (index + 1) * width], "little") for index in range(len(flags)))

@@ -1,0 +1,75 @@
+"""Why some devices are good, in plain units for people."""
+
+from itertools import combinations
+
+from extender.topology.appraisal import Part
+from extender.topology.choice import Chooser
+from extender.topology.machine import Group
+from extender.topology.policy import Placing
+from extender.topology.quality import ONE
+from extender.topology.shape import places_of
+
+
+def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part, ...]:
+    """Say what speaks for a set out of *free* devices, and against it."""
+    terms = chooser.terms(free, mask)
+    texts = {
+        "links": links_text(group, chooser, mask),
+        "zones": zones_text(group, mask),
+        "kept": kept_text(chooser, free, mask),
+        "generation": _preferred_text(chooser, mask) if terms.generation or chooser.policy.prefer else "",
+        "avoided": f"{(mask & chooser.make.avoided).bit_count()} to be avoided" if terms.avoided else "",
+    }
+    return tuple(Part(name, value, texts[name]) for name, value in terms._asdict().items() if value or texts[name])
+
+
+def links_text(group: Group, chooser: Chooser, mask: int) -> str:
+    """Tell the bandwidth of a set beside the best that its machine has."""
+    places = places_of(mask)
+    if len(places) < 2:
+        return ""
+    pair = min(combinations(places, 2), key=lambda two: float(group.links.weights[two]))
+    source, weight = group.links.source(*pair), float(group.links.weights[pair])
+    if source.layer not in ("peers", "products"):
+        return f"{source.read}, {weight:g} GB/s" if source.layer == "levels" else ""
+    if group.links.is_flat:
+        return f"links of {weight:g} GB/s between all"
+    mine, best = chooser.quality.parts(mask).bandwidth / 1000, chooser.quality.best(len(places)).bandwidth / 1000
+    if len(places) == 2:
+        count, one = int(group.links.links[pair]), group.links.link_weight or 0
+        said = "+".join([f"{one:g}"] * count) if 0 < count <= 4 else f"{mine:g}"
+        return f"links {said} GB/s of best {best:g}"
+    return f"links in rings {mine:g} GB/s of best {best:g}"
+
+
+def zones_text(group: Group, mask: int) -> str:
+    """Tell on which NUMA nodes a set is, where that is known."""
+    found = [group.links.places[place].first_numa for place in places_of(mask)]
+    zones = sorted({zone for zone in found if zone is not None})
+    if None in found or not zones:
+        return ""
+    return f"on NUMA {zones[0]} alone" if len(zones) == 1 else f"over NUMA {' and '.join(map(str, zones))}"
+
+
+def kept_text(chooser: Chooser, free: int, mask: int) -> str:
+    """Tell how many good sets were there before and are left, by size."""
+    if chooser.policy.placing is not Placing.PROTECT:
+        return f"{chooser.policy.placing}: {mask.bit_count()} of {free.bit_count()} free devices"
+    sizes = [size for size, _ in chooser.residual.mix.weights if size <= free.bit_count()]
+    rest = free & ~mask
+    counts = [(size, _whole(chooser, rest, size), _whole(chooser, free, size)) for size in sizes]
+    said = [f"{after} of {before} sets of {size}" for size, after, before in counts if before]
+    return f"keeps {', '.join(said)}" if said else ""
+
+
+def _whole(chooser: Chooser, free: int, size: int) -> int:
+    """Count the sets of *size* that can be had at once with all the quality that there is."""
+    return chooser.residual.packed(free, size) // ONE
+
+
+def _preferred_text(chooser: Chooser, mask: int) -> str:
+    generation, prefer = chooser.make.generation_of(mask), chooser.policy.prefer
+    if generation == len(prefer):
+        return "not of a preferred kind"
+    trait = prefer[generation]
+    return f"preferred {trait.attribute} {' or '.join(trait.values)}"

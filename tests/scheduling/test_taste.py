@@ -1,0 +1,196 @@
+"""Node and devices are chosen together, by links, and the decision says why."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.change import Changed
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName
+from extender.scheduling.account import note_of, of_plan
+from extender.scheduling.planner import Offer, Planner, Rejection
+from extender.scheduling.ranking import Answer
+from extender.scheduling.ranking import Policy as Answers
+from extender.scheduling.survey import Survey, survey
+from extender.scheduling.taste import Forbidden, PolicyOf, protect
+from extender.scheduling.vocabulary import Word
+from extender.state.belief import Belief
+from extender.topology.policy import Placing, Policy, Trait, Wish
+from tests.scheduling.cast import names, pod
+from tests.scheduling.machines import NUMA, fleet, planner_with_taste, wanted
+
+DGX = "dgx-1v"
+NUMBERS = count()
+
+
+def planned(belief: Belief, planner: Planner, claim: ResourceClaim) -> Offer | Rejection:
+    belief.apply(Changed(claim))
+    subject = pod(f"p{next(NUMBERS)}", claim.key.name)
+    plan = planner.plan(subject, None, 0.0)
+    assert isinstance(plan, Offer | Rejection)
+    return plan
+
+
+def chosen(
+    taken: dict[str, tuple[int, ...]], devices: int, match: str = "", policy_of: PolicyOf = protect, machine: str = DGX
+) -> Offer | Rejection:
+    """Plan a pod on machines of one kind of which some devices are *taken*."""
+    belief = fleet(dict.fromkeys(taken, machine), taken)
+    return planned(belief, planner_with_taste(belief, policy_of=policy_of), wanted("c", devices, match))
+
+
+def given_to(plan: Offer | Rejection) -> tuple[NodeName, list[int]]:
+    assert isinstance(plan, Offer)
+    ((_, allocation),) = plan.placement.claims
+    return plan.placement.node, sorted(int(item.device.device.removeprefix("gpu-")) for item in allocation.devices)
+
+
+def always(policy: Policy) -> PolicyOf:
+    return lambda _claim: policy
+
+
+ALL = tuple(range(8))
+
+
+def but(*free: int) -> tuple[int, ...]:
+    return tuple(index for index in ALL if index not in free)
+
+
+@pytest.mark.parametrize(
+    ("taken", "devices", "node", "best"),
+    [
+        pytest.param({"a": but(0, 1), "b": but(0, 3)}, 2, "b", [0, 3], id="two links beat one"),
+        pytest.param({"a": but(0, 1, 2, 3), "b": but(0, 3)}, 2, "b", [0, 3], id="a quad stays whole"),
+        pytest.param({"a": (), "b": but(0, 3), "c": but(0, 5)}, 1, "c", [0], id="a single breaks no pair"),
+        pytest.param({"a": (0,), "b": (0, 4)}, 4, "a", [4, 5, 6, 7], id="a quad of two rings beats one of fewer"),
+        pytest.param({"a": (), "b": but(0, 1, 2, 3)}, 4, "b", [0, 1, 2, 3], id="a whole machine is not opened"),
+    ],
+)
+def test_node_and_devices_are_chosen_together(
+    taken: dict[str, tuple[int, ...]], devices: int, node: str, best: list[int]
+) -> None:
+    assert given_to(chosen(taken, devices)) == (node, best)
+
+
+def test_a_constraint_is_kept_and_the_best_of_what_it_leaves_is_taken() -> None:
+    # The only two links among what is free join 0 and 4, which are on two NUMA nodes.
+    assert given_to(chosen({"a": but(0, 4, 5, 7), "b": but(0, 4)}, 2, NUMA)) == ("a", [4, 7])
+
+
+def test_the_node_that_fulfils_a_constraint_best_wins_though_others_have_more() -> None:
+    assert given_to(chosen({"a": but(0, 1, 4), "b": but(2, 3, 4)}, 2, NUMA)) == ("b", [2, 3])
+
+
+LINKED = Policy(name="linked", links=Wish.STRICT)
+ONE_NUMA = Policy(name="one-numa", numa=Wish.STRICT)
+
+
+def test_four_fully_linked_are_waited_for() -> None:
+    plan = chosen({"a": but(0, 1, 4, 5), "b": but(0, 1, 2, 7)}, 4, policy_of=always(LINKED))
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.POLICY
+    assert "policy linked" in plan.detail
+    assert given_to(chosen({"a": but(0, 1, 4, 5), "b": but(4, 5, 6, 7)}, 4, policy_of=always(LINKED)))[0] == "b"
+
+
+def test_a_strict_policy_holds_beside_constraints_too() -> None:
+    # On b two are linked, even by two links, but on two NUMA nodes; the constraint forbids them.
+    assert given_to(chosen({"a": but(0, 1, 6), "b": but(0, 4, 6)}, 2, NUMA, always(LINKED))) == ("a", [0, 1])
+    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, NUMA, always(LINKED)), Rejection)
+
+
+def test_one_numa_node_or_none() -> None:
+    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, policy_of=always(ONE_NUMA)), Rejection)
+    assert given_to(chosen({"a": but(0, 4), "b": but(2, 3)}, 2, policy_of=always(ONE_NUMA))) == ("b", [2, 3])
+
+
+def test_pack_takes_the_fullest_node_and_spread_the_emptiest() -> None:
+    taken = {"a": (), "b": (0,), "c": (0, 1, 2)}
+    pack, spread = Policy(name="pack", placing=Placing.PACK), Policy(name="spread", placing=Placing.SPREAD)
+    assert given_to(chosen(taken, 1, policy_of=always(pack)))[0] == "c"
+    assert given_to(chosen(taken, 1, policy_of=always(spread)))[0] == "a"
+
+
+def test_a_preferred_generation_is_taken_first_and_what_is_to_be_avoided_last() -> None:
+    belief = fleet({"a": "dgx-h100", "b": DGX}, {})
+    old_first = Policy(name="old", prefer=(Trait("productName", ("*V100*",)),))
+    planner = planner_with_taste(belief, policy_of=always(old_first))
+    assert given_to(planned(belief, planner, wanted("c", 2)))[0] == "b"
+    avoid = Policy(name="avoid", avoid=(Trait("productName", ("*V100*",)), Trait("nothing", ("*",))))
+    planner = planner_with_taste(belief, policy_of=always(avoid))
+    assert given_to(planned(belief, planner, wanted("d", 2)))[0] == "a"
+
+
+def test_a_policy_that_may_not_be_used_places_nothing() -> None:
+    def refuse(claim: ResourceClaim) -> Policy:
+        raise Forbidden(f"claim {claim.key.name}: annotation policy: mine is not allowed; there is pack")
+
+    plan = chosen({"a": ()}, 1, policy_of=refuse)
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.POLICY_REFUSED
+    assert "there is pack" in plan.detail
+
+
+def test_in_a_shortlist_no_two_nodes_share_a_score() -> None:
+    taken = {f"n{index:02}": () for index in range(16)}
+    belief = fleet(dict.fromkeys(taken, DGX), {})
+    plan = planned(belief, planner_with_taste(belief, Answers(Answer.SHORTLIST, 11)), wanted("c", 2))
+    assert isinstance(plan, Offer)
+    assert sorted(plan.scores.values()) == list(range(11))
+    assert plan.scores[plan.placement.node] == 10
+
+
+def test_among_all_nodes_those_that_are_worth_the_same_have_one_score() -> None:
+    taken = {"a": but(0, 3), "b": but(0, 1), "c": but(2, 3), "d": but(4, 5)}
+    belief = fleet(dict.fromkeys(taken, DGX), taken)
+    plan = planned(belief, planner_with_taste(belief, Answers(Answer.ALL)), wanted("c", 2))
+    assert isinstance(plan, Offer)
+    assert plan.scores == dict(zip(names("a", "c", "b", "d"), (10, 9, 8, 8), strict=True))
+
+
+def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
+    plan = chosen({"a": but(0, 1), "b": but(0, 3, 5)}, 2)
+    assert isinstance(plan, Offer)
+    best, second = plan.best
+    assert (best.node, second.node) == ("b", "a")
+    assert best.value == sum(part.value for part in best.parts)
+    assert best.words == "links 25+25 GB/s of best 50, on NUMA 0 alone, keeps 0 of 1 sets of 2"
+    note = note_of(of_plan(pod("p"), plan, 1, 0.0))
+    assert "score 10: links 25+25 GB/s of best 50" in note
+    assert "runner-up a with score 9: links 25 GB/s of best 50" in note
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sets(st.sampled_from(ALL), max_size=7), min_size=1, max_size=5), st.sampled_from([1, 2, 4, 8]))
+def test_the_estimate_of_one_request_is_what_its_devices_turn_out_to_be_worth(
+    taken: list[set[int]], devices: int
+) -> None:
+    plan = chosen({f"n{index}": tuple(sorted(held)) for index, held in enumerate(taken)}, devices)
+    if isinstance(plan, Offer):
+        number = plan.surveyed.snapshot.layout.nodes.index(plan.placement.node)
+        values = plan.surveyed.values
+        assert values is not None
+        assert plan.placement.appraisal is not None
+        assert plan.placement.appraisal.value == values[number] == values[plan.surveyed.fits].max()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.booleans()), min_size=1, max_size=8))
+def test_values_that_are_continued_are_those_that_are_worked_out_anew(steps: list[tuple[int, bool]]) -> None:
+    belief = fleet({"a": DGX, "b": DGX, "c": "dgx-h100"}, {})
+    planner = planner_with_taste(belief)
+    for index, (devices, is_bound) in enumerate(steps):
+        claim = wanted(f"c{index}", devices)
+        plan = planned(belief, planner, claim)
+        if not isinstance(plan, Offer):
+            return
+        fresh = survey(plan.needs, plan.surveyed.snapshot, belief.questions, planner_with_taste(belief).chooser.taste)
+        assert isinstance(fresh, Survey)
+        assert np.array_equal(fresh.values, plan.surveyed.values)  # type: ignore[arg-type]  # both have values
+        if is_bound:
+            ((_, allocation),) = plan.placement.claims
+            belief.apply(Changed(replace(claim, allocation=allocation, resource_version="2")))
