@@ -34,7 +34,7 @@ class Trait(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """prefer: traits, the best first; avoid: devices that are taken only where no others are left."""
+    """prefer: traits, the best first; avoid: taken only where no other devices are left; forbid: never taken."""
 
     name: str = "protect"
     placing: Placing = Placing.PROTECT
@@ -42,6 +42,7 @@ class Policy:
     links: Wish = Wish.PREFERRED
     prefer: tuple[Trait, ...] = ()
     avoid: tuple[Trait, ...] = ()
+    forbid: tuple[Trait, ...] = ()
 
 
 class Outlook(NamedTuple):
@@ -68,6 +69,8 @@ KEEPING: Final = 500
 STEP: Final = 4 * ONE
 # Splitting NUMA nodes costs less than bad links: those are most of what NUMA nodes stand for.
 ZONE: Final = ONE // 10
+# Further NUMA nodes cost nothing more: all of them together stay below a STEP.
+MOST_ZONES: Final = 10
 
 
 def worth(policy: Policy, outlook: Outlook) -> int | None:
@@ -80,7 +83,7 @@ def worth(policy: Policy, outlook: Outlook) -> int | None:
     if policy.links is not Wish.IGNORED and outlook.size > 1:
         value += outlook.quality
     if policy.numa is Wish.PREFERRED:
-        value -= ZONE * (outlook.zones - 1)
+        value -= ZONE * (min(outlook.zones, MOST_ZONES) - 1)
     return value - STEP * (outlook.generation + (len(policy.prefer) + 1) * outlook.avoided)
 
 
