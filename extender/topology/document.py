@@ -85,7 +85,7 @@ def _policies(entry: Entry) -> Policies:
     found = Policies(
         every=every,
         default=entry.take("default", name, DEFAULT),
-        allowed=_allowed(entry, name) if entry.has("allowed") else names,
+        allowed=_allowed(entry, names),
         classes=_assigned(entry.child("classes"), CLASS, name),
         namespaces=_assigned(entry.child("namespaces"), NAMESPACE, name),
         avoid=_traits(entry, "avoid"),
@@ -110,8 +110,13 @@ def _policy(name: str, entry: Entry) -> Policy:
     return policy
 
 
-def _allowed(entry: Entry, check: Callable[[object], str]) -> tuple[str, ...]:
-    names: list[str] = []
+def _allowed(entry: Entry, every: tuple[str, ...]) -> tuple[str, ...]:
+    check, names = one_of(*every), list[str]()
+    if not entry.has("allowed"):
+        if "allowed" not in entry.raw:
+            return every
+        # Left open it would allow everything, which nobody means who has struck out all names.
+        entry.complain("must be a list; [] allows none", "allowed")
     for raw, path in entry.items("allowed"):
         try:
             name = check(raw)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from extender.model.claim import ResourceClaim
+from extender.model.names import DNS_LABEL_MAX
 from extender.topology.policy import Placing, Policy, Trait, Wish
 
 # The annotation of a claim, or of the template that it is made from, that names its policy.
@@ -48,7 +49,8 @@ class Policies:
             return self.policy(self._assigned(claim))
         if named in self.allowed:
             return self.policy(named)
-        said = f"annotation {ANNOTATION} of claim {claim.key} names {named!r}"
+        # No name is longer: what is, is no name, and would fill the log.
+        said = f"annotation {ANNOTATION} of claim {claim.key} names {named[:DNS_LABEL_MAX]!r}"
         return NotAllowed(f"{said}; allowed are {', '.join(self.allowed) or 'none'}")
 
     def policy(self, name: str) -> Policy:

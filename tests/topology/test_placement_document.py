@@ -109,8 +109,14 @@ def test_what_is_wrong_is_named_with_its_path(raw: object, expected: str) -> Non
     [
         pytest.param([], ": must be keys with values", id="no-keys"),
         pytest.param({"default": "best"}, f".default: must be one of {NAMES}", id="default"),
+        pytest.param(
+            {"defaults": 1},
+            ".defaults: is no key; there are allowed, avoid, classes, default, forbid, named, namespaces",
+            id="unknown",
+        ),
         pytest.param({"allowed": ["best"]}, f".allowed[0]: must be one of {NAMES}", id="allowed"),
         pytest.param({"allowed": ["pack", "pack"]}, ".allowed[1]: pack is there twice", id="twice"),
+        pytest.param({"allowed": None}, ".allowed: must be a list; [] allows none", id="all-names-struck-out"),
         pytest.param({"allowed": "pack"}, ".allowed: must be a list", id="no-list"),
         pytest.param({"classes": {"gpu": "best"}}, f".classes.gpu: must be one of {NAMES}", id="class"),
         pytest.param({"classes": {7: "pack"}}, ".classes.7: must be the name of a device class", id="no-class"),

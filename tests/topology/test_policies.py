@@ -64,6 +64,12 @@ def test_what_is_unknown_or_not_allowed_is_refused_with_what_is(named: str) -> N
     )
 
 
+def test_an_endless_name_is_cut() -> None:
+    refused = POLICIES.policy_for(claim(named="x" * 100_000))
+    assert isinstance(refused, NotAllowed)
+    assert len(refused.text) < 300
+
+
 def test_where_nothing_may_be_named_the_text_says_so() -> None:
     refused = Policies(allowed=()).policy_for(claim(named="protect"))
     assert isinstance(refused, NotAllowed)
