@@ -26,8 +26,15 @@ def document_in(content: bytes | str, file: str) -> Document:
     if isinstance(content, str):
         raise Invalid([f"{file}: {content}"])
     try:
-        return document_of(parsed(content.decode()))
+        return document_of(_filled(parsed(content.decode())))
     except InvalidTopology as invalid:
         raise Invalid(f"{file}: {complaint}" for complaint in invalid.complaints) from invalid
     except ValueError as error:
         raise Invalid([f"{file}: {error}"]) from error
+
+
+def _filled(raw: object) -> object:
+    # A file that was emptied by mistake must not allow what was forbidden.
+    if raw is None:
+        raise ValueError("is empty; {} leaves everything as it is shipped")
+    return raw

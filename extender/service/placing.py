@@ -17,7 +17,7 @@ INTERVAL_S: Final = 5.0
 Hear = Callable[[Document], None]
 
 
-class Placing:
+class PlacementFile:
     """Holds the *document*; a version of the file that cannot be used changes nothing and is complained about."""
 
     def __init__(self, file: str, metrics: Metrics, hear: Hear = lambda _: None) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from extender.config.load import Invalid
 from extender.kube.pace import Pace
-from extender.service.placing import Placing
+from extender.service.placing import PlacementFile
 from extender.telemetry.metrics import Metrics
 from extender.topology.document import Document
 
@@ -21,7 +21,7 @@ class Over(Exception):  # noqa: N818 - the end of a test's time
     """No time is left."""
 
 
-def turned(placing: Placing, steps: Sequence[Step | None]) -> None:
+def turned(placing: PlacementFile, steps: Sequence[Step | None]) -> None:
     """Let *placing* look at its file once after each of *steps*, without waiting."""
     left = iter(steps)
 
@@ -44,7 +44,7 @@ class Scene:
         self.path.write_text(PACK)
         self.metrics = Metrics()
         self.heard: list[str] = []
-        self.placing = Placing(str(path), self.metrics, self.hear)
+        self.placing = PlacementFile(str(path), self.metrics, self.hear)
 
     def hear(self, document: Document) -> None:
         self.heard.append(document.policies.default)
@@ -78,7 +78,7 @@ def test_the_file_is_read_at_the_start(scene: Scene) -> None:
 
 
 def test_without_a_file_there_is_what_is_shipped() -> None:
-    placing = Placing("", Metrics())
+    placing = PlacementFile("", Metrics())
     turned(placing, [None, None])
     assert placing.document == Document()
 
@@ -87,7 +87,7 @@ def test_an_unusable_file_stops_the_start_with_all_complaints(tmp_path: Path) ->
     path = tmp_path / "placement.yaml"
     path.write_text("policies: {default: best, defaults: 1}\nmixed: 1\n")
     with pytest.raises(Invalid) as caught:
-        Placing(str(path), Metrics())
+        PlacementFile(str(path), Metrics())
     assert [complaint.removeprefix(f"{path}: ").partition(":")[0] for complaint in caught.value.complaints] == [
         "policies.default",
         "policies.defaults",
@@ -100,6 +100,7 @@ def test_an_unusable_file_stops_the_start_with_all_complaints(tmp_path: Path) ->
     [
         pytest.param(b"a: 1\na: 2\n", "line 2: a is there twice", id="yaml"),
         pytest.param(b"\xff", "codec", id="no-text"),
+        pytest.param(b"# nothing\n", "is empty; {} leaves everything", id="empty"),
         pytest.param(None, "No such file or directory", id="no-file"),
     ],
 )
@@ -108,7 +109,7 @@ def test_what_is_no_yaml_is_refused_with_the_name_of_the_file(tmp_path: Path, co
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(Invalid) as caught:
-        Placing(str(path), Metrics())
+        PlacementFile(str(path), Metrics())
     (complaint,) = caught.value.complaints
     assert complaint.startswith(f"{path}: ")
     assert says in complaint
@@ -149,7 +150,7 @@ def test_a_mounted_configmap_whose_links_are_swapped_is_noticed(tmp_path: Path) 
         (tmp_path / name / "placement.yaml").write_text(text)
     (tmp_path / "data").symlink_to("one")
     (tmp_path / "placement.yaml").symlink_to("data/placement.yaml")
-    placing = Placing(str(tmp_path / "placement.yaml"), Metrics())
+    placing = PlacementFile(str(tmp_path / "placement.yaml"), Metrics())
 
     def swap() -> None:
         (tmp_path / "new").symlink_to("other")
