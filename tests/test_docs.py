@@ -97,7 +97,7 @@ def shown(text: str) -> list[tuple[str, str]]:
     return [(command, output.strip()) for command, output in re.findall(r"```console\n\$ (.*)\n([^`]*)```", text)]
 
 
-@pytest.mark.parametrize(("command", "output"), shown(README), ids=["table", "json", "caret", "allocate"])
+@pytest.mark.parametrize(("command", "output"), shown(README), ids=["table", "json", "caret", "allocate", "topology"])
 def test_a_shown_command_prints_what_is_shown(command: str, output: str) -> None:
     assert printed("sh", "-c", command).strip() == output
 

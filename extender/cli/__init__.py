@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 # Loaded when they are asked for: what serving needs takes longer to load than most questions take to answer.
-SUBCOMMANDS = ("demo", "serve", "explain", "select", "allocate")
+SUBCOMMANDS = ("demo", "serve", "explain", "select", "allocate", "topology")
 # What a shell reports for a command that the signal of this name ended: 128 + the signal's number.
 SIGINT_STATUS = 130
 SIGPIPE_STATUS = 141

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
+from extender.config.placement import placement_of
 from extender.config.settings import Settings
 from extender.kube.credentials import NoCredentials, credentials
 from extender.service.assembly import running
@@ -32,6 +33,7 @@ def run(arguments: Namespace) -> int:
     """Serve, and return the exit status."""
     try:
         settings = settings_of(arguments, os.environ)
+        placement_of(settings.placement.file)
     except Invalid as invalid:
         sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
         return UNUSABLE

@@ -1,4 +1,4 @@
-"""The ResourceSlices of a file or a pipe, and complaints about whatever else is in there."""
+"""The ResourceSlices of a file or a pipe, perhaps with nodes, and complaints about whatever else is in there."""
 
 import sys
 from collections.abc import Iterator
@@ -6,8 +6,11 @@ from pathlib import Path
 
 from extender.cli.documents import NotJson, documents
 from extender.model.device import ResourceSlice
+from extender.model.node import Node
 from extender.model.parse import Noun, key_of, parse_list
 from extender.model.problem import Problem
+
+NO_SLICE = "no ResourceSlice of resource.k8s.io"
 
 
 class Reading:
@@ -19,14 +22,19 @@ class Reading:
 
     def slices(self) -> Iterator[ResourceSlice]:
         """Yield what could be read, in the order of the input."""
+        yield from (item for item in self.machines(or_node=False) if isinstance(item, ResourceSlice))
+
+    def machines(self, *, or_node: bool = True) -> Iterator[ResourceSlice | Node]:
+        """Yield nodes too."""
         for item in self._objects():
-            if isinstance(item, ResourceSlice):
+            if isinstance(item, ResourceSlice) or (or_node and isinstance(item, Node)):
                 yield item
             elif isinstance(item, NotJson) or (isinstance(item, Problem) and item.path != "kind"):
                 self.complaints.append(str(item))
             else:
                 kind, key = (item.kind, item.key) if isinstance(item, Problem) else (type(item).__name__, key_of(item))
-                self.complaints.append(str(Problem(kind, key, "kind", "is no ResourceSlice of resource.k8s.io")))
+                wanted = "neither a ResourceSlice of resource.k8s.io nor a Node" if or_node else NO_SLICE
+                self.complaints.append(str(Problem(kind, key, "kind", f"is {wanted}")))
 
     def _objects(self) -> Iterator[Noun | Problem | NotJson]:
         for document in documents(self._bytes()):

@@ -87,6 +87,13 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """What is said about topology and policies."""
+
+    file: Annotated[str, Key("the placement document, YAML, read again when it changes; empty for none")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """Which devices are ours."""
 
@@ -156,6 +163,7 @@ class Settings:
     api: Api = field(default_factory=Api)
     answer: Answer = field(default_factory=Answer)
     allocation: Allocation = field(default_factory=Allocation)
+    placement: Placement = field(default_factory=Placement)
     ownership: Ownership = field(default_factory=Ownership)
     holds: Holds = field(default_factory=Holds)
     watch: Watch = field(default_factory=Watch)

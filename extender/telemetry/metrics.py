@@ -48,6 +48,13 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._reloads = self._counter(
+            "placement_config_reloads", "New versions of the placement document, taken or refused.", "result"
+        )
+        self._placement = self._gauge(
+            "placement_config_valid", "1 where the placement document is in use as it is, 0 where an earlier one is."
+        )
+        self._placement.set(1)
         self._build = self._gauge("build_info", "1, with the version.", "version")
         self._build.labels(version).set(1)
         for verb in VERBS:
@@ -90,6 +97,11 @@ class Metrics:
     def foreign_conflict(self, driver: str) -> None:
         """Count an allocation of our devices by somebody else."""
         self._conflicts.labels(driver).inc()
+
+    def placement(self, *, is_valid: bool) -> None:
+        """Count a new version of the placement document."""
+        self._reloads.labels("taken" if is_valid else "refused").inc()
+        self._placement.set(is_valid)
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""

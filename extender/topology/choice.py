@@ -71,6 +71,8 @@ class Chooser:
 
     def _choice(self, free: int, mask: int, before: int) -> Choice | None:
         """Value a set; None where the policy does not have it."""
+        if mask & self.make.forbidden:
+            return None
         quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
         value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
         return None if value is None else Choice(value, mask, quality, change)

@@ -1,18 +1,16 @@
 """What makes one set of devices better than another to a policy, by number: shared by all nodes alike."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 
-from extender.topology.aliases import Member, values_of
 from extender.topology.links import Links
 from extender.topology.machine import Group
-from extender.topology.policy import Policy, Trait, Wish
+from extender.topology.policy import Policy, Wish
 from extender.topology.quality import Quality
 from extender.topology.rings import rings_at_once
 from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.traits import generation_of, is_avoided, is_forbidden
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Make:
     """*zones*: the NUMA node of each device; empty where the policy does not care, as is what else it leaves alone.
 
     *peers*: for each device a mask of those that it is linked with; *generations*: how late it comes in what is
-    preferred; *avoided*: a mask of those that are better left.
+    preferred; *avoided*, *forbidden*: masks of those that are better left, and that are.
     """
 
     shape: Shape
@@ -28,6 +26,7 @@ class Make:
     peers: tuple[int, ...] = ()
     generations: tuple[int, ...] = ()
     avoided: int = 0
+    forbidden: int = 0
 
     def zones_of(self, mask: int) -> int:
         """Count the NUMA nodes that a set is on; of a device without a known one nobody knows where it is."""
@@ -58,8 +57,9 @@ def make_of(group: Group, policy: Policy) -> Make:
         shape=group.shape,
         zones=() if policy.numa is Wish.IGNORED else tuple(place.first_numa for place in group.links.places),
         peers=_peers(group.links) if policy.links is Wish.STRICT else (),
-        generations=tuple(_generation(member, policy.prefer) for member in members) if policy.prefer else (),
-        avoided=mask_of(index for index, member in enumerate(members) if any(has(member, it) for it in policy.avoid)),
+        generations=tuple(generation_of(policy, member) for member in members) if policy.prefer else (),
+        avoided=mask_of(index for index, member in enumerate(members) if is_avoided(policy, member)),
+        forbidden=mask_of(index for index, member in enumerate(members) if is_forbidden(policy, member)),
     )
 
 
@@ -68,17 +68,3 @@ def _peers(links: Links) -> tuple[int, ...]:
     is_link = np.array([source.layer in ("peers", "products") for source in links.sources])
     linked = is_link[links.origin] & (links.weights > 0)
     return tuple(mask_of(np.flatnonzero(row).tolist()) for row in linked)
-
-
-def has(member: Member, trait: Trait) -> bool:
-    """Tell whether a device has one of the values of *trait*, in which * stands for anything."""
-    texts = (_text(value) for _, value in values_of(member, trait.attribute))
-    return any(fnmatchcase(text, pattern) for text in texts for pattern in trait.values)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _generation(member: Member, prefer: Sequence[Trait]) -> int:
-    return next((index for index, trait in enumerate(prefer) if has(member, trait)), len(prefer))

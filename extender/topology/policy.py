@@ -32,7 +32,7 @@ class Trait(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """prefer: traits, the best first; avoid: devices that are taken only where no others are left."""
+    """prefer: traits, the best first; avoid: taken only where no other devices are left; forbid: never taken."""
 
     name: str = "protect"
     placing: Placing = Placing.PROTECT
@@ -40,11 +40,12 @@ class Policy:
     links: Wish = Wish.PREFERRED
     prefer: tuple[Trait, ...] = ()
     avoid: tuple[Trait, ...] = ()
+    forbid: tuple[Trait, ...] = ()
 
     @property
     def is_strict(self) -> bool:
         """Whether some devices that could be had are not taken."""
-        return Wish.STRICT in (self.numa, self.links)
+        return Wish.STRICT in (self.numa, self.links) or bool(self.forbid)
 
 
 PROTECT: Final = Policy()
@@ -74,6 +75,8 @@ KEEPING: Final = 500
 STEP: Final = 4 * ONE
 # Splitting NUMA nodes costs less than bad links, which tell more of how devices work together.
 ZONE: Final = ONE // 10
+# Further NUMA nodes cost nothing more: all of them together stay below a STEP.
+MOST_ZONES: Final = 10
 
 
 class Terms(NamedTuple):
@@ -103,7 +106,7 @@ def terms(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Terms:
     has_links = policy.links is not Wish.IGNORED and outlook.size > 1
     return Terms(
         links=outlook.quality if has_links else 0,
-        zones=-ZONE * (outlook.zones - 1) if policy.numa is Wish.PREFERRED else 0,
+        zones=-ZONE * (min(outlook.zones, MOST_ZONES) - 1) if policy.numa is Wish.PREFERRED else 0,
         kept=_kept(policy.placing, outlook, keeping),
         generation=-STEP * outlook.generation,
         avoided=-STEP * (len(policy.prefer) + 1) * outlook.avoided,

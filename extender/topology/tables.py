@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from extender.topology.configuration import Configuration, Edge, LinkTable
-from extender.topology.validation import configuration_of
+from extender.topology.reading import Entry
+from extender.topology.validation import configuration_in, configuration_of
 
 CUBE_MESH: Final = LinkTable(
     devices=8,
@@ -165,5 +166,13 @@ def shipped() -> Configuration:
 
 def with_shipped(raw: object) -> Configuration:
     """Read a configuration; what it leaves open is as shipped. Raise InvalidTopology with all that is wrong."""
-    own = configuration_of(raw, NAMED)
+    return _over_shipped(configuration_of(raw, NAMED))
+
+
+def read_with_shipped(top: Entry) -> Configuration:
+    """Read the keys of topology among those of a document; what they leave open is as shipped."""
+    return _over_shipped(configuration_in(top, NAMED))
+
+
+def _over_shipped(own: Configuration) -> Configuration:
     return Configuration((*own.kinds, *shipped().kinds), own.tiers or shipped().tiers)

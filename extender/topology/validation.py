@@ -53,14 +53,20 @@ def configuration_of(raw: object, tables: Tables, prefix: str = "") -> Configura
     """Read a configuration; raise InvalidTopology with all that is wrong. Rules are named with *prefix*."""
     wrong: list[str] = []
     top = Entry(raw, "", wrong)
-    kinds = tuple(_kind(entry, tables, prefix) for entry in top.entries("deviceTopology"))
-    tiers = tuple(_tier(entry) for entry in top.entries("clusterTopology"))
+    found = configuration_in(top, tables, prefix)
     top.close()
-    for index, tier in enumerate(tiers):
-        if tier.label and tier.label in (earlier.label for earlier in tiers[:index]):
-            wrong.append(f"clusterTopology[{index}].label: {tier.label} is there twice")
     if wrong:
         raise InvalidTopology(wrong)
+    return found
+
+
+def configuration_in(top: Entry, tables: Tables, prefix: str = "") -> Configuration:
+    """Read the keys of topology among those of a document; what is wrong goes on its list."""
+    kinds = tuple(_kind(entry, tables, prefix) for entry in top.entries("deviceTopology"))
+    tiers = tuple(_tier(entry) for entry in top.entries("clusterTopology"))
+    for index, tier in enumerate(tiers):
+        if tier.label and tier.label in (earlier.label for earlier in tiers[:index]):
+            top.wrong.append(f"clusterTopology[{index}].label: {tier.label} is there twice")
     return Configuration(kinds, tiers)
 
 

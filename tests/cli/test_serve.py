@@ -89,6 +89,18 @@ def test_settings_that_cannot_be_used_are_all_named(capsys: pytest.CaptureFixtur
     assert "--answer-policy" in said
 
 
+def test_a_placement_document_that_cannot_be_used_stops_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "placement.yaml"
+    path.write_text("policies: {default: best}\nmixed: {}\n")
+    assert main(["serve", f"--placement-file={path}"]) == 2
+    complaints = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:3] for line in complaints] == [
+        ["dra-extender", str(path), name] for name in ("policies.default", "mixed")
+    ]
+
+
 def test_without_a_cluster_it_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,8 @@ def used() -> Metrics:
     metrics.listed("pods")
     metrics.event("written")
     metrics.foreign_conflict("gpu.example.com")
+    metrics.placement(is_valid=True)
+    metrics.placement(is_valid=False)
     return metrics
 
 
@@ -74,6 +76,9 @@ SHOWN = [
     ("api_request_duration_seconds_count", {"verb": "update", "resource": "resourceclaims/status"}, 1),
     ("watch_lists_total", {"resource": "pods"}, 1),
     ("events_total", {"result": "written"}, 1),
+    ("placement_config_reloads_total", {"result": "taken"}, 1),
+    ("placement_config_reloads_total", {"result": "refused"}, 1),
+    ("placement_config_valid", {}, 0),
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),

@@ -1,0 +1,51 @@
+"""The best sets of devices of a machine that is empty, in plain units."""
+
+from itertools import islice
+from typing import Any, Final
+
+from extender.topology.choice import Aim, Choice, Chooser
+from extender.topology.links import Links
+from extender.topology.quality import ONE
+from extender.topology.residual import Mix
+from extender.topology.shape import places_of, shape_of
+
+SHOWN: Final = 10
+MEGA_PER_GIGA: Final = 1000
+
+
+def best_sets(links: Links, size: int, mix: Mix) -> list[dict[str, Any]]:
+    """List the best sets in the order in which the policy protect takes them."""
+    chooser = Chooser(shape_of(links.weights, links.links, links.link_weight), Aim(mix))
+    full = chooser.quality.shape.full
+    if not 0 < size <= len(links.devices):
+        return []
+    return [_told(links, chooser, choice) for choice in islice(chooser.choices(full, size), SHOWN)]
+
+
+def _told(links: Links, chooser: Chooser, choice: Choice) -> dict[str, Any]:
+    parts, whole = chooser.quality.parts(choice.mask), chooser.residual.value(chooser.quality.shape.full)
+    is_single = choice.mask.bit_count() == 1
+    return {
+        "devices": [links.devices[place].device for place in places_of(choice.mask)],
+        "ringsGBps": None if is_single else parts.bandwidth / MEGA_PER_GIGA,
+        "allPairsGBps": None if is_single else parts.aggregate / MEGA_PER_GIGA,
+        "percentOfBest": _percent(choice.quality, ONE),
+        "percentLeft": _percent(whole + choice.change, whole) if whole else None,
+    }
+
+
+def row_of(told: dict[str, Any]) -> tuple[str, ...]:
+    """Write a set as a row of a table."""
+    rings, pairs, left = told["ringsGBps"], told["allPairsGBps"], told["percentLeft"]
+    return (
+        " ".join(told["devices"]),
+        "-" if rings is None else f"{rings:g} GB/s",
+        "-" if pairs is None else f"{pairs:g} GB/s",
+        f"{told['percentOfBest']:g} %",
+        "-" if left is None else f"{left:g} %",
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    # In tenths, and downwards: nothing but the whole is shown as a hundred.
+    return part * 1000 // whole / 10
