@@ -1,7 +1,7 @@
-"""All that we hold for true: the cluster, the pods that wait, and what was promised. One change at a time.
+"""All that we hold for true: the cluster, the pods that wait, what the others take, and what was promised.
 
-Taking over what the watch shows and ending the holds that it speaks about is one step: nobody sees a device free
-in between.
+One change at a time. Taking over what the watch shows and ending the holds that it speaks about is one step: nobody
+sees a device free in between.
 """
 
 from dataclasses import replace
@@ -10,9 +10,10 @@ from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
-from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
@@ -20,6 +21,7 @@ from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from extender.state.contest import contested
 from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
+from extender.state.loads import Loads
 from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.seniority import Seniority
@@ -33,6 +35,7 @@ class Belief:
     ) -> None:
         self.cluster = Cluster()
         self.pods = Pods(schedulers)
+        self.loads = Loads()
         self.ledger = Ledger()
         self.questions = Questions(features, manner)
         self._seniority = Seniority()
@@ -57,6 +60,9 @@ class Belief:
 
     def apply(self, change: Change) -> None:
         """Take *change* over."""
+        self.loads.apply(change)
+        if kind_of(change) == Footprint.__name__:
+            return
         match change:
             case Changed(Pod() as pod):
                 self._part(self.pods.put(pod))
