@@ -84,6 +84,15 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Which node is the better one."""
+
+    bound_pods: Annotated[
+        bool, Key("follow bound pods, to know what they leave of devices that device plugins count")
+    ] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """Which devices are ours."""
 
@@ -153,6 +162,7 @@ class Settings:
     api: Api = field(default_factory=Api)
     answer: Answer = field(default_factory=Answer)
     allocation: Allocation = field(default_factory=Allocation)
+    placement: Placement = field(default_factory=Placement)
     ownership: Ownership = field(default_factory=Ownership)
     holds: Holds = field(default_factory=Holds)
     watch: Watch = field(default_factory=Watch)

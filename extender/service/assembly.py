@@ -19,7 +19,7 @@ from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
-from extender.kube.resource import CLAIMS, RESOURCES
+from extender.kube.resource import BOUND, CLAIMS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -102,7 +102,8 @@ async def running(settings: Settings, credentials: Credentials, options: Options
 
 def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics) -> tuple[Service, Work]:
     """Build everything; nothing waits for the API server before it runs."""
-    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(), _Sink()
+    followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
+    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
     belief, chooser, planner = _believing(settings)
     versions = Versions(api, pace, sink)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds)
@@ -118,12 +119,12 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     health = Health(freshness, settings.watch.max_age_seconds, now)
     ended = _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
+    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
-    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES}
-    work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
+    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in followed}
+    work |= {"attention": attention.run(health.begin, lambda: freshness.has_vital), "events": notices.run()}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     return Service(answers, attention, belief, health, journal, server), work
 

@@ -3,8 +3,6 @@
 Behind the last is a row of nobody, -1, in which nothing ever stands.
 """
 
-from collections.abc import Set
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +21,8 @@ class Table:
         self._rows = rows
 
     @property
-    def resources(self) -> Set[str]:
-        return self._columns.keys()
+    def resources(self) -> frozenset[str]:
+        return frozenset(self._columns)
 
     def grow(self, rows: int) -> None:
         """Make room for *rows*, which are more than before."""
