@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from extender.model.footprint import PODS, Amounts, Footprint, amounts_of, requested
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import FINISHED, Container
-from extender.model.parse.fields import Fields, Malformed, quantity_at, shared_name
-from extender.model.quantity import NANO, Quantity, parse_quantity
+from extender.model.parse.fields import Fields, Malformed, shared_name
+from extender.model.quantity import NANO, Quantity, quantity_of
 
 # Requests as they are written, and those of a container with whether it is an init container and a sidecar.
-Written = tuple[tuple[str, str], ...]
+Written = tuple[tuple[str, Any], ...]
 Asking = tuple[bool, bool, Written]
 
 ALIKE: Final = 4096
@@ -30,29 +30,27 @@ def footprint_of(fields: Fields) -> Footprint:
 
 
 def _amounts(spec: Fields) -> Amounts:
-    asking = tuple(_asking(spec))
-    whole, overhead = _written(spec.child("resources").child("requests")), _written(spec.child("overhead"))
+    """Add up what is written, in a hurry: only where that does not go well it is read field by field."""
     try:
-        return _summed(asking, whole, overhead)
-    except ValueError as error:
+        return _summed(tuple(_asking(spec.raw)), _written(spec.raw.get("resources")), _items(spec.raw.get("overhead")))
+    except (AttributeError, TypeError, ValueError) as error:
         _find_fault(spec)
         raise Malformed(spec.path, str(error)) from error
 
 
-def _asking(spec: Fields) -> Iterator[Asking]:
-    for entry in spec.objects("initContainers"):
-        is_sidecar = entry.text("restartPolicy") == "Always"
-        yield True, is_sidecar, _written(entry.child("resources").child("requests"))
-    for entry in spec.objects("containers"):
-        yield False, False, _written(entry.child("resources").child("requests"))
+def _asking(spec: dict[str, Any]) -> Iterator[Asking]:
+    for entry in spec.get("initContainers") or ():
+        yield True, entry.get("restartPolicy") == "Always", _written(entry.get("resources"))
+    for entry in spec.get("containers") or ():
+        yield False, False, _written(entry.get("resources"))
 
 
-def _written(requests: Fields) -> Written:
-    """Return requests as they are written; numbers, which stand for texts, as texts."""
-    return tuple(
-        (name, value if isinstance(value, str) else str(quantity_at(value, f"{requests.path}[{name}]")))
-        for name, value in requests.raw.items()
-    )
+def _written(resources: dict[str, Any] | None) -> Written:
+    return _items(resources.get("requests")) if resources else ()
+
+
+def _items(requests: dict[str, Any] | None) -> Written:
+    return tuple(requests.items()) if requests else ()
 
 
 @lru_cache(maxsize=ALIKE)
@@ -73,7 +71,7 @@ _shared = lru_cache(maxsize=ALIKE)(tuple[tuple[str, int], ...])
 
 
 def _read(written: Written) -> tuple[tuple[str, Quantity], ...]:
-    return tuple((name, parse_quantity(text.strip())) for name, text in written)
+    return tuple((name, quantity_of(value)) for name, value in written)
 
 
 def _is_of_pods(name: str) -> bool:
@@ -81,7 +79,7 @@ def _is_of_pods(name: str) -> bool:
 
 
 def _find_fault(spec: Fields) -> None:
-    """Name the quantity that cannot be read."""
+    """Raise Malformed for the first field that cannot be read."""
     for name in ("initContainers", "containers"):
         for entry in spec.objects(name):
             entry.child("resources").quantities("requests")
