@@ -21,8 +21,8 @@ from tests.scheduling.cast import belief_of, node, planner_of, pod
 GPU, NIC = "nvidia.com/gpu", "example.com/nic"
 
 
-def asking(**requests: int) -> Pod:
-    return replace(pod("p"), containers=(container(requests),))
+def asking(name: str = "p", **requests: int) -> Pod:
+    return replace(pod(name), containers=(container(requests),))
 
 
 def container(requests: Mapping[str, int], *, is_sidecar: bool = False) -> Container:
