@@ -14,7 +14,7 @@ from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, Res
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node, Pod, PodClaim, PodClaimStatus
-from extender.model.parse import Noun, parse_list
+from extender.model.parse import Noun, key_of, parse_list
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Asked, Claims
@@ -51,7 +51,7 @@ def recording(folder: Path) -> Recording:
             if isinstance(item, Problem | NotJson):
                 found.complaints.append(f"{file.name}: {item}")
             else:
-                kind, key = type(item), _key(item)
+                kind, key = type(item), key_of(item)
                 if known.get((kind, key), item) != item:
                     found.complaints.append(
                         f"{file.name}: {kind.__name__} {key} was read before, and differs from this"
@@ -59,10 +59,6 @@ def recording(folder: Path) -> Recording:
                 known[kind, key] = item
     found.nouns.extend(known.values())
     return found
-
-
-def _key(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod) else ObjectKey("", noun.name)
 
 
 def _objects(file: Path) -> Iterator[Noun | Problem | NotJson]:

@@ -88,9 +88,12 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What is said about topology and policies."""
+    """Which devices and which nodes are the better ones."""
 
     file: Annotated[str, Key("the placement document, YAML, read again when it changes; empty for none")] = ""
+    bound_pods: Annotated[
+        bool, Key("follow bound pods, to know what they leave of devices that device plugins count")
+    ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,6 +163,7 @@ class _Following:
         """Ask for a watch that ends by itself, at a time that differs from client to client."""
         seconds = CHECK_S if self._is_in_doubt else WATCH_S * (1 + self._pace.chance())
         return (
+            *self._resource.query,
             ("watch", "true"),
             ("resourceVersion", self._position),
             ("allowWatchBookmarks", "true"),

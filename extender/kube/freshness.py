@@ -10,7 +10,9 @@ class Freshness:
     """When each resource was last known to be current; *note* is told all that following tells."""
 
     def __init__(self, resources: Iterable[Resource] = RESOURCES) -> None:
-        self._seen: dict[str, Seen | Unserved | None] = {resource.name: None for resource in resources}
+        followed = tuple(resources)
+        self._seen: dict[str, Seen | Unserved | None] = {resource.name: None for resource in followed}
+        self.vital = frozenset(resource.name for resource in followed if resource.is_vital)
 
     def note(self, told: Told) -> None:
         """Take over what *told* says of a resource's age."""
@@ -20,7 +22,12 @@ class Freshness:
     @property
     def is_synced(self) -> bool:
         """Tell whether every resource was listed once, or is known not to be served."""
-        return None not in self._seen.values()
+        return not self.unsynced()
+
+    @property
+    def has_vital(self) -> bool:
+        """Tell the same of those resources without which nobody is answered."""
+        return self.vital.isdisjoint(self.unsynced())
 
     def unsynced(self) -> tuple[str, ...]:
         """Name the resources of which nothing is known yet."""

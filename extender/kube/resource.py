@@ -7,8 +7,17 @@ from typing import Final
 from extender.model.change import Kind, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.node import Node, Pod
-from extender.model.parse import parse_claim, parse_class, parse_node, parse_pod, parse_rule, parse_slice
+from extender.model.parse import (
+    parse_claim,
+    parse_class,
+    parse_footprint,
+    parse_node,
+    parse_pod,
+    parse_rule,
+    parse_slice,
+)
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
@@ -21,6 +30,8 @@ class Resource:
     """A resource of the API: *versions* are those that we read, the one that we prefer first.
 
     *only* is a field selector: of what it leaves out nothing is told, and what ceases to match is told as gone.
+    *served_as* is what the API server calls it, where that is not its *name*: pods are followed in two ways.
+    *is_vital*: without it nobody is answered.
     """
 
     name: str
@@ -29,6 +40,8 @@ class Resource:
     versions: tuple[str, ...]
     parse: Callable[[object, str], Noun | Problem]
     only: str = ""
+    served_as: str = ""
+    is_vital: bool = True
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
@@ -50,7 +63,8 @@ class Served:
         """Spell the path of all objects, of those of a namespace, or of one and a part of it."""
         root = f"/apis/{self.resource.group}/{self.version}" if self.resource.group else f"/api/{self.version}"
         inside = f"/namespaces/{namespace}" if namespace else ""
-        return "/".join(filter(None, (f"{root}{inside}/{self.resource.name}", name, subresource)))
+        plural = self.resource.served_as or self.resource.name
+        return "/".join(filter(None, (f"{root}{inside}/{plural}", name, subresource)))
 
 
 DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
@@ -64,7 +78,17 @@ PODS: Final = Resource(
     group=CORE,
     versions=("v1",),
     parse=lambda raw, _version: parse_pod(raw),
-    only="spec.nodeName=",  # pods that have a node change all the time, and nothing here asks about them
+    only="spec.nodeName=",  # of pods that have a node all that counts is what they take
+)
+BOUND: Final = Resource(
+    name="boundpods",
+    kind=Footprint,
+    group=CORE,
+    versions=("v1",),
+    parse=lambda raw, _version: parse_footprint(raw),
+    only="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler counts them
+    served_as="pods",
+    is_vital=False,  # it makes scores better, and allocations no more correct
 )
 SLICES: Final = Resource(name="resourceslices", kind=ResourceSlice, group=DRA, versions=DRA_VERSIONS, parse=parse_slice)
 CLAIMS: Final = Resource(name="resourceclaims", kind=ResourceClaim, group=DRA, versions=DRA_VERSIONS, parse=parse_claim)
@@ -82,4 +106,4 @@ RULES: Final = Resource(
     versions=("v1", "v1beta2", "v1alpha3"),
     parse=lambda raw, _version: parse_rule(raw),
 )
-RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES)
+RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES, BOUND)

@@ -4,13 +4,22 @@ from dataclasses import dataclass
 
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import ObjectKey
 from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
-Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node | Pod
-Kind = type[ResourceSlice] | type[DeviceClass] | type[ResourceClaim] | type[DeviceTaintRule] | type[Node] | type[Pod]
+Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node | Pod | Footprint
+Kind = (
+    type[ResourceSlice]
+    | type[DeviceClass]
+    | type[ResourceClaim]
+    | type[DeviceTaintRule]
+    | type[Node]
+    | type[Pod]
+    | type[Footprint]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +46,10 @@ class Listed:
 
 
 Change = Changed | Gone | Listed
+
+
+def kind_of(change: Change) -> str:
+    """Name the kind of the objects that *change* is about."""
+    if not isinstance(change, Changed):
+        return change.kind.__name__
+    return change.what.kind if isinstance(change.what, Problem) else type(change.what).__name__

@@ -1,10 +1,14 @@
 """Nodes and pods, as far as placing devices needs them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.model.claim import OwnerReference
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.quantity import Quantity
+
+# Phases of pods that run no more.
+FINISHED: Final = frozenset(("Succeeded", "Failed"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.comparison import compared
+from extender.scheduling.counted import Counted, counts_of
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
@@ -33,7 +34,9 @@ STEERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The pod needs no devices: every node will do."""
+    """The pod needs no devices of us: every node will do; some better, where devices are known by count only."""
+
+    scores: Mapping[NodeName, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,10 @@ class Planner:
     _trips: Travellers = field(default_factory=Travellers)
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
+    _counted: Counted = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._counted = Counted(self.belief.loads)
 
     def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
         """Say where *pod* may go among *names*, or anywhere, and promise it the best of that.
@@ -140,7 +147,16 @@ class Planner:
             return Trouble(needs.detail)
         if isinstance(needs, Refused):
             return Rejection(needs.word, needs.detail)
-        return Plain() if needs.is_plain else self._with_devices(needs, names, moment)
+        return self._plain(pod, names, moment) if needs.is_plain else self._with_devices(needs, names, moment)
+
+    def _plain(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plain:
+        counts = counts_of(pod) if moment.is_answer else {}
+        if not counts:
+            return Plain()
+        snapshot = self.belief.cluster.snapshot
+        everything = snapshot.layout.nodes
+        nodes = self._among(np.arange(len(everything)), names, snapshot)
+        return Plain(self._counted.scores(counts, nodes, everything))
 
     def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:
         snapshot = self.belief.seen_by(needs.pod.uid)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -10,18 +11,23 @@ from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.fit import Fitter
 from extender.allocation.preference import Tightest
-from extender.allocation.question import At
+from extender.allocation.question import Ask, At
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.atlas import Atlas
+from extender.topology.choice import Chooser
 from extender.topology.choosers import Choosers
+from extender.topology.demand import Demand
+from extender.topology.document import Document
 from extender.topology.linked import Linked, Wired
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
-from extender.topology.policy import PROTECT, STEP, Policy
+from extender.topology.policies import NotAllowed
+from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
+from extender.topology.residual import Mix
 from extender.topology.shape import mask_of
 from extender.topology.words import parts_of
 
@@ -35,35 +41,42 @@ class Forbidden(ValueError):  # noqa: N818 - an answer to the pod, not a failure
     """A claim names a policy that it may not use; the message tells which it may."""
 
 
-PolicyOf = Callable[[ResourceClaim], Policy]
-
-
-def protect(claim: ResourceClaim) -> Policy:
-    """Have one policy for every claim."""
-    del claim
-    return PROTECT
-
-
 class Taste:
-    """Prefers devices by their links. *policy_of* raises Forbidden. One writer."""
+    """Prefers devices by their links, as *document* says. *mix_of* tells what will be asked for of a class.
 
-    def __init__(self, atlas: Atlas, choosers: Choosers, policy_of: PolicyOf = protect) -> None:
-        self.atlas, self.choosers, self.policy_of = atlas, choosers, policy_of
-        self._ratings: Memo[tuple[int, At, Policy], tuple[Fitter, Ratings]] = Memo(ASKS)
+    One writer.
+    """
+
+    def __init__(self, document: Document, mix_of: Callable[[str, Demand], Mix]) -> None:
+        self.document, self._mix_of = document, mix_of
+        self.atlas, self._choosers = Atlas(document.configuration, document.policies.attributes), Choosers()
+        self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         # What searches found, by policies, machine and state; states are of one question.
         self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
 
     def policies(self, claims: Sequence[ResourceClaim]) -> tuple[Policy, ...]:
-        """Return the policy of each claim."""
-        return tuple(map(self.policy_of, claims))
+        """Return the policy of each claim; raise Forbidden."""
+        found = tuple(map(self.document.policies.policy_for, claims))
+        for policy in found:
+            if isinstance(policy, NotAllowed):
+                raise Forbidden(policy.text)
+        return tuple(policy for policy in found if isinstance(policy, Policy))
+
+    def mix(self, ask: Ask) -> Mix:
+        """Return what will be asked for of the devices that *ask* is for."""
+        return self._mix_of(ask.class_name, self.document.demand)
+
+    def chooser(self, group: Group, policy: Policy, ask: Ask) -> Chooser:
+        return self._choosers.of(group, policy, self.mix(ask))
 
     def manner(self, manner: Manner, policies: Sequence[Policy]) -> Manner:
         """Search like *manner*, but prefer what is wanted here."""
 
-        def wiring(board: Board, claim: int) -> Sequence[Wired]:
-            return [Wired(self.choosers.of(group, policies[claim]), group.indices) for group in self.atlas.on(board)]
+        def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
+            machine, policy = self.atlas.on(board), policies[at.claim]
+            return [Wired(self.chooser(group, policy, ask), group.indices) for group in machine]
 
-        strict = [index for index, policy in enumerate(policies) if policy.is_strict]
+        strict = [claim for claim, policy in enumerate(policies) if policy.is_strict]
         return replace(manner, preference=Linked(wiring, Tightest(), strict), is_strict=bool(strict))
 
     def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
@@ -102,10 +115,13 @@ class Taste:
 
     def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
         """Return what is known of the ratings of an ask."""
-        known = self._ratings.get((id(fitter), at, policy))
+        ask = fitter.question.asks[at]
+        key = id(fitter), at, policy, self.mix(ask)
+        known = self._ratings.get(key)
         if known is None or known[0] is not fitter:
-            fresh = Ratings(self.atlas, self.choosers, policy, fitter.question.asks[at].count)
-            known = self._ratings[id(fitter), at, policy] = fitter, fresh
+            choosing = partial(self._choosers.of, policy=policy, mix=key[-1])
+            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_strict else APART)
+            known = self._ratings[key] = fitter, fresh
         return known[1]
 
     def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
@@ -118,7 +134,8 @@ class Taste:
         if best is None:
             return ()
         group, free, choice = best
-        return parts_of(group, self.choosers.of(group, policies[at.claim]), free, choice.mask)
+        chooser = self.chooser(group, policies[at.claim], fitter.question.asks[at])
+        return parts_of(group, chooser, free, choice.mask)
 
     def appraise(self, solution: Solution, policies: Sequence[Policy]) -> Appraisal:
         """Say how good the devices of *solution* are, and why: without words where there is nothing to say."""
@@ -127,13 +144,14 @@ class Taste:
         total, parts = 0, list[Part]()
         for at, places in _by_ask(solution.picks):
             total -= at.ask * STEP
-            if situation.asks[at].takes_all or situation.asks[at].is_admin:
+            ask = situation.asks[at]
+            if ask.takes_all or ask.is_admin:
                 continue
             group = next((group for group in machine if places <= set(group.indices)), None)
             if group is None:
                 total += APART
                 continue
-            chooser, chosen = self.choosers.of(group, policies[at.claim]), _mask(group, places)
+            chooser, chosen = self.chooser(group, policies[at.claim], ask), _mask(group, places)
             free = chosen | _mask(group, (place for place, it in enumerate(situation.usages) if not it.is_held))
             total += sum(chooser.terms(free, chosen))
             parts += parts_of(group, chooser, free, chosen)

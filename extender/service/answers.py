@@ -53,6 +53,7 @@ class Answers:
         pod = request.pod
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
+            self._remember(pod.uid, plan.scores)
             return Filtered(names=request.names)
         if isinstance(plan, Trouble):
             return Filtered(error=plan.message)
@@ -64,12 +65,19 @@ class Answers:
         return self._offered(pod.uid, plan)
 
     def _offered(self, pod: Uid, plan: Offer) -> Filtered:
-        self._scores[pod] = plan.scores
+        self._remember(pod, plan.scores)
+        # Of the others nothing is said: kube-scheduler asks why only where no node is left.
+        return Filtered(names=plan.nodes)
+
+    def _remember(self, pod: Uid, scores: Mapping[NodeName, int]) -> None:
+        """Keep *scores* until prioritize asks for them; where there are none, those of an earlier plan go."""
+        if not scores:
+            self._scores.pop(pod, None)
+            return
+        self._scores[pod] = scores
         self._scores.move_to_end(pod)
         if len(self._scores) > REMEMBERED:
             self._scores.popitem(last=False)
-        # Of the others nothing is said: kube-scheduler asks why only where no node is left.
-        return Filtered(names=plan.nodes)
 
     def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
         """Score the nodes as filter ranked them."""

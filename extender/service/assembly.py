@@ -19,7 +19,7 @@ from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
-from extender.kube.resource import CLAIMS, RESOURCES
+from extender.kube.resource import BOUND, CLAIMS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -45,12 +45,11 @@ from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.service.observer import Observer
+from extender.service.placing import PlacementFile
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
-from extender.topology.atlas import Atlas
-from extender.topology.choosers import Choosers
-from extender.topology.tables import shipped
+from extender.topology.document import Document
 from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
@@ -106,8 +105,16 @@ async def running(settings: Settings, credentials: Credentials, options: Options
 
 def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics) -> tuple[Service, Work]:
     """Build everything; nothing waits for the API server before it runs."""
-    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(), _Sink()
+    followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
+    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
     belief, chooser, planner = _believing(settings)
+
+    def take(document: Document) -> None:
+        if settings.allocation.order == "best":
+            chooser.taste = Taste(document, belief.learning.mix_for)
+
+    placing = PlacementFile(settings.placement.file, metrics, take)
+    take(placing.document)
     versions = Versions(api, pace, sink)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
@@ -122,12 +129,13 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     health = Health(freshness, settings.watch.max_age_seconds, now)
     ended = _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.missing, now)
+    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
-    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in RESOURCES}
-    work |= {"attention": attention.run(health.begin, lambda: freshness.is_synced), "events": notices.run()}
+    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in followed}
+    work |= {"attention": attention.run(health.begin, lambda: freshness.has_vital), "events": notices.run()}
+    work |= {"placement document": placing.run(pace)}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     return Service(answers, attention, belief, health, journal, server), work
 
@@ -136,8 +144,7 @@ def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
     manner = manner_of(settings)
     belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
     release = Release(int(settings.allocation.release.partition(".")[2]))
-    taste = Taste(Atlas(shipped()), Choosers()) if settings.allocation.order == "best" else None
-    chooser = Chooser(belief, lambda: str(uuid4()), manner, release, taste)
+    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
 

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 from extender.kube.freshness import Freshness
 from extender.kube.told import Told
-from extender.model.change import Changed, Gone, Listed, Noun
+from extender.model.change import Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
 from extender.model.names import Uid
 from extender.model.problem import Problem
 from extender.state.belief import Belief, version
@@ -36,6 +37,8 @@ class Feed:
         if not isinstance(told, CHANGES):
             return
         self._belief.apply(told)
+        if kind_of(told) == Footprint.__name__:
+            return  # nobody waits for what bound pods take, and they change all the time
         if isinstance(told, Changed):
             self._tell(told.what)
             if isinstance(told.what, ResourceClaim):

@@ -14,7 +14,10 @@ LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Health:
-    """Ready: everything was listed once, what was half written has been looked after, and the view is not too old."""
+    """Ready: everything was listed once, what was half written has been looked after, and the view is not too old.
+
+    The scheduler is answered a little earlier: without what is not vital.
+    """
 
     freshness: Freshness
     max_age_s: float
@@ -39,12 +42,19 @@ class Health:
         return not self.is_broken
 
     def missing(self) -> Sequence[str]:
-        """Say what is missing until we can answer."""
-        unsynced = self.freshness.unsynced()
+        """Say what is missing until we are ready."""
+        return self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
+
+    def hindering(self) -> Sequence[str]:
+        """Say what keeps us from answering."""
+        vital = self.freshness.vital
+        unsynced = [name for name in self.freshness.unsynced() if name in vital]
         if unsynced:
             return [f"{name} not listed yet" for name in unsynced]
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
         ages = self.freshness.ages(self.now())
         # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
-        return [f"the view of {name} is too old" for name, age in ages.items() if age > self.max_age_s]
+        return [
+            f"the view of {name} is too old" for name, age in ages.items() if name in vital and age > self.max_age_s
+        ]

@@ -1,7 +1,7 @@
-"""All that we hold for true: the cluster, the pods that wait, and what was promised. One change at a time.
+"""All that we hold for true: the cluster, the pods that wait, what the others take, and what was promised.
 
-Taking over what the watch shows and ending the holds that it speaks about is one step: nobody sees a device free
-in between.
+One change at a time. Taking over what the watch shows and ending the holds that it speaks about is one step: nobody
+sees a device free in between.
 """
 
 from dataclasses import replace
@@ -10,9 +10,10 @@ from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
-from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
@@ -20,9 +21,11 @@ from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from extender.state.contest import contested
 from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
+from extender.state.loads import Loads
 from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.seniority import Seniority
+from extender.topology.learning import Learning
 
 
 class Belief:
@@ -33,8 +36,10 @@ class Belief:
     ) -> None:
         self.cluster = Cluster()
         self.pods = Pods(schedulers)
+        self.loads = Loads()
         self.ledger = Ledger()
         self.questions = Questions(features, manner)
+        self.learning = Learning()
         self._seniority = Seniority()
         self._owner_taint = owner_taint
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
@@ -57,6 +62,9 @@ class Belief:
 
     def apply(self, change: Change) -> None:
         """Take *change* over."""
+        self.loads.apply(change)
+        if kind_of(change) == Footprint.__name__:
+            return
         match change:
             case Changed(Pod() as pod):
                 self._part(self.pods.put(pod))
@@ -70,12 +78,14 @@ class Belief:
                 self._apply(change)
 
     def _apply(self, change: Change) -> None:
-        before = self._known(change)
+        before, known = self._known(change), _uids(self.cluster, change)
         self.cluster.apply(_without_taint(change, self._owner_taint))
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:
             case Changed(ResourceClaim() as claim):
+                if before is None or before.uid != claim.uid:
+                    self.learning.saw(claim)
                 self._seniority.put(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
@@ -85,6 +95,8 @@ class Belief:
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
                 # Of those that were there before us nobody tells which came first; the versions come closest.
                 for claim in sorted(claims, key=version):
+                    if claim.uid not in known:
+                        self.learning.saw(claim)
                     self._seniority.put(claim)
                 self._conclude_all()
 
@@ -146,6 +158,12 @@ class Belief:
             self._conclude(claim)
         elif hold is not None and not hold.is_of_unmade_claim and hold.unseen is None:
             self.ledger.tell_claim(hold.claim, Event.OUTDATED)
+
+
+def _uids(cluster: Cluster, change: Change) -> frozenset[Uid]:
+    """Return which claims are known, where *change* lists them anew."""
+    is_list = isinstance(change, Listed) and change.kind is ResourceClaim
+    return frozenset(claim.uid for claim in cluster.claims) if is_list else frozenset()
 
 
 def version(claim: ResourceClaim) -> int:

@@ -9,9 +9,10 @@ from extender.allocation.layout import layout_of
 from extender.allocation.publication import differs, published, with_nodes, with_slice, without
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
-from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun
+from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import ObjectKey
 from extender.model.node import Node, Pod
 from extender.model.problem import Problem
@@ -171,13 +172,11 @@ KINDS: Mapping[str, Kind] = {
 
 
 def concerns_pods(change: Change) -> bool:
-    if isinstance(change, Changed):
-        return isinstance(change.what, Pod) or (isinstance(change.what, Problem) and change.what.kind == Pod.__name__)
-    return change.kind is Pod
+    return kind_of(change) in (Pod.__name__, Footprint.__name__)
 
 
 def key_of_noun(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim | Pod) else ObjectKey("", noun.name)
+    return noun.key if isinstance(noun, ResourceClaim | Pod | Footprint) else ObjectKey("", noun.name)
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from extender.model.names import ObjectKey, Uid
-from extender.model.node import Pod
-
-FINISHED = frozenset(("Succeeded", "Failed"))
+from extender.model.node import FINISHED, Pod
 
 
 class Pods:

@@ -66,13 +66,15 @@ class Chooser:
 
     def _sorted(self, free: int, size: int, among: int) -> list[Choice]:
         before = self.residual.value(free)
-        choices = (self._choice(free, mask, before) for mask in self.quality.sets(among, size)) if size else ()
+        choices = (
+            (self._choice(free, mask, before) for mask in self.quality.sets(among & ~self.make.forbidden, size))
+            if size
+            else ()
+        )
         return sorted(filter(None, choices), key=lambda choice: -choice.value)
 
     def _choice(self, free: int, mask: int, before: int) -> Choice | None:
         """Value a set; None where the policy does not have it."""
-        if mask & self.make.forbidden:
-            return None
         quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
         value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
         return None if value is None else Choice(value, mask, quality, change)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from extender.allocation.board import Board
 from extender.allocation.preference import Preference
-from extender.allocation.question import At
+from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
 from extender.topology.choice import Chooser
@@ -23,8 +23,8 @@ class Wired(NamedTuple):
     places: tuple[int, ...]
 
 
-# Tells how the devices of a board are linked, for one of the claims.
-Wiring = Callable[[Board, int], Sequence[Wired]]
+# Tells how the devices of a board are linked, and who chooses for an ask.
+Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
 
 
 class Linked:
@@ -40,7 +40,7 @@ class Linked:
 
     def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        every = self._wiring(situation.board, at.claim) if size else ()
+        every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
         valued = (_valued(wired, situation, mask, size) for wired in every)
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             yield places

@@ -42,6 +42,14 @@ class Policies:
     avoid: tuple[Trait, ...] = ()
     forbid: tuple[Trait, ...] = ()
 
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The names of the attributes that any policy looks at."""
+        traits = [*self.avoid, *self.forbid]
+        for policy in self.every:
+            traits += [*policy.prefer, *policy.avoid, *policy.forbid]
+        return frozenset(trait.attribute for trait in traits)
+
     def policy_for(self, claim: ResourceClaim) -> Policy | NotAllowed:
         """Return the policy that *claim* names, or that of its namespace, of its first class, or the default."""
         named = dict(claim.annotations).get(ANNOTATION)

@@ -1,6 +1,6 @@
 """How good the best set of each node is, for all nodes at once: what one ask would get there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,11 +10,10 @@ from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, grid_of
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
-from extender.topology.choice import Choice
-from extender.topology.choosers import Choosers
+from extender.topology.choice import Choice, Chooser
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
-from extender.topology.policy import STEP, Policy
+from extender.topology.policy import STEP
 from extender.topology.shape import mask_of
 
 Values = NDArray[np.int64]
@@ -33,10 +32,13 @@ class Best(NamedTuple):
 
 
 class Ratings:
-    """Values of the best sets of *size*, continued from one snapshot to the next."""
+    """Values of the best sets of *size*, continued from one snapshot to the next; *lacking* where there is none.
 
-    def __init__(self, atlas: Atlas, choosers: Choosers, policy: Policy, size: int) -> None:
-        self.atlas, self.choosers, self.policy, self.size = atlas, choosers, policy, size
+    chooser_of: who chooses of a group.
+    """
+
+    def __init__(self, atlas: Atlas, chooser_of: Callable[[Group], Chooser], size: int, lacking: int) -> None:
+        self.atlas, self.chooser_of, self.size, self.lacking = atlas, chooser_of, size, lacking
         self._known: Memo[tuple[int, int, int], int] = Memo(KNOWN)
         self._last: tuple[Snapshot, Flags, Values, NDArray[np.int32]] | None = None
 
@@ -77,15 +79,14 @@ class Ratings:
         if value is None:
             number, free, usable = key
             best = self._best(self.atlas.machines[number], free, usable)
-            lacking = NONE if self.policy.is_strict else APART
-            value = self._known[key] = best.choice.value if best else lacking
+            value = self._known[key] = best.choice.value if best else self.lacking
         return value
 
     def _best(self, machine: Machine, free: int, usable: int) -> Best | None:
         found = []
         for group in machine:
             mine, among = _translated(group, free), _translated(group, free & usable)
-            choice = self.choosers.of(group, self.policy).best(mine, self.size, among)
+            choice = self.chooser_of(group).best(mine, self.size, among)
             if choice is not None:
                 found.append(Best(group, mine, choice))
         return max(found, key=lambda best: best.choice.value) if found else None

@@ -15,9 +15,7 @@ from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
-from extender.topology.atlas import Atlas
-from extender.topology.choosers import Choosers
-from extender.topology.tables import shipped
+from extender.topology.document import Document
 from loadtests.bench.columns import read
 from loadtests.bench.fit import CLASSES, NUMA, request
 from loadtests.bench.report import Report, median_ms
@@ -76,7 +74,7 @@ def main() -> None:
     report = Report("plan")
     for nodes in (500, 5000):
         known = belief(nodes)
-        taste = Taste(Atlas(shipped()), Choosers())
+        taste = Taste(Document(), known.learning.mix_for)
         planner = Planner(known, Chooser(known, lambda: "share", taste=taste))
         names = list(known.cluster.snapshot.layout.nodes)
         for what, spec in SPECS.items():

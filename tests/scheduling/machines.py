@@ -11,11 +11,11 @@ from extender.model.parse import parse_slice
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Policy as Answers
-from extender.scheduling.taste import PolicyOf, Taste, protect
+from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
-from extender.topology.atlas import Atlas
-from extender.topology.choosers import Choosers
-from extender.topology.tables import shipped
+from extender.topology.document import Document
+from extender.topology.policies import Policies
+from extender.topology.policy import Policy
 from tests.scheduling.cast import belief_of, claim, held, request
 from tests.topology.machines import FIXTURES
 
@@ -57,6 +57,8 @@ def fleet(machines: dict[str, str], taken: dict[str, tuple[int, ...]]) -> Belief
     return belief_of(*(Node(name=NodeName(name)) for name in machines), *slices, GPU_CLASS, *holders)
 
 
-def planner_with_taste(belief: Belief, answers: Answers | None = None, policy_of: PolicyOf = protect) -> Planner:
-    taste = Taste(Atlas(shipped()), Choosers(), policy_of)
+def planner_with_taste(belief: Belief, answers: Answers | None = None, policy: Policy | None = None) -> Planner:
+    """Return a planner with what is shipped, and *policy* for all."""
+    policies = Policies(every=(policy,), default=policy.name) if policy else Policies()
+    taste = Taste(Document(policies=policies), belief.learning.mix_for)
     return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or Answers())

@@ -16,9 +16,9 @@ from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.scheduling.ranking import Answer
 from extender.scheduling.ranking import Policy as Answers
 from extender.scheduling.survey import Survey, survey
-from extender.scheduling.taste import Forbidden, PolicyOf, protect
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
+from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
 from tests.scheduling.cast import names, pod
 from tests.scheduling.machines import NUMA, fleet, planner_with_taste, wanted
@@ -36,21 +36,20 @@ def planned(belief: Belief, planner: Planner, claim: ResourceClaim) -> Offer | R
 
 
 def chosen(
-    taken: dict[str, tuple[int, ...]], devices: int, match: str = "", policy_of: PolicyOf = protect, machine: str = DGX
+    taken: dict[str, tuple[int, ...]], devices: int, match: str = "", policy: Policy | None = None, annotation: str = ""
 ) -> Offer | Rejection:
     """Plan a pod on machines of one kind of which some devices are *taken*."""
-    belief = fleet(dict.fromkeys(taken, machine), taken)
-    return planned(belief, planner_with_taste(belief, policy_of=policy_of), wanted("c", devices, match))
+    belief = fleet(dict.fromkeys(taken, DGX), taken)
+    claim = wanted("c", devices, match)
+    if annotation:
+        claim = replace(claim, annotations=((ANNOTATION, annotation),))
+    return planned(belief, planner_with_taste(belief, policy=policy), claim)
 
 
 def given_to(plan: Offer | Rejection) -> tuple[NodeName, list[int]]:
     assert isinstance(plan, Offer)
     ((_, allocation),) = plan.placement.claims
     return plan.placement.node, sorted(int(item.device.device.removeprefix("gpu-")) for item in allocation.devices)
-
-
-def always(policy: Policy) -> PolicyOf:
-    return lambda _claim: policy
 
 
 ALL = tuple(range(8))
@@ -90,49 +89,46 @@ ONE_NUMA = Policy(name="one-numa", numa=Wish.STRICT)
 
 
 def test_four_fully_linked_are_waited_for() -> None:
-    plan = chosen({"a": but(0, 1, 4, 5), "b": but(0, 1, 2, 7)}, 4, policy_of=always(LINKED))
+    plan = chosen({"a": but(0, 1, 4, 5), "b": but(0, 1, 2, 7)}, 4, policy=LINKED)
     assert isinstance(plan, Rejection)
     assert plan.word is Word.POLICY
     assert "policy linked" in plan.detail
-    assert given_to(chosen({"a": but(0, 1, 4, 5), "b": but(4, 5, 6, 7)}, 4, policy_of=always(LINKED)))[0] == "b"
+    assert given_to(chosen({"a": but(0, 1, 4, 5), "b": but(4, 5, 6, 7)}, 4, policy=LINKED))[0] == "b"
 
 
 def test_a_strict_policy_holds_beside_constraints_too() -> None:
     # On b two are linked, even by two links, but on two NUMA nodes; the constraint forbids them.
-    assert given_to(chosen({"a": but(0, 1, 6), "b": but(0, 4, 6)}, 2, NUMA, always(LINKED))) == ("a", [0, 1])
-    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, NUMA, always(LINKED)), Rejection)
+    assert given_to(chosen({"a": but(0, 1, 6), "b": but(0, 4, 6)}, 2, NUMA, LINKED)) == ("a", [0, 1])
+    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, NUMA, LINKED), Rejection)
 
 
 def test_one_numa_node_or_none() -> None:
-    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, policy_of=always(ONE_NUMA)), Rejection)
-    assert given_to(chosen({"a": but(0, 4), "b": but(2, 3)}, 2, policy_of=always(ONE_NUMA))) == ("b", [2, 3])
+    assert isinstance(chosen({"a": but(0, 4), "b": but(1, 5)}, 2, policy=ONE_NUMA), Rejection)
+    assert given_to(chosen({"a": but(0, 4), "b": but(2, 3)}, 2, policy=ONE_NUMA)) == ("b", [2, 3])
 
 
 def test_pack_takes_the_fullest_node_and_spread_the_emptiest() -> None:
     taken = {"a": (), "b": (0,), "c": (0, 1, 2)}
     pack, spread = Policy(name="pack", placing=Placing.PACK), Policy(name="spread", placing=Placing.SPREAD)
-    assert given_to(chosen(taken, 1, policy_of=always(pack)))[0] == "c"
-    assert given_to(chosen(taken, 1, policy_of=always(spread)))[0] == "a"
+    assert given_to(chosen(taken, 1, policy=pack))[0] == "c"
+    assert given_to(chosen(taken, 1, policy=spread))[0] == "a"
 
 
 def test_a_preferred_generation_is_taken_first_and_what_is_to_be_avoided_last() -> None:
     belief = fleet({"a": "dgx-h100", "b": DGX}, {})
     old_first = Policy(name="old", prefer=(Trait("productName", ("*V100*",)),))
-    planner = planner_with_taste(belief, policy_of=always(old_first))
+    planner = planner_with_taste(belief, policy=old_first)
     assert given_to(planned(belief, planner, wanted("c", 2)))[0] == "b"
     avoid = Policy(name="avoid", avoid=(Trait("productName", ("*V100*",)), Trait("nothing", ("*",))))
-    planner = planner_with_taste(belief, policy_of=always(avoid))
+    planner = planner_with_taste(belief, policy=avoid)
     assert given_to(planned(belief, planner, wanted("d", 2)))[0] == "a"
 
 
 def test_a_policy_that_may_not_be_used_places_nothing() -> None:
-    def refuse(claim: ResourceClaim) -> Policy:
-        raise Forbidden(f"claim {claim.key.name}: annotation policy: mine is not allowed; there is pack")
-
-    plan = chosen({"a": ()}, 1, policy_of=refuse)
+    plan = chosen({"a": ()}, 1, annotation="mine")
     assert isinstance(plan, Rejection)
     assert plan.word is Word.POLICY_REFUSED
-    assert "there is pack" in plan.detail
+    assert "names 'mine'; allowed are protect, pack" in plan.detail
 
 
 def test_in_a_shortlist_no_two_nodes_share_a_score() -> None:

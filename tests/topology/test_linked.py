@@ -6,6 +6,7 @@ import pytest
 from extender.allocation.board import Board
 from extender.allocation.choose import choose
 from extender.allocation.preference import Tightest
+from extender.allocation.question import Ask, At
 from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
 from extender.topology.choice import Aim, Chooser
@@ -22,8 +23,8 @@ def linked(*shapes: Shape) -> Linked:
     """Link the devices of a board, in their order, as the shapes say; those that are left over have no links."""
     choosers = [Chooser(shape, AIM) for shape in shapes]
 
-    def wiring(board: Board, claim: int) -> Sequence[Wired]:
-        del board, claim
+    def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
+        del board, at, ask
         starts = [sum(shape.size for shape in shapes[:index]) for index in range(len(shapes))]
         return [
             Wired(chooser, tuple(range(start, start + chooser.quality.shape.size)))

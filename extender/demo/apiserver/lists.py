@@ -7,10 +7,13 @@ import orjson
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.selection import EVERYTHING, Selection
 from extender.demo.apiserver.store import Store
 
 Json = dict[str, Any]
 KEPT_MOMENTS: Final = 50
+# Which objects a list shows, and of which moment.
+Moment = tuple[Kind, str, Selection, int]
 
 
 class Lists:
@@ -18,16 +21,17 @@ class Lists:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._moments: dict[tuple[Kind, str, int], list[Json]] = {}
+        self._moments: dict[Moment, list[Json]] = {}
 
-    def page(self, kind: Kind, namespace: str, limit: int, token: str) -> Json:
+    def page(self, kind: Kind, namespace: str, limit: int, token: str, selection: Selection = EVERYTHING) -> Json:
         """Return a list, of at most *limit* objects unless it is 0, from where *token* says."""
         revision, start = self._place(token) if token else (self._store.revision, 0)
-        items = self._moment(kind, namespace, revision) if token else self._store.all(kind, namespace)
+        moment = kind, namespace, selection, revision
+        items = self._kept(moment) if token else list(filter(selection.matches, self._store.all(kind, namespace)))
         end = start + limit if limit else len(items)
         metadata: Json = {"resourceVersion": str(revision)}
         if end < len(items):
-            self._keep((kind, namespace, revision), items)
+            self._keep(moment, items)
             metadata |= {"continue": _token(revision, end), "remainingItemCount": len(items) - end}
         return {
             "kind": f"{kind.name}List",
@@ -40,13 +44,13 @@ class Lists:
         """Let all tokens expire."""
         self._moments.clear()
 
-    def _keep(self, moment: tuple[Kind, str, int], items: list[Json]) -> None:
+    def _keep(self, moment: Moment, items: list[Json]) -> None:
         self._moments[moment] = items
         while len(self._moments) > KEPT_MOMENTS:
             del self._moments[next(iter(self._moments))]
 
-    def _moment(self, kind: Kind, namespace: str, revision: int) -> list[Json]:
-        items = self._moments.get((kind, namespace, revision))
+    def _kept(self, moment: Moment) -> list[Json]:
+        items = self._moments.get(moment)
         if items is None:
             raise Failure(410, "The provided continue parameter is too old to display a consistent list result.")
         return items

@@ -14,6 +14,7 @@ from extender.demo.apiserver.lists import Lists
 from extender.demo.apiserver.patch import json_patch, merge_patch, strategic_patch
 from extender.demo.apiserver.paths import Target, split, target_of
 from extender.demo.apiserver.registry import Registry
+from extender.demo.apiserver.selection import Selection, selection_of
 from extender.demo.apiserver.store import Store
 from extender.demo.apiserver.watch import Watch
 
@@ -122,12 +123,13 @@ class ApiServer:
 
     async def _collection(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         query = request.query
+        selection = selection_of(query.get("fieldSelector", ""), target.kind)
         if query.get("watch") in ("true", "1"):
-            return await self._watch(request, target)
-        limit = int(query.get("limit") or 0)
-        return _reply(self.lists.page(target.kind, target.namespace, limit, query.get("continue", "")))
+            return await self._watch(request, target, selection)
+        limit, token = int(query.get("limit") or 0), query.get("continue", "")
+        return _reply(self.lists.page(target.kind, target.namespace, limit, token, selection))
 
-    async def _watch(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
+    async def _watch(self, request: web.BaseRequest, target: Target, selection: Selection) -> web.StreamResponse:
         query = request.query
         revision = query.get("resourceVersion", "")
         watch = Watch(
@@ -137,6 +139,7 @@ class ApiServer:
             has_bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
             seconds=float(query.get("timeoutSeconds") or WATCH_S),
             bookmark_s=self._bookmark_s,
+            selection=selection,
         )
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.enable_chunked_encoding()

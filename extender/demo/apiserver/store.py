@@ -24,11 +24,16 @@ HISTORY: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One step of a kind's history; *line* is the event as a watch sends it."""
+    """One step of a kind's history; *line* is the event as a watch sends it.
+
+    *before* and *after* are the object as it was and as it is, None where it was not there or is no more.
+    """
 
     revision: int
     key: Key
     line: bytes
+    before: Json | None
+    after: Json | None
 
 
 class Store:
@@ -55,16 +60,18 @@ class Store:
 
     def put(self, kind: Kind, key: Key, item: Json) -> Json:
         """Store *item*, in place of what has its key, and return it with its new version."""
-        event = "MODIFIED" if key in self._objects[kind] else "ADDED"
+        before = self._objects[kind].get(key)
         stored = self._next(item)
         self._objects[kind][key] = stored
-        self._record(kind, key, event, stored)
+        event = event_line("ADDED" if before is None else "MODIFIED", stored)
+        self._record(kind, Record(self.revision, key, event, before, stored))
         return stored
 
     def remove(self, kind: Kind, key: Key) -> Json:
         """Remove what has *key* and return it as it was last."""
-        gone = self._next(self._objects[kind].pop(key))
-        self._record(kind, key, "DELETED", gone)
+        before = self._objects[kind].pop(key)
+        gone = self._next(before)
+        self._record(kind, Record(self.revision, key, event_line("DELETED", gone), before, None))
         return gone
 
     def compact(self) -> None:
@@ -107,9 +114,9 @@ class Store:
         self.revision += 1
         return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self.revision)}}
 
-    def _record(self, kind: Kind, key: Key, event: str, item: Json) -> None:
+    def _record(self, kind: Kind, record: Record) -> None:
         history = self._history[kind]
-        history.append(Record(self.revision, key, event_line(event, item)))
+        history.append(record)
         if len(history) > HISTORY:
             self._floor[kind] = history[HISTORY // 2].revision
             del history[: HISTORY // 2 + 1]

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
-from extender.demo.apiserver.store import Store, event_line
+from extender.demo.apiserver.selection import EVERYTHING, Selection
+from extender.demo.apiserver.store import Record, Store, event_line
 
 Json = dict[str, Any]
 # A bookmark comes this long before a watch ends by itself, so that the next begins where this one ended.
@@ -18,7 +19,8 @@ BEFORE_THE_END_S: Final = 2.0
 class Watch:
     """What a client asked to watch. Without a *revision* it is told what there is first.
 
-    A bookmark is sent only where the revision has moved on since, as the real server does.
+    A bookmark is sent only where the revision has moved on since, as the real server does. What comes to be selected
+    is told as added, and what ceases to be as deleted, as it was while it was selected.
     """
 
     kind: Kind
@@ -27,6 +29,7 @@ class Watch:
     has_bookmarks: bool
     seconds: float
     bookmark_s: float
+    selection: Selection = EVERYTHING
 
     async def lines(self, store: Store) -> AsyncIterator[bytes]:
         """Yield events, as many at once as have come, until the time is over."""
@@ -34,7 +37,8 @@ class Watch:
         end, position = loop.time() + self.seconds, store.revision if self.revision is None else self.revision
         first = position
         if self.revision is None:
-            yield b"".join(event_line("ADDED", item) for item in store.all(self.kind, self.namespace))
+            items = filter(self.selection.matches, store.all(self.kind, self.namespace))
+            yield b"".join(event_line("ADDED", item) for item in items)
         bookmark = self._bookmark_after(loop.time(), end)
         woken = store.listen(self.kind)
         try:
@@ -58,7 +62,16 @@ class Watch:
 
     def _news(self, store: Store, position: int) -> bytes:
         records = store.since(self.kind, position)
-        return b"".join(item.line for item in records if self.namespace in ("", item.key[0]))
+        return b"".join(self._line(item) for item in records if self.namespace in ("", item.key[0]))
+
+    def _line(self, record: Record) -> bytes:
+        was, is_now = self.selection.matches(record.before), self.selection.matches(record.after)
+        if was == is_now or record.before is None or record.after is None:
+            return record.line if was or is_now else b""
+        if is_now:
+            return event_line("ADDED", record.after)
+        metadata = {**record.before["metadata"], "resourceVersion": str(record.revision)}
+        return event_line("DELETED", {**record.before, "metadata": metadata})
 
     def _bookmark(self, position: int) -> bytes:
         if not self.has_bookmarks:

@@ -9,17 +9,19 @@ from typing import Final, TypeVar
 
 from extender.model.claim import ClaimTemplate, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.footprint import Footprint
 from extender.model.names import ObjectKey
 from extender.model.node import Node, Pod
 from extender.model.parse.claim import claim_of, class_of, template_of
 from extender.model.parse.fields import Fields, Malformed
+from extender.model.parse.footprint import footprint_of
 from extender.model.parse.node import node_of, pod_of
 from extender.model.parse.rule import rule_of
 from extender.model.parse.slice import slice_of
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
-Noun = ResourceSlice | DeviceClass | ResourceClaim | ClaimTemplate | DeviceTaintRule | Node | Pod
+Noun = ResourceSlice | DeviceClass | ResourceClaim | ClaimTemplate | DeviceTaintRule | Node | Pod | Footprint
 N = TypeVar("N")
 
 GROUP: Final = "resource.k8s.io"
@@ -72,6 +74,11 @@ def parse_pod(raw: object) -> Pod | Problem:
     return _read(pod_of, raw, "Pod")
 
 
+def parse_footprint(raw: object) -> Footprint | Problem:
+    """Read what a Pod takes of the node that it is bound to."""
+    return _read(footprint_of, raw, "Footprint")
+
+
 def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | Problem:
     """Read one object by its own kind and version, or by those of the list that it stands in."""
     fields = raw if isinstance(raw, dict) else {}
@@ -100,7 +107,7 @@ def parse_list(raw: object) -> Iterator[Noun | Problem]:
 
 def key_of(noun: Noun) -> ObjectKey:
     """Return namespace and name of what was read."""
-    return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod) else ObjectKey("", noun.name)
+    return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod | Footprint) else ObjectKey("", noun.name)
 
 
 def _read(reader: Callable[[Fields], N], raw: object, kind: str) -> N | Problem:

@@ -1,0 +1,57 @@
+"""What a pod takes of its node."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Container
+from extender.model.quantity import Quantity
+
+CPU: Final = "cpu"
+# One of these for each pod, as Kubernetes counts them among what a node has.
+PODS: Final = "pods"
+# More than any node has of anything, and so little that those of eight thousand pods are still added in 64 bits.
+MOST: Final = 1 << 50
+
+# Resources, sorted, with what is taken of each: cpu in thousandths, everything else in whole units.
+Amounts = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """A bound pod; one that has finished takes nothing. Most pods are like many others and share their *amounts*."""
+
+    key: ObjectKey
+    uid: Uid
+    node: NodeName
+    amounts: Amounts = ()
+
+
+def requested(containers: Iterable[Container]) -> dict[str, int]:
+    """Sum what *containers* request, init containers first, in nano units.
+
+    Those that last are there together; an init container runs beside the sidecars that began before it.
+    """
+    lasting, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
+    for item in containers:
+        own = Counter({name: amount.nanos for name, amount in item.requests})
+        if item.is_init and not item.is_sidecar:
+            peak |= own + sidecars
+            continue
+        lasting += own
+        if item.is_sidecar:
+            sidecars += own
+    return dict(lasting | peak)
+
+
+def amounts_of(requests: Mapping[str, int]) -> Amounts:
+    """Return what a pod that requests so many nano units takes."""
+    counted = ((name, amount(name, Quantity(nanos))) for name, nanos in sorted(requests.items()))
+    return tuple((name, number) for name, number in counted if number)
+
+
+def amount(name: str, quantity: Quantity) -> int:
+    """Count *quantity* of a resource as Kubernetes does, up to what can be added: fractions are rounded up."""
+    return max(-MOST, min(MOST, quantity.milli if name == CPU else quantity.whole))

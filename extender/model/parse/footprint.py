@@ -1,0 +1,87 @@
+"""Bound pods, of which there are many, most of them alike: what is written alike is added up once."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+from extender.model.footprint import PODS, Amounts, Footprint, amounts_of, requested
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import FINISHED, Container
+from extender.model.parse.fields import Fields, Malformed, shared_name
+from extender.model.quantity import NANO, Quantity, quantity_of
+
+# Requests as they are written, and those of a container with whether it is an init container and a sidecar.
+Written = tuple[tuple[str, Any], ...]
+Asking = tuple[bool, bool, Written]
+
+ALIKE: Final = 4096
+# What a pod can request as a whole; other resources are those of its containers, whatever else is written.
+OF_PODS: Final = ("cpu", "memory")
+OF_PODS_PREFIX: Final = "hugepages-"
+
+
+def footprint_of(fields: Fields) -> Footprint:
+    """Read what a bound pod takes; raise Malformed where it makes no sense."""
+    metadata, spec = fields.child("metadata"), fields.child("spec")
+    key = ObjectKey(shared_name(metadata.text("namespace")), metadata.required("name"))
+    node, uid = NodeName(shared_name(spec.required("nodeName"))), Uid(metadata.text("uid"))
+    has_finished = fields.child("status").text("phase") in FINISHED
+    return Footprint(key=key, uid=uid, node=node, amounts=() if has_finished else _amounts(spec))
+
+
+def _amounts(spec: Fields) -> Amounts:
+    """Add up what is written, in a hurry: only where that does not go well it is read field by field."""
+    try:
+        return _summed(tuple(_asking(spec.raw)), _written(spec.raw.get("resources")), _items(spec.raw.get("overhead")))
+    except (AttributeError, TypeError, ValueError) as error:
+        _find_fault(spec)
+        raise Malformed(spec.path, str(error)) from error
+
+
+def _asking(spec: dict[str, Any]) -> Iterator[Asking]:
+    for entry in spec.get("initContainers") or ():
+        yield True, entry.get("restartPolicy") == "Always", _written(entry.get("resources"))
+    for entry in spec.get("containers") or ():
+        yield False, False, _written(entry.get("resources"))
+
+
+def _written(resources: dict[str, Any] | None) -> Written:
+    return _items(resources.get("requests")) if resources else ()
+
+
+def _items(requests: dict[str, Any] | None) -> Written:
+    return tuple(requests.items()) if requests else ()
+
+
+@lru_cache(maxsize=ALIKE)
+def _summed(asking: tuple[Asking, ...], whole: Written, overhead: Written) -> Amounts:
+    """Add up as Kubernetes does: what the pod requests as a whole comes before what its containers do."""
+    total = requested(
+        Container(name="", requests=_read(written), is_init=is_init, is_sidecar=is_sidecar)
+        for is_init, is_sidecar, written in asking
+    )
+    total |= {name: amount.nanos for name, amount in _read(whole) if _is_of_pods(name)}
+    for name, amount in _read(overhead):
+        total[name] = total.get(name, 0) + amount.nanos
+    return _shared(amounts_of(total | {PODS: NANO}))
+
+
+# What is written differently may come to the same.
+_shared = lru_cache(maxsize=ALIKE)(tuple[tuple[str, int], ...])
+
+
+def _read(written: Written) -> tuple[tuple[str, Quantity], ...]:
+    return tuple((name, quantity_of(value)) for name, value in written)
+
+
+def _is_of_pods(name: str) -> bool:
+    return name in OF_PODS or name.startswith(OF_PODS_PREFIX)
+
+
+def _find_fault(spec: Fields) -> None:
+    """Raise Malformed for the first field that cannot be read."""
+    for name in ("initContainers", "containers"):
+        for entry in spec.objects(name):
+            entry.child("resources").quantities("requests")
+    spec.child("resources").quantities("requests")
+    spec.quantities("overhead")

@@ -1,0 +1,193 @@
+"""What bound pods take of nodes, change by change.
+
+Kept beside the snapshots, not in them: pods come and go far more often than devices.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.model.change import Change, Changed, Gone, Listed, kind_of
+from extender.model.footprint import Amounts, Footprint, amount
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Node
+from extender.model.problem import Problem
+from extender.state.seats import Rows, Seats
+from extender.state.table import Numbers, Table
+
+FEWEST: Final = 64
+
+
+class Loads:
+    """What nodes have and what is taken of it, in columns. One writer.
+
+    *is_known* tells whether bound pods were ever listed: as long as they were not, nothing is known to be free.
+    *version* counts the changes that made a difference. A row stands for the same node until ``seating`` changes.
+    """
+
+    def __init__(self) -> None:
+        self.is_known = False
+        self.version = 0
+        self._seats = Seats()
+        self._allocatable, self._used = Table(FEWEST), Table(FEWEST)
+        self._nodes: dict[NodeName, Amounts] = {}
+        self._footprints: dict[ObjectKey, Footprint] = {}
+        # int64[rows]: how many bound pods there are, and in which version something changed last.
+        self._pods = np.zeros(FEWEST, np.int64)
+        self._touched = np.zeros(FEWEST, np.int64)
+
+    @property
+    def seating(self) -> int:
+        """Count how often a node came or went."""
+        return self._seats.changes
+
+    def __len__(self) -> int:
+        """Return how many bound pods are known."""
+        return len(self._footprints)
+
+    def free(self, node: NodeName) -> dict[str, int] | None:
+        """Return what is free on *node* of all that it has, less than nothing where too much is taken.
+
+        None where the node is not known, or not what is taken of it.
+        """
+        if not self.is_known or node not in self._nodes:
+            return None
+        used = self._used.at(self._seats.seat(node))
+        return {resource: number - used.get(resource, 0) for resource, number in self._nodes[node]}
+
+    def rows_of(self, nodes: Sequence[NodeName]) -> Rows:
+        """Return the rows of *nodes*, for the columns below: int64[nodes]."""
+        return self._seats.rows_of(nodes)
+
+    def allocatable(self, resource: str, rows: Rows) -> Numbers:
+        """Return how much of *resource* nodes have, nothing where they are not known: int64[rows]."""
+        return self._allocatable.of(resource, rows)
+
+    def used(self, resource: str, rows: Rows) -> Numbers:
+        """Return how much of *resource* bound pods take: int64[rows]."""
+        return self._used.of(resource, rows)
+
+    def changed_since(self, version: int) -> list[NodeName]:
+        """Name the nodes about which something changed after *version*, but for those that are no more."""
+        return self._seats.nodes_at(np.flatnonzero(self._touched > version).tolist())
+
+    def apply(self, change: Change) -> None:
+        """Take *change* over, as far as it is about nodes or bound pods."""
+        kind = kind_of(change)
+        if kind == Footprint.__name__:
+            self._apply_to_pods(change)
+        elif kind == Node.__name__:
+            self._apply_to_nodes(change)
+
+    def _apply_to_pods(self, change: Change) -> None:
+        match change:
+            case Changed(Footprint() as footprint):
+                self._put(footprint)
+            case Changed(Problem(key=key)) | Gone(_, key):
+                self._drop(key)
+            case Listed(_, items):
+                self._list([item for item in items if isinstance(item, Footprint)])
+                self.is_known = True
+
+    def _apply_to_nodes(self, change: Change) -> None:
+        match change:
+            case Changed(Node() as node):
+                self._put_node(node)
+            case Changed(Problem(key=key)) | Gone(_, key):
+                self._drop_node(NodeName(key.name))
+            case Listed(_, items):
+                nodes = [item for item in items if isinstance(item, Node)]
+                for name in self._nodes.keys() - {node.name for node in nodes}:
+                    self._drop_node(name)
+                for node in nodes:
+                    self._put_node(node)
+
+    def _put(self, footprint: Footprint) -> None:
+        before = self._footprints.get(footprint.key)
+        if not footprint.amounts:
+            self._drop(footprint.key)
+            return
+        self._footprints[footprint.key] = footprint
+        if before is None:
+            self._take(footprint, 1)
+        elif (before.node, before.amounts) != (footprint.node, footprint.amounts):
+            # In this order a row is not given away in between.
+            self._take(footprint, 1)
+            self._take(before, -1)
+
+    def _drop(self, key: ObjectKey) -> None:
+        before = self._footprints.pop(key, None)
+        if before is not None:
+            self._take(before, -1)
+
+    def _take(self, footprint: Footprint, sign: int) -> None:
+        row = self._seat(footprint.node)
+        self._used.add(row, footprint.amounts, sign)
+        self._pods[row] += sign
+        self._touch(row)
+        self._tidy(footprint.node)
+
+    def _list(self, footprints: Sequence[Footprint]) -> None:
+        """Begin anew: column by column, for there may be a hundred thousand."""
+        self._footprints = {item.key: item for item in footprints if item.amounts}
+        taking = tuple(self._footprints.values())
+        for node in {item.node for item in taking}:
+            self._seat(node)
+        rows = self._seats.rows_of([item.node for item in taking])
+        before, self._used = self._used, Table(len(self._pods))
+        for resource, numbers in _by_resource([item.amounts for item in taking]):
+            self._used.add_all(rows, resource, numbers)
+        self._pods = np.bincount(rows, minlength=len(self._pods)).astype(np.int64)
+        changed = np.flatnonzero(self._used.differs(before))
+        if len(changed):
+            self._touch(changed)
+        self._tidy(*self._seats)
+
+    def _put_node(self, node: Node) -> None:
+        has = tuple((name, amount(name, quantity)) for name, quantity in node.allocatable)
+        if self._nodes.get(node.name) == has:
+            return
+        row = self._seat(node.name)
+        self._allocatable.add(row, self._nodes.get(node.name, ()), -1)
+        self._allocatable.add(row, has, 1)
+        self._nodes[node.name] = has
+        self._touch(row)
+
+    def _drop_node(self, name: NodeName) -> None:
+        has = self._nodes.pop(name, None)
+        if has is not None:
+            row = self._seat(name)
+            self._allocatable.add(row, has, -1)
+            self._touch(row)
+            self._tidy(name)
+
+    def _seat(self, node: NodeName) -> int:
+        row = self._seats.seat(node)
+        if row >= len(self._pods):
+            more = np.zeros(len(self._pods), np.int64)
+            self._pods, self._touched = np.append(self._pods, more), np.append(self._touched, more)
+            self._allocatable.grow(len(self._pods))
+            self._used.grow(len(self._pods))
+        return row
+
+    def _touch(self, rows: int | Rows) -> None:
+        self.version += 1
+        self._touched[rows] = self.version
+
+    def _tidy(self, *nodes: NodeName) -> None:
+        """Take back the rows of nodes that are not known, and have no pods any more."""
+        for node in nodes:
+            row = self._seats.get(node)
+            if row is not None and not self._pods[row] and node not in self._nodes:
+                self._seats.vacate(node)
+
+
+def _by_resource(taking: Sequence[Amounts]) -> Iterator[tuple[str, Numbers]]:
+    """Yield each resource with how much of it everybody takes: int64[taking]. Those who take alike are read once."""
+    kinds = {id(amounts): dict(amounts) for amounts in taking}
+    place = {kind: number for number, kind in enumerate(kinds)}
+    codes = np.fromiter((place[id(amounts)] for amounts in taking), np.int64, len(taking))
+    for resource in sorted({name for kind in kinds.values() for name in kind}):
+        numbers = np.fromiter((kind.get(resource, 0) for kind in kinds.values()), np.int64, len(kinds))
+        yield resource, numbers[codes]

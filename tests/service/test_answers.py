@@ -1,0 +1,63 @@
+"""Scores are remembered between filter and prioritize."""
+
+from typing import Any
+
+from extender.model.change import Changed, Listed
+from extender.model.footprint import Footprint
+from extender.service.answers import REMEMBERED, Answers
+from extender.web.verbs import FilterRequest, PrioritizeRequest
+from tests.scheduling.cast import chooser_of, names, node, planner_of
+from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker
+
+ALL = names("rest", "whole")
+
+
+def answers() -> Answers:
+    belief = cluster(*gpus("rest", 8, 2), *gpus("whole", 8, 8))
+    nobody: Any = None  # who is not asked about pods that need no devices of us
+    return Answers(
+        belief=belief,
+        planner=planner_of(belief),
+        chooser=chooser_of(belief),
+        binds=nobody,
+        journal=nobody,
+        attention=nobody,
+        missing=lambda: (),
+        now=lambda: 0.0,
+    )
+
+
+def scored(answering: Answers, name: str = "p") -> object:
+    """Ask as the scheduler does; return what prioritize answers."""
+    pod = asking(name, gpu=2)
+    assert answering.filter(FilterRequest(pod, ALL)).names == ALL
+    return answering.prioritize(PrioritizeRequest(pod, ALL))
+
+
+def test_every_node_passes_and_the_better_one_has_the_better_score() -> None:
+    assert scored(answers()) == [10, 9]
+
+
+def test_scores_of_an_earlier_answer_do_not_last() -> None:
+    answering = answers()
+    scored(answering)
+    for name in ALL:
+        answering.belief.apply(Changed(taker(name, gpu=8)))
+    assert scored(answering) is None
+
+
+def test_as_many_pods_are_remembered_as_there_is_room_for() -> None:
+    answering = answers()
+    for number in range(REMEMBERED + 1):
+        scored(answering, f"p{number}")
+    first, last = asking("p0", gpu=2), asking(f"p{REMEMBERED}", gpu=2)
+    assert answering.prioritize(PrioritizeRequest(first, ALL)) is None
+    assert answering.prioritize(PrioritizeRequest(last, ALL)) == [10, 9]
+
+
+def test_nodes_that_come_between_filter_and_prioritize_have_no_score() -> None:
+    answering = answers()
+    scored(answering)
+    answering.belief.apply(Changed(node("new", {GPU: 8})))
+    answering.belief.apply(Listed(Footprint, ()))
+    assert answering.prioritize(PrioritizeRequest(asking("p", gpu=2), [*ALL, "new"])) == [10, 9, 0]
