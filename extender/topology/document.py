@@ -100,7 +100,7 @@ def _policy(name: str, entry: Entry) -> Policy:
     policy = Policy(
         name=name,
         placing=Placing(entry.take("place", one_of(*Placing), Placing.PROTECT.value)),
-        numa=Wish(entry.take("numa", wish, Wish.PREFERRED.value)),
+        numa=Wish(entry.take("numa", wish, Wish.IGNORED.value)),
         links=Wish(entry.take("links", wish, Wish.PREFERRED.value)),
         prefer=_traits(entry, "prefer"),
         avoid=_traits(entry, "avoid"),

@@ -114,11 +114,11 @@ def terms(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Terms:
 
 
 def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:
-    tightness = 2 * ONE * outlook.size // max(1, outlook.free)
+    spare = 2 * ONE * (outlook.free - outlook.size) // max(1, outlook.free)
     match placing:
         case Placing.PROTECT:
             return keeping * outlook.change // 1000
         case Placing.PACK:
-            return tightness
+            return -spare
         case Placing.SPREAD:
-            return -tightness
+            return spare

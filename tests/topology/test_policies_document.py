@@ -11,11 +11,11 @@ from extender.config.file import parsed
 from extender.topology.choice import Aim, Choice, Chooser
 from extender.topology.demand import EXPECTED
 from extender.topology.document import document_of
-from extender.topology.links import links_of
+from extender.topology.machine import groups_of
+from extender.topology.make import make_of
 from extender.topology.policies import ANNOTATION, SHIPPED
-from extender.topology.policy import Outlook, Placing, Policy, Wish, worth
-from extender.topology.quality import ONE
-from extender.topology.shape import mask_of, places_of, shape_of
+from extender.topology.policy import Placing, Policy, Wish
+from extender.topology.shape import mask_of
 from extender.topology.tables import shipped
 from tests.topology.machines import machine
 from tests.tree import ROOT
@@ -39,28 +39,19 @@ KEYS = [
     "attribute",
     "values",
 ]
-LINKS: Final = links_of(*machine("dgx-1v"), shipped())
-CHOOSER: Final = Chooser(shape_of(LINKS.weights, LINKS.links, LINKS.link_weight), Aim(EXPECTED))
+(GROUP,) = groups_of(*machine("dgx-1v"), shipped())
+
+
+def chooser(policy: Policy) -> Chooser:
+    return Chooser(make_of(GROUP, policy), Aim(EXPECTED), policy)
+
+
 # Which devices of a node are free.
 NODES: Final = {
-    "an empty node": CHOOSER.quality.shape.full,
+    "an empty node": GROUP.shape.full,
     "a node half used": mask_of((2, 3, 4, 5)),
     "a node nearly full": mask_of((0, 4)),
 }
-
-
-def outlook(choice: Choice, free: int) -> Outlook:
-    places = places_of(choice.mask)
-    zones = len({LINKS.places[place].first_numa for place in places})
-    is_linked = len(places) == 1 or choice.quality == ONE
-    return Outlook(len(places), choice.quality, choice.change, zones, is_linked, 0, 0, free.bit_count())
-
-
-def best(policy: Policy, free: int, size: int) -> tuple[int, int] | None:
-    """Return the value and the devices of the best set; of equal ones that which comes first."""
-    valued = ((worth(policy, outlook(choice, free)), choice.mask) for choice in CHOOSER.choices(free, size))
-    had = [(value, mask) for value, mask in valued if value is not None]
-    return max(had, key=lambda entry: entry[0], default=None)
 
 
 def node(free: int, taken: int) -> str:
@@ -75,16 +66,16 @@ def node(free: int, taken: int) -> str:
 def drawing(policy: Policy) -> Iterator[str]:
     yield f"{'':11}{''.join(f'{title:31}' for title in NODES)}".rstrip()
     for size in (1, 2, 4):
-        found = [(free, best(policy, free, size)) for free in NODES.values()]
-        most = max(entry[0] for _, entry in found if entry)
-        cells = [f"{node(free, entry[1] if entry else 0)} {mark(entry, most):5}" for free, entry in found]
+        found = [(free, chooser(policy).best(free, size)) for free in NODES.values()]
+        most = max(entry.value for _, entry in found if entry)
+        cells = [f"{node(free, entry.mask if entry else 0)} {mark(entry, most):5}" for free, entry in found]
         yield f"{f'pod of {size}':10}{''.join(cells)}".rstrip()
 
 
-def mark(entry: tuple[int, int] | None, most: int) -> str:
+def mark(entry: Choice | None, most: int) -> str:
     if entry is None:
         return "-"
-    return "<-" if entry[0] == most else ""
+    return "<-" if entry.value == most else ""
 
 
 def shown(name: str) -> list[str]:
@@ -101,7 +92,7 @@ def test_a_drawing_shows_what_the_policy_does(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.name)
 def test_no_two_nodes_of_a_drawing_are_equally_good(policy: Policy) -> None:
     for size in (1, 2, 4):
-        values = [entry[0] for free in NODES.values() if (entry := best(policy, free, size))]
+        values = [entry.value for free in NODES.values() if (entry := chooser(policy).best(free, size))]
         assert len(set(values)) == len(values)
 
 

@@ -24,7 +24,9 @@ NEW, OLD = Trait("model", ("H100",)), Trait("model", ("A100",))
         pytest.param(PROTECT, {"quality": 600_000}, 600_000, id="worse links count less"),
         pytest.param(PROTECT, {"size": 1, "quality": ONE}, 0, id="a single device has no links"),
         pytest.param(PROTECT, {"change": -400_000}, ONE - 200_000, id="what is lost counts half"),
-        pytest.param(PROTECT, {"zones": 2}, ONE - ZONE, id="a second NUMA node costs a little"),
+        pytest.param(
+            replace(PROTECT, numa=Wish.PREFERRED), {"zones": 2}, ONE - ZONE, id="a second NUMA node costs a little"
+        ),
         pytest.param(PROTECT, {"free": 2}, ONE, id="how full the node is does not matter"),
         pytest.param(PROTECT, {"avoided": 1}, ONE - STEP, id="an avoided device costs more than all else"),
         pytest.param(PACK, {}, ONE - 1_500_000, id="packing costs what stays free"),
@@ -33,7 +35,7 @@ NEW, OLD = Trait("model", ("H100",)), Trait("model", ("A100",))
         pytest.param(SPREAD, {}, ONE + 1_500_000, id="spreading gains what stays free"),
         pytest.param(ONE_NUMA, {}, ONE, id="one NUMA node suits"),
         pytest.param(ONE_NUMA, {"zones": 2}, None, id="two do not"),
-        pytest.param(LINKED, {"zones": 2}, ONE - ZONE, id="linked across NUMA nodes"),
+        pytest.param(LINKED, {"zones": 2}, ONE, id="linked across NUMA nodes"),
         pytest.param(LINKED, {"is_linked": False}, None, id="not fully linked"),
         pytest.param(replace(PROTECT, links=Wish.IGNORED), {}, 0, id="links that nobody wants"),
         pytest.param(replace(PROTECT, numa=Wish.IGNORED), {"zones": 2}, ONE, id="NUMA nodes that nobody looks at"),
