@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,13 +158,14 @@ class Rig:
             await asyncio.to_thread(stop, process)
 
     @asynccontextmanager
-    async def in_tree(self) -> AsyncIterator[None]:
-        """Run kube-scheduler with its own allocator."""
+    async def in_tree(self, plugins: Sequence[Object] = ()) -> AsyncIterator[None]:
+        """Run kube-scheduler with its own allocator, as it comes but for the arguments of some *plugins*."""
         path = self.plane.folder / "in-tree.yaml"
         document = {key: yaml.safe_load(SCHEDULER.read_text())[key] for key in ("apiVersion", "kind")}
         # As it comes, its own node budget included; only its client's limits are out of the way, which ours has too.
         unlimited = {"clientConnection": {"qps": 5000, "burst": 5000}, "leaderElection": {"leaderElect": False}}
-        path.write_text(json.dumps({**document, **unlimited, "profiles": [{"schedulerName": IN_TREE}]}))
+        profile = {"schedulerName": IN_TREE, **({"pluginConfig": [*plugins]} if plugins else {})}
+        path.write_text(json.dumps({**document, **unlimited, "profiles": [profile]}))
         async with self.plane.scheduler(path):
             yield
 

@@ -94,11 +94,12 @@ class Run:
                 frees[found[0]] &= ~found[1]
                 heapq.heappush(ends, (now + lasting, *found))
             if number >= self.warm_up:
-                _count(tally, chooser, size, found[1] if found else 0)
+                counted(tally, chooser, size, found[1] if found else 0)
         return tally
 
 
-def _count(tally: Tally, chooser: Chooser, size: int, mask: int) -> None:
+def counted(tally: Tally, chooser: Chooser, size: int, mask: int) -> None:
+    """Count a request for *size* that was given the devices of *mask*, or none."""
     tally.asked[size] = tally.asked.get(size, 0) + 1
     if not mask:
         tally.blocked[size] = tally.blocked.get(size, 0) + 1
