@@ -18,6 +18,7 @@ DESCRIPTION = (
 )
 TOLD, NOTHING, WRONG_USAGE = 0, 1, 2
 TIMEOUT_S = 10
+MILLION = 1_000_000
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -66,12 +67,18 @@ def told(decision: dict[str, Any]) -> str:
         lines.append(f"because: {decision['detail']}")
     text = "\n".join(map(printable, lines)) + "\n"
     if decision["best"]:
-        rows = [(item["node"], str(item["score"]), str(item["free_devices"])) for item in decision["best"]]
-        text += "\n" + aligned([("BEST NODES", "SCORE", "FREE DEVICES"), *rows])
+        text += "\n" + aligned([("BEST NODES", "SCORE", "WORTH", "FREE DEVICES", "WHY"), *map(_row, decision["best"])])
+    if decision["basis"]:
+        text += f"\n{printable('; '.join(decision['basis']))}\n"
     if decision["rejected"]:
         rows = [(str(item["nodes"]), item["word"], item["message"]) for item in decision["rejected"]]
         text += "\n" + aligned([("REJECTED", "REASON", "NEAREST MISS"), *rows])
     return text
+
+
+def _row(item: dict[str, Any]) -> tuple[str, ...]:
+    worth = f"{item['value'] / MILLION:.3f}"
+    return item["node"], str(item["score"]), worth, str(item["free_devices"]), item["words"]
 
 
 def _refuse(message: str, status: int) -> int:

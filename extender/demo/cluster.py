@@ -1,15 +1,17 @@
-"""The cluster of the demonstration: nodes with eight GPUs and four network cards each, and what is asked of them."""
+"""The cluster of the demonstration: DGX-1V and DGX H100 with four network cards each, and what is asked of them."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 Json = dict[str, Any]
-GPU, NIC = "gpu.example.com", "nic.example.com"
+GPU, NIC = "gpu.nvidia.com", "dra.net"
 ROOT: Final = "resource.kubernetes.io/pcieRoot"
+NUMA: Final = "resource.kubernetes.io/numaNode"
+BUS: Final = "resource.kubernetes.io/pciBusID"
 API: Final = "resource.k8s.io/v1"
 SCHEDULER: Final = "dra-scheduler"
 NAMESPACE: Final = "demo"
-MODELS: Final = ("H100", "H100", "A100")
+MODELS: Final = ("Tesla V100-SXM2-32GB", "Tesla V100-SXM2-32GB", "NVIDIA H100 80GB HBM3")
 
 
 def objects(nodes: int) -> Iterator[Json]:
@@ -36,8 +38,10 @@ def _node(name: str, model: str) -> Iterator[Json]:
         {
             "name": f"gpu-{index}",
             "attributes": {
-                "model": {"string": model},
-                "numa": {"int": index // 4},
+                "type": {"string": "gpu"},
+                "productName": {"string": model},
+                NUMA: {"int": index // 4},
+                BUS: {"string": f"0000:{index + 16:02x}:00.0"},
                 ROOT: {"string": f"pci0000:{index // 2:02x}"},
             },
             "capacity": {"memory": {"value": "80Gi"}},
@@ -45,7 +49,13 @@ def _node(name: str, model: str) -> Iterator[Json]:
         for index in range(8)
     ]
     yield _slice(name, GPU, gpus)
-    nics = [{"name": f"nic-{index}", "attributes": {ROOT: {"string": f"pci0000:{index:02x}"}}} for index in range(4)]
+    nics = [
+        {
+            "name": f"nic-{index}",
+            "attributes": {ROOT: {"string": f"pci0000:{index:02x}"}, NUMA: {"int": index // 2}},
+        }
+        for index in range(4)
+    ]
     yield _slice(name, NIC, nics)
 
 
@@ -73,16 +83,17 @@ TEMPLATES: Final[dict[str, Json]] = {
     "one-gpu": {"requests": [_request("gpu", "gpu")]},
     "four-gpus-one-numa": {
         "requests": [_request("gpus", "gpu", count=4)],
-        "constraints": [{"requests": ["gpus"], "matchAttribute": f"{GPU}/numa"}],
+        "constraints": [{"requests": ["gpus"], "matchAttribute": NUMA}],
     },
     "gpu-and-nic": {
         "requests": [_request("gpu", "gpu"), _request("nic", "nic")],
         "constraints": [{"requests": ["gpu", "nic"], "matchAttribute": ROOT}],
     },
+    "two-gpus": {"requests": [_request("gpus", "gpu", count=2)]},
     "eight-gpus": {"requests": [_request("gpus", "gpu", count=8)]},
     "five-gpus-one-numa": {
         "requests": [_request("gpus", "gpu", count=5)],
-        "constraints": [{"requests": ["gpus"], "matchAttribute": f"{GPU}/numa"}],
+        "constraints": [{"requests": ["gpus"], "matchAttribute": NUMA}],
     },
 }
 # What arrives, in this order, over and over again. The last but one can never be placed.
@@ -91,7 +102,7 @@ ARRIVALS: Final = (
     "four-gpus-one-numa",
     "gpu-and-nic",
     "eight-gpus",
-    "one-gpu",
+    "two-gpus",
     "five-gpus-one-numa",
     "one-gpu",
 )

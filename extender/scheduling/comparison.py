@@ -19,7 +19,7 @@ def compared(
     for index, number in enumerate(ranking.nodes[:2].tolist()):
         name, is_ours = names[number], names[number] == placement.node
         if is_ours and placement.appraisal:
-            value, parts = placement.appraisal
+            value, parts = placement.appraisal.value, placement.appraisal.parts
         else:
             value, parts = int(ranking.values[index]), _parts(taste, surveyed, number)
         found.append(Ranked(name, scores[name], int(ranking.free[index]), value if taste else 0, parts))

@@ -59,6 +59,7 @@ class Decision:
     node: NodeName | None = None
     given: tuple[Given, ...] = ()
     best: tuple[Ranked, ...] = ()
+    basis: tuple[str, ...] = ()
     fitting: int = 0
     offered: int = 0
     rejected: tuple[Tally, ...] = ()

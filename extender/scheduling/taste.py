@@ -142,7 +142,8 @@ class Taste:
         situation = solution.situation
         machine = self.atlas.on(situation.board)
         total, parts = 0, list[Part]()
-        for at, places in _by_ask(solution.picks):
+        asked = _by_ask(solution.picks)
+        for at, places in asked:
             total -= at.ask * STEP
             ask = situation.asks[at]
             if ask.takes_all or ask.is_admin:
@@ -154,8 +155,17 @@ class Taste:
             chooser, chosen = self.chooser(group, policies[at.claim], ask), _mask(group, places)
             free = chosen | _mask(group, (place for place, it in enumerate(situation.usages) if not it.is_held))
             total += sum(chooser.terms(free, chosen))
-            parts += parts_of(group, chooser, free, chosen)
-        return Appraisal(total, tuple(parts))
+            parts += _labelled(ask.name if len(asked) > 1 else "", parts_of(group, chooser, free, chosen))
+        return Appraisal(total, tuple(parts), self._basis(policies, situation.asks.values()))
+
+    def _basis(self, policies: Sequence[Policy], asks: Iterable[Ask]) -> tuple[str, ...]:
+        """Say by which policies, and for which sizes that are expected."""
+        mixes = {ask.class_name: self.mix(ask) for ask in asks}
+        sizes = (
+            f"expected of {name}: {', '.join(f'{size} x {weight}' for size, weight in mix.weights)}"
+            for name, mix in sorted(mixes.items())
+        )
+        return (f"policy {', '.join(dict.fromkeys(policy.name for policy in policies))}", *sizes)
 
 
 def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, set[int]]]:
@@ -163,6 +173,11 @@ def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, set[int]]]:
     for pick in picks:
         found.setdefault(pick.at, set()).add(pick.place)
     return sorted(found.items())
+
+
+def _labelled(request: str, parts: Iterable[Part]) -> Iterable[Part]:
+    """Put the name of a request before what is said of its devices, where there are several."""
+    return (part._replace(text=f"{request}: {part.text}") if request and part.text else part for part in parts)
 
 
 def _mask(group: Group, places: Iterable[int]) -> int:

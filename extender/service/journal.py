@@ -57,5 +57,9 @@ class Journal:
         # Named tuples are no JSON values: what has fields is told with them, and what is a name in parts as a list.
         given = [{**asdict(item), "device": list(item.device)} for item in decision.given]
         rejected = [tally._asdict() for tally in decision.rejected]
-        told = {"pod": str(pod), "note": note_of(decision), "given": given, "rejected": rejected}
+        best = [
+            {**asdict(item), "parts": [part._asdict() for part in item.parts], "words": item.words}
+            for item in decision.best
+        ]
+        told = {"pod": str(pod), "note": note_of(decision), "given": given, "best": best, "rejected": rejected}
         return {**asdict(decision), **told}

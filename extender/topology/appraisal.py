@@ -12,7 +12,8 @@ class Part(NamedTuple):
 
 
 class Appraisal(NamedTuple):
-    """A value of ONE, which is the sum of its parts."""
+    """A value of ONE, which is the sum of its parts; *basis*: by which policies, and for what was expected."""
 
     value: int
     parts: tuple[Part, ...] = ()
+    basis: tuple[str, ...] = ()

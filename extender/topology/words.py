@@ -1,13 +1,18 @@
 """Why some devices are good, in plain units for people."""
 
 from itertools import combinations
+from typing import Final
 
 from extender.topology.appraisal import Part
 from extender.topology.choice import Chooser
 from extender.topology.machine import Group
 from extender.topology.policy import Placing
 from extender.topology.quality import ONE
+from extender.topology.rings import rings_at_once
 from extender.topology.shape import places_of
+
+# Links between two devices that are told one by one.
+FEW: Final = 4
 
 
 def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part, ...]:
@@ -16,7 +21,7 @@ def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part
     texts = {
         "links": links_text(group, chooser, mask),
         "zones": zones_text(group, mask),
-        "kept": kept_text(chooser, free, mask),
+        "kept": kept_text(chooser, free, mask) if group.links.is_known else "",
         "generation": _preferred_text(chooser, mask) if terms.generation or chooser.policy.prefer else "",
         "avoided": f"{(mask & chooser.make.avoided).bit_count()} to be avoided" if terms.avoided else "",
     }
@@ -30,16 +35,16 @@ def links_text(group: Group, chooser: Chooser, mask: int) -> str:
         return ""
     pair = min(combinations(places, 2), key=lambda two: float(group.links.weights[two]))
     source, weight = group.links.source(*pair), float(group.links.weights[pair])
-    if source.layer not in ("peers", "products"):
-        return f"{source.read}, {weight:g} GB/s" if source.layer == "levels" else ""
     if group.links.is_flat:
         return f"links of {weight:g} GB/s between all"
     mine, best = chooser.quality.parts(mask).bandwidth / 1000, chooser.quality.best(len(places)).bandwidth / 1000
-    if len(places) == 2:
-        count, one = int(group.links.links[pair]), group.links.link_weight or 0
-        said = "+".join([f"{one:g}"] * count) if 0 < count <= 4 else f"{mine:g}"
-        return f"links {said} GB/s of best {best:g}"
-    return f"links in rings {mine:g} GB/s of best {best:g}"
+    if len(places) > 2 and rings_at_once(group.shape.links, places):
+        return f"links in rings {mine:g} GB/s of best {best:g}"
+    if source.layer not in ("peers", "products"):
+        return f"{source.read}, {mine:g} GB/s of best {best:g}" if source.layer == "levels" else ""
+    count, one = int(group.links.links[pair]), group.links.link_weight or 0
+    said = "+".join([f"{one:g}"] * count) if 0 < count <= FEW else f"{mine:g}"
+    return f"links {said} GB/s of best {best:g}"
 
 
 def zones_text(group: Group, mask: int) -> str:
@@ -52,14 +57,14 @@ def zones_text(group: Group, mask: int) -> str:
 
 
 def kept_text(chooser: Chooser, free: int, mask: int) -> str:
-    """Tell how many good sets were there before and are left, by size."""
+    """Tell how many good sets of those that were there are left, by size."""
     if chooser.policy.placing is not Placing.PROTECT:
         return f"{chooser.policy.placing}: {mask.bit_count()} of {free.bit_count()} free devices"
     sizes = [size for size, _ in chooser.residual.mix.weights if size <= free.bit_count()]
     rest = free & ~mask
     counts = [(size, _whole(chooser, rest, size), _whole(chooser, free, size)) for size in sizes]
-    said = [f"{after} of {before} sets of {size}" for size, after, before in counts if before]
-    return f"keeps {', '.join(said)}" if said else ""
+    said = [f"{after} of {before} sets of {size}" for size, after, before in counts if after]
+    return f"keeps whole {', '.join(said)}" if said else ""
 
 
 def _whole(chooser: Chooser, free: int, size: int) -> int:

@@ -154,7 +154,7 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     best, second = plan.best
     assert (best.node, second.node) == ("b", "a")
     assert best.value == sum(part.value for part in best.parts)
-    assert best.words == "links 25+25 GB/s of best 50, on NUMA 0 alone, keeps 0 of 1 sets of 2"
+    assert best.words == "links 25+25 GB/s of best 50, on NUMA 0 alone"
     note = note_of(of_plan(pod("p"), plan, 1, 0.0))
     assert "score 10: links 25+25 GB/s of best 50" in note
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
