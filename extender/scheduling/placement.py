@@ -83,6 +83,8 @@ class Chooser:
             return str(forbidden)
         manner = self.taste.manner(self.manner, policies) if self.taste else self.manner
         answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, manner)
+        if isinstance(answer, Solution) and self.taste and not self.taste.accepts(answer, policies):
+            return f"the devices of node {node} are forbidden by the claim's policy"
         if isinstance(answer, Solution):
             given = allocations(answer, self.share_id, self.release)
             appraisal = self.taste.appraise(answer, policies) if self.taste else None

@@ -1,16 +1,18 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from extender.allocation.choose import choose
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Solution
+from extender.allocation.solve import Answer, Solution
 from extender.scheduling.placement import Chooser
 from extender.scheduling.ranking import Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.taste import NONE, Taste
+from extender.topology.policy import Policy
 
 # Nodes that are looked at closely: those of which most can be expected.
 CLOSELY: Final = 24
@@ -24,12 +26,14 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     taste, snapshot = chooser.taste, surveyed.snapshot
     if taste is None or all(part.fitter is None or taste.is_exact(part.fitter, snapshot) for part in surveyed.parts):
         return ranking
-    count = min(CLOSELY, ranking.fresh)
-    values = ranking.values.copy()
-    for part in surveyed.parts:
-        here = np.flatnonzero(part.nodes[ranking.nodes[:count]])
-        if len(here) and part.fitter is not None:
-            values[here] = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
+    values, count = ranking.values.copy(), 0
+    # Where a strict policy has nothing on the first nodes, it may have something on the next.
+    while count < ranking.fresh and (values[:count] == NONE).all():
+        first, count = count, min(count + CLOSELY, ranking.fresh)
+        for part in surveyed.parts:
+            here = first + np.flatnonzero(part.nodes[ranking.nodes[first:count]])
+            if len(here) and part.fitter is not None:
+                values[here] = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
     order = np.concatenate((np.lexsort((np.arange(count), -values[:count])), np.arange(count, len(values))))
     order = order[values[order] != NONE]
     fresh = int(np.count_nonzero(order < ranking.fresh))
@@ -54,7 +58,12 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             answer = choose(snapshot, node, part.question, manner)
-            value = taste.appraise(answer, part.policies).value if isinstance(answer, Solution) else NONE
-            known = taste.found[key] = states, value
+            known = taste.found[key] = states, _value(taste, answer, part.policies)
         values.append(known[1])
     return values
+
+
+def _value(taste: Taste, answer: Answer, policies: Sequence[Policy]) -> int:
+    if not isinstance(answer, Solution) or not taste.accepts(answer, policies):
+        return NONE
+    return taste.appraise(answer, policies).value

@@ -15,6 +15,7 @@ from extender.allocation.question import Ask, At
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
+from extender.topology.aliases import Member
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.atlas import Atlas
 from extender.topology.choice import Chooser
@@ -29,6 +30,7 @@ from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
 from extender.topology.shape import mask_of
+from extender.topology.traits import is_forbidden
 from extender.topology.words import parts_of
 
 __all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
@@ -136,6 +138,16 @@ class Taste:
         group, free, choice = best
         chooser = self.chooser(group, policies[at.claim], fitter.question.asks[at])
         return parts_of(group, chooser, free, choice.mask)
+
+    def accepts(self, solution: Solution, policies: Sequence[Policy]) -> bool:
+        """Tell whether no device is forbidden: a request for all devices takes them without asking anybody."""
+        if not any(policy.forbid for policy in policies):
+            return True
+        candidates = solution.situation.board.candidates
+        return not any(
+            is_forbidden(policies[pick.at.claim], Member(candidates[pick.place].key, candidates[pick.place].device))
+            for pick in solution.picks
+        )
 
     def appraise(self, solution: Solution, policies: Sequence[Policy]) -> Appraisal:
         """Say how good the devices of *solution* are, and why: without words where there is nothing to say."""

@@ -190,3 +190,31 @@ def test_values_that_are_continued_are_those_that_are_worked_out_anew(steps: lis
         if is_bound:
             ((_, allocation),) = plan.placement.claims
             belief.apply(Changed(replace(claim, allocation=allocation, resource_version="2")))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sets(st.sampled_from(ALL), max_size=7), min_size=2, max_size=5), st.data())
+def test_names_of_nodes_never_change_what_the_best_is_worth(taken: list[set[int]], data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(taken))))
+    plans = [
+        chosen({f"n{order[index] if renamed else index}": tuple(sorted(held)) for index, held in enumerate(taken)}, 2)
+        for renamed in (False, True)
+    ]
+    worths = [plan.best[0].value if isinstance(plan, Offer) else None for plan in plans]
+    assert worths[0] == worths[1]
+
+
+def test_a_claim_for_all_devices_does_not_get_what_is_forbidden() -> None:
+    belief = fleet({"a": DGX, "b": "dgx-h100"}, {})
+    policy = Policy(name="no-volta", forbid=(Trait("productName", ("*V100*",)),))
+    planner = planner_with_taste(belief, policy=policy)
+    asked = wanted("c", 1)
+    (slot,) = asked.spec.requests
+    assert slot.exactly is not None
+    everything = replace(slot, exactly=replace(slot.exactly, mode="All", count=0))
+    claim = replace(asked, spec=replace(asked.spec, requests=(everything,)))
+    assert given_to(planned(belief, planner, claim)) == ("b", [0, 1, 2, 3, 4, 5, 6, 7])
+    # All of b is promised now.
+    plan = planned(belief, planner, wanted("d", 2))
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.POLICY

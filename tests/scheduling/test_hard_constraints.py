@@ -1,0 +1,39 @@
+"""Whatever a policy prefers, no rule of an allocation is broken for it; and nothing fits for it that would not fit."""
+
+import pytest
+
+from extender.allocation.solve import BEST
+from extender.cli.answer import answers, as_json
+from extender.cli.case import case_of
+from extender.scheduling.taste import Taste
+from extender.topology.document import Document
+from extender.topology.learning import Learning
+from extender.topology.policies import SHIPPED
+from extender.topology.policy import Policy, Trait, Wish
+from tests.allocation.checker import violations
+from tests.allocation.clusters import question
+
+CASES = 150
+CLAIMS = 8
+OWN = (
+    Policy(name="near", numa=Wish.PREFERRED),
+    Policy(name="picky", prefer=(Trait("model", ("a*",)),), avoid=(Trait("model", ("b*",)),)),
+)
+
+
+@pytest.mark.parametrize("policy", [*SHIPPED, *OWN], ids=lambda policy: policy.name)
+def test_in_drawn_clusters_no_policy_overrides_a_hard_constraint(policy: Policy) -> None:
+    taste = Taste(Document(), Learning().mix_for)
+    manner = taste.manner(BEST, [policy] * CLAIMS)
+    broken, differing, had = [], [], 0
+    for case in map(question, range(CASES)):
+        pairs = zip(answers(case_of(case), BEST), answers(case_of(case), manner), strict=True)
+        for node, (anybody, preferring) in zip(case["nodes"], pairs, strict=True):
+            place = case["name"], preferring.node
+            if preferring.fits and violations(case, node, as_json(preferring)["allocations"]):
+                broken.append(place)
+            if preferring.fits != anybody.fits and (preferring.fits or not policy.is_strict):
+                differing.append(place)
+            had += bool(preferring.fits)
+    assert (broken, differing) == ([], [])
+    assert had
