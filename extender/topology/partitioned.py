@@ -11,9 +11,8 @@ from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.chips import Chip, chips_of, draws, ledgers_of, rest_of
 from extender.topology.memo import Memo
-from extender.topology.partitions import EVEN, Demand, Pattern, Remains, Rest
+from extender.topology.partitions import EVEN, Demand, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING
-from extender.topology.quality import ONE
 from extender.topology.shape import mask_of, places_of
 
 # Boards and patterns that are remembered.
@@ -26,7 +25,7 @@ CARRIED: Final = 8
 class Offer(NamedTuple):
     """Places that can be taken together; the least offer is the best.
 
-    loss: how much less is left, of ONE; left: of the chips that are touched, before; ranks: of the devices by name.
+    loss: how much less is left, of ONE; left: what its chips have before; ranks: of the devices by name.
     """
 
     loss: int
@@ -129,7 +128,7 @@ def _menu(state: State, mask: int, size: int, ranks: dict[int, int]) -> Menu:
     for place in sorted((place for place in state.chip.cuts if mask >> place & 1), key=ranks.__getitem__):
         members[state.chip.cuts[place]].append(place)
     among = tuple(min(size, len(places)) for places in members)
-    left = _share(state)
+    left = share_of(state.rest.left, state.chip.pattern.whole)
     found = state.remains.options(state.rest, among, min(size, sum(among)))
     sizes = tuple(
         tuple(sorted(_offer(option.change, left, _first(option.cuts, members), ranks) for option in options))
@@ -157,12 +156,6 @@ def _first(cuts: Sequence[int], members: Sequence[Sequence[int]]) -> tuple[int, 
 
 def _offer(change: int, left: int, places: tuple[int, ...], ranks: dict[int, int]) -> Offer:
     return Offer(-change, left if places else 0, tuple(sorted(ranks[place] for place in places)), places)
-
-
-def _share(state: State) -> int:
-    """Return how much is left of each counter, all together."""
-    pairs = zip(state.rest.left, state.chip.pattern.whole, strict=True)
-    return sum(ONE * left // whole for left, whole in pairs if whole > 0)
 
 
 def _ordered(menus: Sequence[Menu], size: int) -> Iterator[tuple[int, ...]]:
