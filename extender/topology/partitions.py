@@ -223,8 +223,8 @@ def _minus(left: Amounts, draws: Amounts, times: int = 1) -> Amounts:
 def weights_of(pattern: Pattern, demand: Demand) -> dict[str, int]:
     """Return how much each profile counts: as often as it is asked for, and by the square of its size.
 
-    Of simple weights these lose the least compute, whatever is asked for: by counts alone large profiles are given up.
-    Where nothing is known of what is asked for, each profile is as likely as another.
+    What a lost placement costs is what could have run there, and large ones go with the first small one that is taken:
+    by counts alone they would be given up. Where nothing is known of what is asked for, all are as likely.
     """
     asked = {profile: demand[profile] for profile in pattern.profiles if demand.get(profile, 0) > 0}
     sizes: dict[str, int] = {}

@@ -4,13 +4,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from extender.allocation.board import Board, board_of
-from extender.allocation.preference import Preference
-from extender.allocation.solve import Manner
-from extender.cli.allocate import answer
-from extender.cli.case import case_of
 from extender.topology.chips import chips_of
 from extender.topology.partitions import Pattern
+from tests.topology.cases import board_of_case
 from tests.topology.machines import FIXTURES
 
 Json = dict[str, Any]
@@ -64,23 +60,6 @@ def case(names: Sequence[str], claims: Sequence[Json], held: Iterable[str] = ())
         "claims": list(claims),
         "usedDevices": used,
     }
-
-
-def answered(asked: Json, preference: Preference | None) -> Json:
-    manner = Manner(preference=preference, is_lenient=True)
-    told: Json = answer(json.dumps(asked).encode(), manner)["nodes"][NODE["metadata"]["name"]]
-    return told
-
-
-def given(asked: Json, preference: Preference | None) -> list[str]:
-    """Return the devices of all claims, by their requests."""
-    allocations = answered(asked, preference)["allocations"]
-    return [result["device"] for allocation in allocations for result in allocation["devices"]["results"]]
-
-
-def board_of_case(asked: Json) -> Board:
-    told = case_of(asked)
-    return board_of(told.nodes[0], told.slices, told.tainting, told.features)
 
 
 def a100() -> Pattern:

@@ -5,7 +5,8 @@ from extender.topology.partitions import Remains
 from loadtests.quality.chip import A100, PROFILES, Asked, Chip, Rule, fitting, rest_of
 from loadtests.quality.partitions import MIXES, Run, first_fit, on_one, ours
 from tests.allocation.drawing import Draw
-from tests.topology.mig import a100, case, claim, given, request
+from tests.topology.cases import given
+from tests.topology.mig import a100, case, claim, request
 
 CHIP = Chip()
 KINDS = {

@@ -5,24 +5,18 @@ from typing import Any
 
 import pytest
 
-from extender.allocation.eligibility import judge_of
-from extender.allocation.question import At, ask
-from extender.allocation.situation import Situation, situation_of
-from extender.allocation.solve import Manner
-from extender.cli.allocate import answer
-from extender.cli.case import case_of
+from extender.allocation.situation import Situation
 from extender.topology.chips import chips_of
 from extender.topology.partitioned import Partitioned
 from extender.topology.policy import KEEPING
 from extender.topology.quality import ONE
 from extender.topology.shape import mask_of, places_of
 from tests.allocation.checker import violations
-from tests.allocation.clusters import question
 from tests.allocation.drawing import Draw
-from tests.topology.mig import PROFILES, answered, board_of_case, case, claim, given, request
+from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
+from tests.topology.mig import PROFILES, case, claim, request
 
 Json = dict[str, Any]
-FIRST_AT = At(0, 0, 0)
 TWO = ("gpu-0", "gpu-1")
 
 
@@ -37,13 +31,6 @@ def full(names: str) -> list[str]:
     kinds = {"1g": "1g5gb-19", "2g": "2g10gb-14", "3g": "3g20gb-9", "4g": "4g20gb-5", "7g": "7g40gb-0"}
     parts = [(name.partition(":")[0], name.partition(":")[2]) for name in names.split()]
     return [f"gpu-{gpu}-mig-{kinds[cut[:2]]}-{cut[2:]}" if cut else f"gpu-{gpu}" for gpu, cut in parts]
-
-
-def situation(asked: Json) -> Situation:
-    told, board = case_of(asked), board_of_case(asked)
-    wanted = ask(told.claims, told.classes, told.features)
-    usages = tuple(told.usage_of(candidate.key) for candidate in board.candidates)
-    return situation_of(wanted, board, usages, told.usage_of, judge_of(board))
 
 
 @pytest.mark.parametrize(
@@ -205,14 +192,4 @@ def test_whole_ones_are_those_of_which_nobody_has_a_part() -> None:
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
-    manner = Manner(preference=Partitioned(), is_lenient=True)
-    broken = []
-    for drawn in map(question, range(start, start + 100)):
-        told = answer(json.dumps(drawn).encode(), manner)["nodes"]
-        without = answer(json.dumps(drawn).encode(), Manner(is_lenient=True))["nodes"]
-        for node in drawn["nodes"]:
-            name = node["metadata"]["name"]
-            problems = violations(drawn, node, told[name]["allocations"]) if told[name]["fits"] else []
-            if problems or told[name]["fits"] != without[name]["fits"]:
-                broken.append((drawn["name"], name, problems))
-    assert broken == []
+    assert broken_rules(Partitioned(), start, 100) == []
