@@ -9,8 +9,6 @@ from extender.topology.quality import ONE
 Amounts = tuple[int, ...]
 # Of what is asked for, the rarest is left out: what is typical is this part of it, of a hundred.
 TYPICAL: Final = 95
-# Where nothing is known of what is asked for: an eighth of a device, a quarter, a half, all of it.
-PORTIONS: Final = (8, 4, 2, 1)
 # Differences below this, of ONE, do not count: it is a percent of FGD's score, a sigmoid, where that is steepest.
 COARSE: Final = ONE // 25
 # Binary digits to which amounts that are asked for are told apart.
@@ -108,7 +106,11 @@ def quantised(amount: int) -> int:
 
 
 def mix_of(names: Sequence[str], wholes: Iterable[Amounts], demand: Demand) -> tuple[Typical, ...]:
-    """Return what is typical for devices with capacities of these *names*: what is known, or portions of *wholes*."""
+    """Return what is typical for devices with capacities of these *names*, whole ones where nothing is known.
+
+    With whole ones alone it comes to the tightest fit. To guess at portions is worse than that where others are asked
+    for: ``make quality`` measures what is gained by knowing.
+    """
     known = [
         Typical(tuple(dict(asked).get(name, 0) for name in names), count)
         for asked, count in demand.items()
@@ -116,8 +118,7 @@ def mix_of(names: Sequence[str], wholes: Iterable[Amounts], demand: Demand) -> t
     ]
     if known:
         return _most(_merged(known))
-    portions = {tuple(-(-amount // part) for amount in whole) for whole in wholes for part in PORTIONS}
-    return tuple(Typical(amounts) for amounts in sorted(portions))
+    return tuple(Typical(whole) for whole in sorted(set(wholes)))
 
 
 def _merged(every: Sequence[Typical]) -> list[Typical]:

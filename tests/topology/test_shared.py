@@ -5,7 +5,7 @@ import pytest
 
 from extender.topology.policy import KEEPING
 from extender.topology.shared import Shared
-from extender.topology.shares import COARSE, Demand
+from extender.topology.shares import COARSE, Demand, Room, fragmentation, mix_of
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
 
@@ -115,6 +115,27 @@ def test_it_concerns_shares_only() -> None:
     assert not Shared().concerns(shares, FIRST_AT, 0)
     whole = situation(case([gpu("a", shared=False, milli="1000")], [claim()]))
     assert not Shared().concerns(whole, FIRST_AT, 1)
+
+
+def test_the_device_is_the_best_by_the_formula() -> None:
+    chance = Draw(2)
+    for _ in range(40):
+        left = {name: chance.between(0, 10) * 100 for name in "abcd"}
+        asked = chance.between(1, 6) * 100
+        demand: Demand = {(("milli", 100 * portion * 10**9),): chance.between(1, 5) for portion in (2, 5, 10)}
+        mix = mix_of(["milli"], [], demand)
+        keys = []
+        for name, amount in left.items():
+            if amount >= asked:
+                before = [Room((1000 * 10**9,), (some * 10**9,)) for some in left.values()]
+                after = [Room((1000 * 10**9,), (some * 10**9,)) for some in (left | {name: amount - asked}).values()]
+                drop = fragmentation(before, mix) - fragmentation(after, mix)
+                keys.append((-(drop // COARSE), amount, name))
+        devices, used = gpus(**left)
+        told = answered(case(devices, [claim(milli=str(asked))], used), None)
+        assert told["fits"] is bool(keys)
+        if keys:
+            assert given(case(devices, [claim(milli=str(asked))], used), Shared(demand)) == [min(keys)[2]]
 
 
 def test_where_devices_are_listed_does_not_matter() -> None:

@@ -87,10 +87,10 @@ def test_quantised_amounts_are_nearly_what_they_were(amount: int) -> None:
     assert quantised(quantised(amount)) == quantised(amount)
 
 
-def test_where_nothing_is_known_portions_of_devices_are_typical() -> None:
-    mix = mix_of(["milli"], [(1000,), (1000,)], {})
-    assert mix == (Typical((125,)), Typical((250,)), Typical((500,)), Typical((1000,)))
-    assert mix_of(["milli"], [(1000,)], {(("other", 5),): 1}) == mix
+def test_where_nothing_is_known_whole_devices_are_typical() -> None:
+    mix = mix_of(["milli"], [(1000,), (500,), (1000,)], {})
+    assert mix == (Typical((500,)), Typical((1000,)))
+    assert mix_of(["milli"], [(1000,)], {(("other", 5),): 1}) == (Typical((1000,)),)
 
 
 def test_the_rarest_is_not_typical_and_what_hardly_differs_is_one() -> None:
