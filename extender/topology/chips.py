@@ -40,7 +40,7 @@ def chips_of(board: Board) -> tuple[Chip, ...]:
 
 def rest_of(chip: Chip, situation: Situation, ledger: Ledger) -> Rest:
     """Return what *ledger* leaves of *chip*. Who has a device without drawing from it keeps it from others too."""
-    given = mask_of({place for _, place in situation.given})
+    given = mask_of({place for at, place in situation.given if not situation.asks[at].is_admin})
     unheld = [0] * len(chip.pattern.cuts)
     for place, cut in chip.cuts.items():
         unheld[cut] += not (situation.usages[place].is_held or given >> place & 1)

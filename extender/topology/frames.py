@@ -1,11 +1,13 @@
 """Which way of valuing devices is meant for an ask: what partitions leave, what shares cost, or links."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from extender.allocation.preference import Preference
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+from extender.topology.appraisal import Appraisal
 from extender.topology.partitioned import Partitioned
+from extender.topology.shape import mask_of
 from extender.topology.shared import Shared
 
 
@@ -29,3 +31,12 @@ class Framed:
         if not situation.asks[at].is_admin:
             mask = self._partitioned.possible(situation, mask)
         return self._otherwise.sets(situation, at, mask, size)
+
+    def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal | None:
+        """Say what giving *places* to an ask is worth; None where that is for others to say."""
+        mask = mask_of(places)
+        if self._partitioned.concerns(situation, at, mask):
+            return self._partitioned.value(situation, at, places)
+        if self._shared.concerns(situation, at, mask):
+            return self._shared.value(situation, at, places)
+        return None

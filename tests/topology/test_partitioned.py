@@ -1,20 +1,16 @@
 import json
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import pytest
 
-from extender.allocation.preference import Preference, Tightest
-from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.chips import chips_of
-from extender.topology.frames import Framed
 from extender.topology.partitioned import Partitioned
 from extender.topology.policy import KEEPING
 from extender.topology.quality import ONE
 from extender.topology.shape import mask_of, places_of
-from extender.topology.shared import Shared
 from tests.allocation.checker import violations
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
@@ -204,55 +200,12 @@ def test_of_untouched_gpus_the_one_that_is_missed_least_is_cut() -> None:
         assert short(given(asked, Partitioned(opening=missed))) == [best]
 
 
-def test_partitions_that_several_may_have_draw_once() -> None:
-    # Each GPU is in one mode: whoever has a share of a mode keeps the others out of the GPU's other one.
-    counters = [{"name": f"gpu-{gpu}-mutex", "counters": {"mode": {"value": "1"}}} for gpu in range(2)]
-    devices = [
-        {
-            "name": f"gpu-{gpu}-{mode}",
-            "attributes": {"mode": {"string": mode}},
-            "allowMultipleAllocations": mode == "cpx",
-            "capacity": {"partitions": {"value": "8", "requestPolicy": {"default": "1", "validValues": ["1"]}}},
-            "consumesCounters": [{"counterSet": f"gpu-{gpu}-mutex", "counters": {"mode": {"value": "1"}}}],
-        }
-        for gpu, mode in product(range(2), ("cpx", "spx"))
-    ]
-    asked = case(TWO, [claim(request("", name="r"))])
-    expression = "device.attributes['gpu.nvidia.com'].mode == 'cpx'"
-    asked["claims"][0]["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": expression}}]
-    spec = asked["slices"][0]["spec"] | {"pool": {"name": "mig-a100", "generation": 1, "resourceSliceCount": 2}}
-    asked["slices"] = [
-        {"metadata": {"name": "counters"}, "spec": spec | {"sharedCounters": counters}},
-        {"metadata": {"name": "devices"}, "spec": {**spec, "devices": devices, "sharedCounters": []}},
-    ]
-    asked["usedShares"] = [{"id": "gpu.nvidia.com/mig-a100/gpu-1-cpx/share"}]
-    asked["usedCapacity"] = [
-        {"driver": "gpu.nvidia.com", "pool": "mig-a100", "device": "gpu-1-cpx", "consumed": {"partitions": "1"}}
-    ]
-    preferences: list[Preference] = [Partitioned(), Framed(Partitioned(), Shared(), Tightest())]
-    assert [given(asked, preference) for preference in preferences] == [["gpu-1-cpx"]] * 2
-    seen = situation(asked)
-    assert not Partitioned().concerns(seen, FIRST_AT, seen.eligible[FIRST_AT].free)
-    names = [str(candidate.key.device) for candidate in seen.board.candidates]
-    possible = places_of(Partitioned().possible(seen, (1 << len(names)) - 1))
-    assert [names[place] for place in possible] == ["gpu-0-cpx", "gpu-0-spx", "gpu-1-cpx"]
-
-
-def test_each_ask_is_left_to_who_knows_of_its_devices() -> None:
-    class Last:
-        """Takes the last devices."""
-
-        def sets(self, situation: Situation, at: At, mask: int, size: int) -> list[tuple[int, ...]]:
-            del situation, at
-            return [places_of(mask)[-size:]]
-
-    framed = Framed(Partitioned(), Shared(), Last())
-    names = ("gpu-0", "gpu-1", "gpu-2")
-    assert short(given(case(names, [claim(request("1g.5gb"))]), framed)) == ["0:1g6"]
-    assert short(given(case(names, [claim(request("", 2))], full("2:1g6")), framed)) == ["0", "1"]
+def test_demand_is_counted_by_profile() -> None:
+    board = situation(case(TWO, [claim(request("1g.5gb"))])).board
+    told = {Partitioned().profile(board, place) for place in range(len(board.candidates))}
+    assert told == {*PROFILES, "whole devices"}
 
 
 @pytest.mark.parametrize("start", range(0, 500, 100))
 def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
     assert broken_rules(Partitioned(), start, 100) == []
-    assert broken_rules(Framed(Partitioned(), Shared(), Tightest()), start, 100) == []
