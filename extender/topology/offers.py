@@ -5,7 +5,7 @@ from heapq import nsmallest
 from itertools import combinations
 from typing import Final, NamedTuple
 
-# Sets of each size that are carried from chip to chip.
+# Sets of each size that are carried from chip to chip; of large sizes fewer, for there are more sizes below.
 CARRIED: Final = 8
 
 
@@ -60,18 +60,22 @@ def _every(menus: Sequence[Menu], size: int) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(offer.places[0] for offer in chosen))
 
 
+def carried(size: int) -> int:
+    return max(1, min(CARRIED, 64 // max(1, size)))
+
+
 def _best(menus: Sequence[Menu], size: int) -> list[Offer]:
     """Divide *size* among chips: no set that is carried is worse than one that is not."""
     best: list[list[Offer]] = [[NO_OFFER], *([] for _ in range(size))]
     for menu in menus:
-        best = [nsmallest(CARRIED, _divided(best, menu, total)) for total in range(size + 1)]
+        best = [nsmallest(carried(size), _divided(best, menu, total, carried(size))) for total in range(size + 1)]
     return best[size]
 
 
-def _divided(best: Sequence[Sequence[Offer]], menu: Menu, total: int) -> Iterable[Offer]:
+def _divided(best: Sequence[Sequence[Offer]], menu: Menu, total: int, most: int) -> Iterable[Offer]:
     for number, offers in enumerate(menu.sizes[: total + 1]):
         for one in best[total - number]:
-            for other in offers[:CARRIED]:
+            for other in offers[:most]:
                 yield _both(one, other)
 
 

@@ -9,7 +9,7 @@ from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.chips import Chip, chips_of, draws, ledgers_of, rest_of
 from extender.topology.memo import Memo
-from extender.topology.offers import CARRIED, NO_OFFER, Menu, Offer, menu_of_loose, ordered
+from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
 from extender.topology.partitions import EVEN, KEPT, Demand, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING
 from extender.topology.shape import mask_of, places_of
@@ -151,7 +151,7 @@ def _menu(state: State, touched: Offer, mask: int, size: int, ranks: dict[int, i
 
 def _kept(number: int, size: int) -> int:
     """Of what is only a part of the answer, the best are enough: no better answer is made of others."""
-    return KEPT if number == size else CARRIED
+    return KEPT if number == size else carried(size)
 
 
 def _first(cuts: Sequence[int], members: Sequence[Sequence[int]]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ one pattern share all answers, whatever they are called.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import lcm
+from math import lcm, prod
 from typing import Final, NamedTuple
 
 from extender.allocation.counters import Groups, are_compatible, joined
@@ -17,8 +17,10 @@ from extender.topology.quality import ONE
 Amounts = tuple[int, ...]
 # Answers of each sort that are remembered of one pattern.
 ANSWERS: Final = 1 << 14
-# Placements of one profile that compete for counters, up to which all ways to place them are tried.
-EXACT: Final = 12
+# Ways to have or not to have the placements of one profile that compete for counters, up to which all are tried.
+EXACT: Final = 1 << 12
+# Looks at a cut that finding sets of cuts may take: enough for what is sold, and for the rest it ends.
+LOOKS: Final = 100_000
 # Sets of each size that are carried on. Of seven placements there are at most 35 of a size: those of MIG are all tried.
 KEPT: Final = 70
 
@@ -144,7 +146,10 @@ class Remains:
         return self.pattern.rest(_minus(rest.left, taken.draws), groups, unheld)
 
     def options(self, rest: Rest, among: Amounts, most: int) -> tuple[tuple[Option, ...], ...]:
-        """Return, for each size up to *most*, the best sets of cuts; *among*: how many of each cut may be taken."""
+        """Return, for each size up to *most*, the best sets of cuts; *among*: how many of each cut may be taken.
+
+        Large sizes are left out where there are very many cuts.
+        """
         key = (rest, among, most)
         known = self._options.get(key)
         if known is None:
@@ -152,8 +157,10 @@ class Remains:
         return known
 
     def _grown(self, rest: Rest, among: Amounts, most: int) -> tuple[tuple[Option, ...], ...]:
-        """Grow sets cut by cut. All of them are found where no size has more than KEPT."""
-        before = self.value(rest)
+        """Grow sets cut by cut. All of them are found where no size has more than KEPT, and looks suffice."""
+        before, wide = self.value(rest), max(1, sum(map(bool, among)) * len(among))
+        most = min(most, max(1, LOOKS // wide))
+        width = min(KEPT, max(1, LOOKS // (wide * max(1, most))))
         found: list[tuple[Option, ...]] = [(Option(0, ()),)]
         level: dict[tuple[int, ...], Rest] = {(): rest}
         for _ in range(most):
@@ -164,7 +171,7 @@ class Remains:
                 if may > cuts.count(cut) and (after := self.after(left, cut))
             }
             ranked = sorted(Option(self.value(left) - before, cuts) for cuts, left in wider.items())
-            kept = sorted(ranked, key=lambda option: -option.change)[:KEPT]
+            kept = sorted(ranked, key=lambda option: -option.change)[:width]
             level = {option.cuts: wider[option.cuts] for option in kept}
             found.append(tuple(kept))
         return tuple(found)
@@ -172,7 +179,7 @@ class Remains:
     def _most(self, rest: Rest, part: list[int]) -> int:
         """Return how many cuts of a part can be had together."""
         wanted = [(self.pattern.cuts[index].draws, rest.cuts[index]) for index in part if rest.cuts[index]]
-        if len(wanted) > EXACT:
+        if len(wanted) > 1 and prod(count + 1 for _, count in wanted) > EXACT:
             return _one_after_another(wanted, rest.left)
         return _packed(tuple(wanted), rest.left)
 
@@ -183,7 +190,7 @@ Wanted = tuple[tuple[Amounts, int], ...]
 def _packed(wanted: Wanted, left: Amounts) -> int:
     """Try every number of the first, and the others beside it."""
     counted = sum(count for _, count in wanted)
-    if _room(_sum(wanted, len(left)), left, 1):
+    if not wanted or _room(_sum(wanted, len(left)), left, 1):
         return counted
     (draws, count), others = wanted[0], wanted[1:]
     room = _room(draws, left, count)
