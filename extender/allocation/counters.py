@@ -29,7 +29,7 @@ class Ledger:
         if any(self.left[key] < amount for key, amount in draws_of(device).items()):
             return False
         return not grouped or all(
-            _are_compatible(self.groups.get(item.counter_set), frozenset(item.compatibility_groups))
+            are_compatible(self.groups.get(item.counter_set), frozenset(item.compatibility_groups))
             for item in device.traits.consumes_counters
         )
 
@@ -40,7 +40,7 @@ class Ledger:
             self.left[key] = self.left.get(key, 0) - amount
         for item in device.traits.consumes_counters:
             groups = frozenset(item.compatibility_groups)
-            self.groups[item.counter_set] = _joined(self.groups.get(item.counter_set), groups)
+            self.groups[item.counter_set] = joined(self.groups.get(item.counter_set), groups)
         return before
 
     def give_back(self, device: Device, before: dict[str, Groups]) -> None:
@@ -68,13 +68,14 @@ def draws_of(device: Device) -> dict[CounterKey, int]:
     return drawn
 
 
-def _joined(active: Groups | None, groups: Groups) -> Groups:
+def joined(active: Groups | None, groups: Groups) -> Groups:
+    """Return what the active devices of a counter set have in common once one with *groups* is among them."""
     if active is None:
         return groups
     return (active & groups or CLASH) if active and groups else active
 
 
-def _are_compatible(active: Groups | None, groups: Groups) -> bool:
+def are_compatible(active: Groups | None, groups: Groups) -> bool:
     """Tell whether a device with *groups* may join: no groups go with no groups only."""
     if active is None:
         return True

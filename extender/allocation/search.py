@@ -5,6 +5,7 @@ Python's stack, however many devices a pod asks for, and can be continued later.
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from extender.allocation.attempt import Attempt, Pick, Undo
@@ -127,7 +128,8 @@ class Search:
         if ask.count > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         free = self.situation.eligible[at].free & ~self.attempt.in_use(at, ask)
-        for places in preference.sets(self.situation, at, free, ask.count):
+        seen = replace(self.situation, given=tuple(self.attempt.picks))
+        for places in preference.sets(seen, at, free, ask.count):
             if self._step():
                 yield None
             undos = self._give_all(at, ask, places)

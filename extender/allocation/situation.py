@@ -22,7 +22,10 @@ class TooMany(Met):
 
 @dataclass(slots=True)
 class Situation:
-    """A question before a board. *asks* and *eligible* are by place in the question, *values* by claim and rule."""
+    """A question before a board. *asks* and *eligible* are by place in the question, *values* by claim and rule.
+
+    *given* is for preferences: who was given which places already, before the ask for which sets are ordered.
+    """
 
     question: Question
     board: Board
@@ -35,6 +38,7 @@ class Situation:
     judge: Judge
     shareable: int
     shared: int
+    given: tuple[tuple[At, int], ...] = ()
     _ledgers: dict[int, Ledger] = field(default_factory=dict)
 
     def is_shareable(self, place: int) -> bool:

@@ -1,0 +1,42 @@
+"""Which way of valuing devices is meant for an ask: what partitions leave, what shares cost, or links."""
+
+from collections.abc import Iterable, Sequence
+
+from extender.allocation.preference import Preference
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
+from extender.topology.appraisal import Appraisal
+from extender.topology.partitioned import Partitioned
+from extender.topology.shape import mask_of
+from extender.topology.shared import Shared
+
+
+class Framed:
+    """Leaves partitions and shares to those who know of them, and whole devices to who is there *otherwise*.
+
+    Whole devices of which somebody has a part are not offered to the latter: they cannot be given.
+    """
+
+    def __init__(self, partitioned: Partitioned, shared: Shared, otherwise: Preference) -> None:
+        self._partitioned = partitioned
+        self._shared = shared
+        self._otherwise = otherwise
+
+    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterable[tuple[int, ...]]:
+        """Yield sets of *size* places out of *mask*, the best first."""
+        if self._partitioned.concerns(situation, at, mask):
+            return self._partitioned.sets(situation, at, mask, size)
+        if self._shared.concerns(situation, at, mask):
+            return self._shared.sets(situation, at, mask, size)
+        if not situation.asks[at].is_admin:
+            mask = self._partitioned.possible(situation, mask)
+        return self._otherwise.sets(situation, at, mask, size)
+
+    def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal | None:
+        """Say what giving *places* to an ask is worth; None where that is for others to say."""
+        mask = mask_of(places)
+        if self._partitioned.concerns(situation, at, mask):
+            return self._partitioned.value(situation, at, places)
+        if self._shared.concerns(situation, at, mask):
+            return self._shared.value(situation, at, places)
+        return None

@@ -1,0 +1,153 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from extender.topology.policy import KEEPING
+from extender.topology.shared import Shared
+from extender.topology.shares import COARSE, Demand, Room, fragmentation, mix_of
+from tests.allocation.drawing import Draw
+from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
+
+Json = dict[str, Any]
+DRIVER = "gpu.example.com"
+
+
+def gpu(name: str, *, shared: bool = True, **capacity: str) -> Json:
+    policy = {"validRange": {"min": "1", "step": "1"}}
+    amounts = {key: {"value": text} | ({"requestPolicy": policy} if shared else {}) for key, text in capacity.items()}
+    return {"name": name, "allowMultipleAllocations": shared, "capacity": amounts}
+
+
+def claim(name: str = "c", count: int = 1, **amounts: str) -> Json:
+    exactly = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": count}
+    asked = {"capacity": {"requests": amounts}} if amounts else {}
+    return {"metadata": {"name": name}, "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly | asked}]}}}
+
+
+def case(devices: Sequence[Json], claims: Sequence[Json], used: Mapping[str, Mapping[str, str]] | None = None) -> Json:
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    shares = [
+        {"driver": DRIVER, "pool": "n", "device": device, "consumed": amounts}
+        for device, amounts in (used or {}).items()
+    ]
+    return {
+        "name": "shares",
+        "node": {"metadata": {"name": "n"}},
+        "classes": [{"metadata": {"name": "any"}, "spec": {}}],
+        "slices": [
+            {"metadata": {"name": "s"}, "spec": {"driver": DRIVER, "pool": pool, "nodeName": "n", "devices": devices}}
+        ],
+        "claims": list(claims),
+        "usedCapacity": shares,
+    }
+
+
+def gpus(**left: int) -> tuple[list[Json], dict[str, dict[str, str]]]:
+    """Make devices of a thousand each, and what is taken of them."""
+    return [gpu(name, milli="1000") for name in left], {
+        name: {"milli": str(1000 - some)} for name, some in left.items()
+    }
+
+
+HALVES: Demand = {(("milli", 500 * 10**9),): 1}
+
+
+@pytest.mark.parametrize(
+    ("left", "asked", "demand", "best"),
+    [
+        pytest.param({"a": 1000, "b": 500}, 500, {}, "b", id="what is exactly enough"),
+        pytest.param({"a": 1000, "b": 600, "c": 300}, 250, {}, "c", id="the tightest"),
+        pytest.param({"b": 1000, "a": 1000}, 100, {}, "a", id="of equal ones the first by name"),
+        pytest.param({"a": 600, "b": 1000}, 200, HALVES, "b", id="not the tightest, where halves are asked for"),
+        pytest.param({"a": 600, "b": 1000}, 100, HALVES, "a", id="what halves do not need"),
+        pytest.param({"a": 400, "b": 600}, 300, HALVES, "a", id="what is too little for halves anyway"),
+    ],
+)
+def test_a_share_is_taken_where_it_costs_the_others_least(
+    left: dict[str, int], asked: int, demand: Demand, best: str
+) -> None:
+    devices, used = gpus(**left)
+    assert given(case(devices, [claim(milli=str(asked))], used), Shared(demand)) == [best]
+
+
+def test_several_claims_of_a_pod_see_what_the_others_take() -> None:
+    devices, used = gpus(a=1000, b=1000)
+    claims = [claim(f"c{index}", milli="300") for index in range(3)]
+    assert given(case(devices, claims, used), Shared()) == ["a", "a", "a"]
+    claims = [claim(f"c{index}", milli="600") for index in range(2)]
+    assert given(case(devices, claims, used), Shared()) == ["a", "b"]
+
+
+def test_several_shares_of_a_request_are_of_several_devices() -> None:
+    devices, used = gpus(a=1000, b=300, c=1000, d=250)
+    assert given(case(devices, [claim(count=2, milli="250")], used), Shared()) == ["b", "d"]
+
+
+def test_devices_that_only_one_can_have_come_last() -> None:
+    devices = [gpu("a", shared=False, milli="1000"), gpu("b", milli="1000")]
+    assert given(case(devices, [claim(milli="100")]), Shared()) == ["b"]
+    assert given(case(devices, [claim(milli="100")], {"b": {"milli": "950"}}), Shared()) == ["a"]
+
+
+def test_kinds_of_devices_are_told_apart_by_their_capacities() -> None:
+    devices = [
+        gpu("a", milli="1000", memory="80Gi"),
+        gpu("b", milli="1000", memory="80Gi"),
+        gpu("nic", bandwidth="100"),
+    ]
+    used = {"b": {"milli": "500", "memory": "40Gi"}}
+    assert given(case(devices, [claim(milli="500", memory="40Gi")], used), Shared()) == ["b"]
+    assert given(case(devices, [claim(milli="500", memory="41Gi")], used), Shared()) == ["a"]
+
+
+def test_a_value_says_what_is_left() -> None:
+    seen = situation(case([gpu("a", milli="1000", memory="80Gi")], [claim(milli="800", memory="70Gi")]))
+    appraisal = Shared().value(seen, FIRST_AT, [0])
+    assert [part.text for part in appraisal.parts] == ["fills a: 10Gi of 80Gi memory, 200 of 1k milli left"]
+    assert appraisal.value == sum(part.value for part in appraisal.parts) < 0
+    assert appraisal.value % (KEEPING * COARSE // 1000) == 0
+
+
+def test_it_concerns_shares_only() -> None:
+    shares = situation(case([gpu("a", milli="1000")], [claim(milli="800")]))
+    assert Shared().concerns(shares, FIRST_AT, 1)
+    assert not Shared().concerns(shares, FIRST_AT, 0)
+    whole = situation(case([gpu("a", shared=False, milli="1000")], [claim()]))
+    assert not Shared().concerns(whole, FIRST_AT, 1)
+
+
+def test_the_device_is_the_best_by_the_formula() -> None:
+    chance = Draw(2)
+    for _ in range(40):
+        left = {name: chance.between(0, 10) * 100 for name in "abcd"}
+        asked = chance.between(1, 6) * 100
+        demand: Demand = {(("milli", 100 * portion * 10**9),): chance.between(1, 5) for portion in (2, 5, 10)}
+        mix = mix_of(["milli"], [], demand)
+        keys = []
+        for name, amount in left.items():
+            if amount >= asked:
+                before = [Room((1000 * 10**9,), (some * 10**9,)) for some in left.values()]
+                after = [Room((1000 * 10**9,), (some * 10**9,)) for some in (left | {name: amount - asked}).values()]
+                drop = fragmentation(before, mix) - fragmentation(after, mix)
+                keys.append((-(drop // COARSE), amount, name))
+        devices, used = gpus(**left)
+        told = answered(case(devices, [claim(milli=str(asked))], used), None)
+        assert told["fits"] is bool(keys)
+        if keys:
+            assert given(case(devices, [claim(milli=str(asked))], used), Shared(demand)) == [min(keys)[2]]
+
+
+def test_where_devices_are_listed_does_not_matter() -> None:
+    chance = Draw(1)
+    for _ in range(20):
+        devices, used = gpus(**{name: chance.between(0, 10) * 100 for name in "abcd"})
+        asked = case(devices, [claim(milli=str(chance.between(1, 6) * 100))], used)
+        if answered(asked, None)["fits"]:
+            shuffled = case(chance.shuffled(devices), asked["claims"], used)
+            assert given(shuffled, Shared()) == given(asked, Shared())
+
+
+@pytest.mark.parametrize("start", range(0, 500, 100))
+def test_allocations_in_drawn_clusters_break_no_rule(start: int) -> None:
+    assert broken_rules(Shared(), start, 100) == []
