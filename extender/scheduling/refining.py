@@ -66,4 +66,4 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
 def _value(taste: Taste, answer: Answer, policies: Sequence[Policy]) -> int:
     if not isinstance(answer, Solution) or not taste.accepts(answer, policies):
         return NONE
-    return taste.appraise(answer, policies).value
+    return taste.appraise(answer, policies, tells=False).value

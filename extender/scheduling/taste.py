@@ -12,6 +12,7 @@ from extender.allocation.board import Board
 from extender.allocation.fit import Fitter
 from extender.allocation.preference import Tightest
 from extender.allocation.question import Ask, At
+from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
@@ -22,14 +23,17 @@ from extender.topology.choice import Chooser
 from extender.topology.choosers import Choosers
 from extender.topology.demand import Demand
 from extender.topology.document import Document
+from extender.topology.frames import Framed
 from extender.topology.linked import Linked, Wired
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
+from extender.topology.partitioned import Partitioned
 from extender.topology.policies import NotAllowed
 from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
-from extender.topology.shape import mask_of
+from extender.topology.shape import mask_of, places_of
+from extender.topology.shared import Shared
 from extender.topology.traits import is_forbidden
 from extender.topology.words import parts_of
 
@@ -52,6 +56,8 @@ class Taste:
     def __init__(self, document: Document, mix_of: Callable[[str, Demand], Mix]) -> None:
         self.document, self._mix_of = document, mix_of
         self.atlas, self._choosers = Atlas(document.configuration, document.policies.attributes), Choosers()
+        self._partitioned, self._shared = Partitioned(), Shared()
+        self._frames = Framed(self._partitioned, self._shared, Tightest())
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         # What searches found, by policies, machine and state; states are of one question.
         self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
@@ -79,7 +85,13 @@ class Taste:
             return [Wired(self.chooser(group, policy, ask), group.indices) for group in machine]
 
         strict = [claim for claim, policy in enumerate(policies) if policy.is_strict]
-        return replace(manner, preference=Linked(wiring, Tightest(), strict), is_strict=bool(strict))
+        linked = Linked(wiring, Tightest(), strict, self._partitioned.wholes)
+
+        def allowed(situation: Situation, at: At, mask: int) -> int:
+            return mask & ~_forbidden(situation, policies[at.claim])
+
+        framed = Framed(self._partitioned, self._shared, linked, allowed)
+        return replace(manner, preference=framed, is_strict=bool(strict))
 
     def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
@@ -141,34 +153,39 @@ class Taste:
 
     def accepts(self, solution: Solution, policies: Sequence[Policy]) -> bool:
         """Tell whether no device is forbidden: a request for all devices takes them without asking anybody."""
-        if not any(policy.forbid for policy in policies):
-            return True
-        candidates = solution.situation.board.candidates
-        return not any(
-            is_forbidden(policies[pick.at.claim], Member(candidates[pick.place].key, candidates[pick.place].device))
-            for pick in solution.picks
-        )
+        forbidden = [_forbidden(solution.situation, policy) for policy in policies]
+        return not any(forbidden[pick.at.claim] >> pick.place & 1 for pick in solution.picks)
 
-    def appraise(self, solution: Solution, policies: Sequence[Policy]) -> Appraisal:
-        """Say how good the devices of *solution* are, and why: without words where there is nothing to say."""
-        situation = solution.situation
-        machine = self.atlas.on(situation.board)
-        total, parts = 0, list[Part]()
+    def appraise(self, solution: Solution, policies: Sequence[Policy], *, tells: bool = True) -> Appraisal:
+        """Say how good the devices of *solution* are, and why if that is to be told."""
+        situation, total = solution.situation, 0
+        parts, given = list[Part](), tuple[tuple[At, int], ...]()
         asked = _by_ask(solution.picks)
         for at, places in asked:
-            total -= at.ask * STEP
-            ask = situation.asks[at]
-            if ask.takes_all or ask.is_admin:
-                continue
-            group = next((group for group in machine if places <= set(group.indices)), None)
-            if group is None:
-                total += APART
-                continue
-            chooser, chosen = self.chooser(group, policies[at.claim], ask), _mask(group, places)
-            free = chosen | _mask(group, (place for place, it in enumerate(situation.usages) if not it.is_held))
-            total += sum(chooser.terms(free, chosen))
-            parts += _labelled(ask.name if len(asked) > 1 else "", parts_of(group, chooser, free, chosen))
+            found = self._appraised(replace(situation, given=given), at, places, policies[at.claim], tells=tells)
+            total += found.value - at.ask * STEP
+            parts += _labelled(situation.asks[at].name if len(asked) > 1 else "", found.parts)
+            given += tuple((at, place) for place in places)
         return Appraisal(total, tuple(parts), self._basis(policies, situation.asks.values()))
+
+    def _appraised(
+        self, situation: Situation, at: At, places: Sequence[int], policy: Policy, *, tells: bool
+    ) -> Appraisal:
+        """Appraise what one ask is given."""
+        ask = situation.asks[at]
+        if ask.takes_all or ask.is_admin:
+            return Appraisal(0)
+        framed = self._frames.value(situation, at, places)
+        if framed is not None:
+            return framed
+        group = next((group for group in self.atlas.on(situation.board) if set(places) <= set(group.indices)), None)
+        if group is None:
+            return Appraisal(APART)
+        chooser, chosen = self.chooser(group, policy, ask), _mask(group, places)
+        whole = self._partitioned.wholes(situation, mask_of(group.indices))
+        free = chosen | _mask(group, places_of(whole))
+        parts = parts_of(group, chooser, free, chosen) if tells else ()
+        return Appraisal(sum(chooser.terms(free, chosen)), parts)
 
     def _basis(self, policies: Sequence[Policy], asks: Iterable[Ask]) -> tuple[str, ...]:
         """Say by which policies, and for which sizes that are expected."""
@@ -180,10 +197,10 @@ class Taste:
         return (f"policy {', '.join(dict.fromkeys(policy.name for policy in policies))}", *sizes)
 
 
-def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, set[int]]]:
-    found: dict[At, set[int]] = {}
+def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, list[int]]]:
+    found: dict[At, list[int]] = {}
     for pick in picks:
-        found.setdefault(pick.at, set()).add(pick.place)
+        found.setdefault(pick.at, []).append(pick.place)
     return sorted(found.items())
 
 
@@ -196,6 +213,14 @@ def _mask(group: Group, places: Iterable[int]) -> int:
     """Return the mask of *places* among the devices of *group*."""
     given = set(places)
     return mask_of(place for place, index in enumerate(group.indices) if index in given)
+
+
+def _forbidden(situation: Situation, policy: Policy) -> int:
+    """Return the mask of the candidates that *policy* forbids."""
+    if not policy.forbid:
+        return 0
+    members = (Member(candidate.key, candidate.device) for candidate in situation.board.candidates)
+    return mask_of(place for place, member in enumerate(members) if is_forbidden(policy, member))
 
 
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:

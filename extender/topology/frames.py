@@ -1,6 +1,6 @@
 """Which way of valuing devices is meant for an ask: what partitions leave, what shares cost, or links."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from extender.allocation.preference import Preference
 from extender.allocation.question import At
@@ -10,20 +10,33 @@ from extender.topology.partitioned import Partitioned
 from extender.topology.shape import mask_of
 from extender.topology.shared import Shared
 
+Allowed = Callable[[Situation, At, int], int]
+
+
+def anything(situation: Situation, at: At, mask: int) -> int:
+    """Allow all of *mask*."""
+    del situation, at
+    return mask
+
 
 class Framed:
     """Leaves partitions and shares to those who know of them, and whole devices to who is there *otherwise*.
 
-    Whole devices of which somebody has a part are not offered to the latter: they cannot be given.
+    Whole devices of which somebody has a part are not offered to the latter: they cannot be given. *allowed* tells
+    which devices an ask may have at all.
     """
 
-    def __init__(self, partitioned: Partitioned, shared: Shared, otherwise: Preference) -> None:
+    def __init__(
+        self, partitioned: Partitioned, shared: Shared, otherwise: Preference, allowed: Allowed = anything
+    ) -> None:
+        self._allowed = allowed
         self._partitioned = partitioned
         self._shared = shared
         self._otherwise = otherwise
 
     def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterable[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
+        mask = self._allowed(situation, at, mask)
         if self._partitioned.concerns(situation, at, mask):
             return self._partitioned.sets(situation, at, mask, size)
         if self._shared.concerns(situation, at, mask):

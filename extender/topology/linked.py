@@ -27,21 +27,34 @@ class Wired(NamedTuple):
 Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
 
 
+Wholes = Callable[[Situation, int], int]
+
+
+def unheld(situation: Situation, mask: int) -> int:
+    """Return those of *mask* of which nobody has anything."""
+    return mask & mask_of(place for place, usage in enumerate(situation.usages) if not usage.is_held)
+
+
 class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
-    For claims that are *strict* there is nothing beside what their policy values.
+    For claims that are *strict* there is nothing beside what their policy values. *wholes* tells which devices are
+    there for sets of others.
     """
 
-    def __init__(self, wiring: Wiring, otherwise: Preference, strict: Collection[int] = ()) -> None:
+    def __init__(
+        self, wiring: Wiring, otherwise: Preference, strict: Collection[int] = (), wholes: Wholes = unheld
+    ) -> None:
         self._wiring = wiring
         self._otherwise = otherwise
         self._strict = strict
+        self._wholes = wholes
 
     def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
-        valued = (_valued(wired, situation, mask, size) for wired in every)
+        free = self._wholes(situation, mask_of(range(len(situation.usages)))) if every else 0
+        valued = (_valued(wired, free, mask, size) for wired in every)
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             yield places
         if size and at.claim in self._strict:
@@ -56,9 +69,9 @@ class Linked:
                 yield places
 
 
-def _valued(wired: Wired, situation: Situation, mask: int, size: int) -> Iterator[Valued]:
+def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:
     """Yield sets of one shape. What may be taken counts as free, though others have a share of it."""
     among = mask_of(index for index, place in enumerate(wired.places) if mask >> place & 1)
-    unheld = mask_of(index for index, place in enumerate(wired.places) if not situation.usages[place].is_held)
-    for choice in wired.chooser.choices(unheld | among, size, among):
+    whole = mask_of(index for index, place in enumerate(wired.places) if free >> place & 1)
+    for choice in wired.chooser.choices(whole | among, size, among):
         yield choice.value, tuple(sorted(wired.places[index] for index in places_of(choice.mask)))

@@ -38,7 +38,7 @@ def links_text(group: Group, chooser: Chooser, mask: int) -> str:
     if group.links.is_flat:
         return f"links of {weight:g} GB/s between all"
     mine, best = chooser.quality.parts(mask).bandwidth / 1000, chooser.quality.best(len(places)).bandwidth / 1000
-    if len(places) > 2 and rings_at_once(group.shape.links, places):
+    if len(places) > 2 and group.shape.links and rings_at_once(group.shape.links, places):
         return f"links in rings {mine:g} GB/s of best {best:g}"
     if source.layer not in ("peers", "products"):
         return f"{source.read}, {mine:g} GB/s of best {best:g}" if source.layer == "levels" else ""

@@ -160,6 +160,13 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
 
 
+def test_of_devices_without_known_links_what_they_share_is_told() -> None:
+    belief = fleet({"a": "a100-pcie"}, {})
+    plan = planned(belief, planner_with_taste(belief), wanted("c", 4))
+    assert isinstance(plan, Offer)
+    assert plan.best[0].words == "the same NUMA node, 18 GB/s of best 18, on NUMA 0 alone"
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sets(st.sampled_from(ALL), max_size=7), min_size=1, max_size=5), st.sampled_from([1, 2, 4, 8]))
 def test_the_estimate_of_one_request_is_what_its_devices_turn_out_to_be_worth(
