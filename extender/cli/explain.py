@@ -69,7 +69,7 @@ def told(decision: dict[str, Any]) -> str:
     if decision["best"]:
         text += "\n" + aligned([("BEST NODES", "SCORE", "WORTH", "FREE DEVICES", "WHY"), *map(_row, decision["best"])])
     if decision["basis"]:
-        text += f"\n{printable('; '.join(decision['basis']))}\n"
+        text += f"\n{printable(decision['basis'])}\n"
     if decision["rejected"]:
         rows = [(str(item["nodes"]), item["word"], item["message"]) for item in decision["rejected"]]
         text += "\n" + aligned([("REJECTED", "REASON", "NEAREST MISS"), *rows])

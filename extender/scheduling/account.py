@@ -7,6 +7,7 @@ from extender.scheduling.decision import Decision, Given, Outcome
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import TEXTS, Word
+from extender.topology.appraisal import NO_BASIS
 
 # What an event may say, in bytes; reasons beyond these are in the record.
 NOTE_BYTES = 1024
@@ -36,7 +37,7 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         node=plan.placement.node,
         given=given_by(plan.placement),
         best=plan.best,
-        basis=plan.placement.appraisal.basis if plan.placement.appraisal else (),
+        basis=plan.placement.appraisal.basis if plan.placement.appraisal else NO_BASIS,
         fitting=plan.fitting,
         offered=len(plan.nodes),
         rejected=plan.rejected,
@@ -73,7 +74,7 @@ def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation:
         node=node,
         given=given_by(result.placement) if result.placement else (),
         best=offer.best if offer else (),
-        basis=offer.basis if offer else (),
+        basis=offer.basis if offer else NO_BASIS,
         fitting=offer.fitting if offer else 0,
         offered=offer.offered if offer else 0,
         rejected=offer.rejected if offer else (),

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.scheduling.survey import Tally
-from extender.topology.appraisal import Part
+from extender.topology.appraisal import NO_BASIS, Basis, Part
 
 
 class Outcome(StrEnum):
@@ -59,7 +59,7 @@ class Decision:
     node: NodeName | None = None
     given: tuple[Given, ...] = ()
     best: tuple[Ranked, ...] = ()
-    basis: tuple[str, ...] = ()
+    basis: Basis = NO_BASIS
     fitting: int = 0
     offered: int = 0
     rejected: tuple[Tally, ...] = ()

@@ -17,7 +17,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
 from extender.topology.aliases import Member
-from extender.topology.appraisal import Appraisal, Part
+from extender.topology.appraisal import Appraisal, Basis, Part
 from extender.topology.atlas import Atlas
 from extender.topology.choice import Chooser
 from extender.topology.choosers import Choosers
@@ -187,14 +187,14 @@ class Taste:
         parts = parts_of(group, chooser, free, chosen) if tells else ()
         return Appraisal(sum(chooser.terms(free, chosen)), parts)
 
-    def _basis(self, policies: Sequence[Policy], asks: Iterable[Ask]) -> tuple[str, ...]:
+    def _basis(self, policies: Sequence[Policy], asks: Iterable[Ask]) -> Basis:
         """Say by which policies, and for which sizes that are expected."""
         mixes = {ask.class_name: self.mix(ask) for ask in asks}
         sizes = (
             f"expected of {name}: {', '.join(f'{size} x {weight}' for size, weight in mix.weights)}"
             for name, mix in sorted(mixes.items())
         )
-        return (f"policy {', '.join(dict.fromkeys(policy.name for policy in policies))}", *sizes)
+        return Basis(tuple(dict.fromkeys(policy.name for policy in policies)), tuple(sizes))
 
 
 def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, list[int]]]:

@@ -121,7 +121,7 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
-    metrics.watch(Gauges(belief, freshness, waker, now))
+    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     ahead = Ahead(belief, planner, writes, metrics, now) if settings.waking.nominate_ahead else None
     sink.feed, sink.observer = carrier.feed, Observer(belief, metrics)

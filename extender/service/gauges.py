@@ -12,10 +12,12 @@ from extender.allocation.members import members_of
 from extender.kube.freshness import Freshness
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
+from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.ledger import Phase
 from extender.telemetry.belief import DeviceCount
+from extender.topology.machine import Group
 
 Members = dict[ClassName, tuple[DeviceClass, Inventory, Flags]]
 
@@ -28,6 +30,7 @@ class Gauges:
     freshness: Freshness
     waker: Waker
     now: Callable[[], float]
+    taste: Callable[[], Taste | None] = lambda: None
     members: Members = field(default_factory=dict)
 
     def devices(self) -> Iterable[DeviceCount]:
@@ -70,6 +73,24 @@ class Gauges:
         """Count the pods that were rejected and still wait."""
         return len(self.waker)
 
+    def links(self) -> Mapping[tuple[str, str], int]:
+        """Count nodes by driver and by how the links of its devices there are known: from tables or peers, or not."""
+        taste, snapshot = self.taste(), self.belief.cluster.snapshot
+        counted: Counter[tuple[str, str]] = Counter()
+        if taste is not None:
+            numbers, nodes = np.unique(taste.atlas.numbers(snapshot), return_counts=True)
+            for number, count in zip(numbers.tolist(), nodes.tolist(), strict=True):
+                for group in taste.atlas.machines[number]:
+                    if len(group.members) > 1:
+                        counted[group.members[0].key.driver, _known(group)] += count
+        return counted
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler: there is one only."""
         return True
+
+
+def _known(group: Group) -> str:
+    if group.links.complaints:
+        return "contested"
+    return "known" if group.links.is_known else "levels"

@@ -13,6 +13,7 @@ from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
+from extender.topology.quality import ONE
 
 LOG: Final = logging.getLogger(__name__)
 # An offer is told when it is taken up: until then nothing has happened to the pod.
@@ -36,11 +37,22 @@ class Journal:
         self.metrics.decision(decision.outcome)
         if decision.outcome is Outcome.REJECTED:
             self.metrics.rejection(decision.reason)
+        if decision.outcome is Outcome.BOUND:
+            self._count(decision)
         if is_news and decision.outcome in TOLD:
             self.notices.put(decision)
             fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
             LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
         self.heard(decision)
+
+    def _count(self, decision: Decision) -> None:
+        """Tell metrics what the devices of a bound pod are worth."""
+        for policy in decision.basis.policies:
+            self.metrics.placed(policy)
+        for item in decision.best:
+            if item.node == decision.node:
+                for part in item.parts:
+                    self.metrics.part(part.name, part.value / ONE)
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended."""
@@ -62,4 +74,5 @@ class Journal:
             for item in decision.best
         ]
         told = {"pod": str(pod), "note": note_of(decision), "given": given, "best": best, "rejected": rejected}
+        told["basis"] = str(decision.basis)
         return {**asdict(decision), **told}

@@ -35,6 +35,9 @@ class Belief(Protocol):
     def waiting(self) -> int:
         """Count the pods that were rejected and are still waiting."""
 
+    def links(self) -> Mapping[tuple[str, str], int]:
+        """Count nodes by driver and by how the links of its devices there are known."""
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
 
@@ -61,6 +64,8 @@ class BeliefCollector(Collector):
         ):
             for label, value in values.items():
                 gauges[name].add_metric((label,), value)
+        for labels, nodes in self._belief.links().items():
+            gauges["nodes_by_links"].add_metric(labels, nodes)
         gauges["waiting_pods"].add_metric((), self._belief.waiting())
         gauges["leading"].add_metric((), self._belief.is_leading())
         yield from gauges.values()
@@ -74,6 +79,8 @@ class BeliefCollector(Collector):
                 ("holds", "Claims with promised devices, by the phase of the promise.", ("phase",)),
                 ("watch_age_seconds", "Age of the view of a resource.", ("resource",)),
                 ("unreadable_objects", "Objects that cannot be read.", ("kind",)),
+                ("nodes_by_links", "Nodes with several devices of a driver, by how their links are known.",
+                 ("driver", "links")),
                 ("waiting_pods", "Pods that were rejected and still wait.", ()),
                 ("leading", "1 where this replica answers the scheduler, otherwise 0.", ()),
             )

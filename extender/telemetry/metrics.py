@@ -14,6 +14,9 @@ VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 VERB_TIMES: Final = (.00025, .0005, .001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16)  # fmt: skip
 API_TIMES: Final = (.001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16, 32, 64)  # fmt: skip
 
+# Of best links a set has a share up to 1; what is left behind costs up to a half.
+WORTHS: Final = (-1, -.5, -.25, -.1, -.05, -.01, 0, .25, .5, .75, .9, .99, 1)  # fmt: skip
+
 
 class Metrics:
     """Everything that is told to Prometheus. Labels take few values, none of which come from a pod."""
@@ -55,6 +58,10 @@ class Metrics:
             "placement_config_valid", "1 where the placement document is in use as it is, 0 where an earlier one is."
         )
         self._placement.set(1)
+        self._placements = self._counter("placements", "Claims' devices chosen for pods that were bound.", "policy")
+        self._parts = self._histogram(
+            "placement_worth", "What speaks for the devices of bound pods and against them, by part.", WORTHS, "part"
+        )
         self._build = self._gauge("build_info", "1, with the version.", "version")
         self._build.labels(version).set(1)
         for verb in VERBS:
@@ -102,6 +109,14 @@ class Metrics:
         """Count a new version of the placement document."""
         self._reloads.labels("taken" if is_valid else "refused").inc()
         self._placement.set(is_valid)
+
+    def placed(self, policy: str) -> None:
+        """Count devices chosen by *policy* for a pod that was bound."""
+        self._placements.labels(policy).inc()
+
+    def part(self, name: str, worth: float) -> None:
+        """Note one of the parts that the worth of a bound pod's devices is the sum of."""
+        self._parts.labels(name).observe(worth)
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""

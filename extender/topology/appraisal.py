@@ -11,9 +11,22 @@ class Part(NamedTuple):
     text: str
 
 
+class Basis(NamedTuple):
+    """By which policies it was chosen, and what was expected to be asked for, in words for each class of devices."""
+
+    policies: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join((f"policy {', '.join(self.policies)}", *self.expected)) if self.policies else ""
+
+
+NO_BASIS = Basis()
+
+
 class Appraisal(NamedTuple):
-    """A value of ONE, which is the sum of its parts; *basis*: by which policies, and for what was expected."""
+    """A value of ONE, which is the sum of its parts."""
 
     value: int
     parts: tuple[Part, ...] = ()
-    basis: tuple[str, ...] = ()
+    basis: Basis = NO_BASIS

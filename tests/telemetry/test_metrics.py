@@ -33,6 +33,9 @@ class Believed:
     def waiting(self) -> int:
         return 7
 
+    def links(self) -> Mapping[tuple[str, str], int]:
+        return {("gpu.example.com", "known"): 4}
+
     def is_leading(self) -> bool:
         return True
 
@@ -50,6 +53,8 @@ def used() -> Metrics:
     metrics.listed("pods")
     metrics.event("written")
     metrics.foreign_conflict("gpu.example.com")
+    metrics.placed("protect")
+    metrics.part("links", 0.6)
     metrics.placement(is_valid=True)
     metrics.placement(is_valid=False)
     return metrics
@@ -85,6 +90,10 @@ SHOWN = [
     ("holds", {"phase": "offered"}, 2),
     ("watch_age_seconds", {"resource": "pods"}, 1.5),
     ("unreadable_objects", {"kind": "ResourceSlice"}, 1),
+    ("nodes_by_links", {"driver": "gpu.example.com", "links": "known"}, 4),
+    ("placements_total", {"policy": "protect"}, 1),
+    ("placement_worth_bucket", {"part": "links", "le": "0.75"}, 1),
+    ("placement_worth_bucket", {"part": "links", "le": "0.5"}, 0),
     ("waiting_pods", {}, 7),
     ("leading", {}, 1),
     ("build_info", {"version": "1.2.3"}, 1),
