@@ -15,7 +15,7 @@ VERB_TIMES: Final = (.00025, .0005, .001, .002, .004, .008, .016, .032, .064, .1
 API_TIMES: Final = (.001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16, 32, 64)  # fmt: skip
 
 # Of best links a set has a share up to 1; what is left behind costs up to a half.
-WORTHS: Final = (-1, -.5, -.25, -.1, -.05, -.01, 0, .25, .5, .75, .9, .99, 1)  # fmt: skip
+WORTHS: Final = (0, .01, .05, .1, .25, .5, .75, .9, .99, 1)  # fmt: skip
 
 
 class Metrics:
@@ -60,7 +60,11 @@ class Metrics:
         self._placement.set(1)
         self._placements = self._counter("placements", "Claims' devices chosen for pods that were bound.", "policy")
         self._parts = self._histogram(
-            "placement_worth", "What speaks for the devices of bound pods and against them, by part.", WORTHS, "part"
+            "placement_worth",
+            "What speaks for the devices of bound pods and against them, by part.",
+            WORTHS,
+            "part",
+            "side",
         )
         self._build = self._gauge("build_info", "1, with the version.", "version")
         self._build.labels(version).set(1)
@@ -116,7 +120,8 @@ class Metrics:
 
     def part(self, name: str, worth: float) -> None:
         """Note one of the parts that the worth of a bound pod's devices is the sum of."""
-        self._parts.labels(name).observe(worth)
+        # Histograms of what may be negative have no sum.
+        self._parts.labels(name, "for" if worth >= 0 else "against").observe(abs(worth))
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""

@@ -55,6 +55,7 @@ def used() -> Metrics:
     metrics.foreign_conflict("gpu.example.com")
     metrics.placed("protect")
     metrics.part("links", 0.6)
+    metrics.part("kept", -0.2)
     metrics.placement(is_valid=True)
     metrics.placement(is_valid=False)
     return metrics
@@ -92,8 +93,9 @@ SHOWN = [
     ("unreadable_objects", {"kind": "ResourceSlice"}, 1),
     ("nodes_by_links", {"driver": "gpu.example.com", "links": "known"}, 4),
     ("placements_total", {"policy": "protect"}, 1),
-    ("placement_worth_bucket", {"part": "links", "le": "0.75"}, 1),
-    ("placement_worth_bucket", {"part": "links", "le": "0.5"}, 0),
+    ("placement_worth_bucket", {"part": "links", "side": "for", "le": "0.75"}, 1),
+    ("placement_worth_bucket", {"part": "links", "side": "for", "le": "0.5"}, 0),
+    ("placement_worth_sum", {"part": "kept", "side": "against"}, 0.2),
     ("waiting_pods", {}, 7),
     ("leading", {}, 1),
     ("build_info", {"version": "1.2.3"}, 1),
