@@ -5,7 +5,6 @@ the pod does not fit, otherwise what is free on the devices that have too little
 rest, what is usable; a good place is one whose worth falls least beyond what is taken.
 """
 
-from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -57,6 +56,10 @@ class Formula(NamedTuple):
     scarce: bool
     step: int
 
+    @property
+    def parts(self) -> int:
+        return self.usable + self.lasting
+
 
 FGD: Final = Formula(usable=1, lasting=0, scarce=False, step=40)
 OURS: Final = Formula(usable=2, lasting=1, scarce=True, step=1)
@@ -94,7 +97,7 @@ class Measure:
     @property
     def unit(self) -> int:
         """What a unit that everybody can use is worth. By FGD, all weights together."""
-        return self._unit * (self.formula.usable + self.formula.lasting)
+        return self._unit * self.formula.parts
 
     def after(self, rows: Rows, ask: Ask) -> Integers:
         """Return what rows are worth after *ask*: int64[rows, places].
@@ -147,25 +150,27 @@ class Measure:
         """Return what a unit that a shape can use counts on each model, int64[models, shapes], and to all together."""
         models = int(whole.model.max(initial=0)) + 1
         served = self.typical.served
-        weights, unit = [weight for _, weight in served], self.typical.total
+        weights, unit = [weight for _, weight in served], self.typical.total or 1
         if self.formula.scarce:
-            weights, unit = _of_one(self._scarcity(whole, models)), ONE
+            weights, unit = self._scarcity(whole, models), ONE
         price = np.zeros((models, len(self._number)), dtype=np.int64)
         for (ask, _), weight in zip(served, weights, strict=True):
             price[:, self._number[ask[:4]]] += weight * ask.on(models)
         return price, unit
 
-    def _scarcity(self, whole: Rows, models: int) -> list[Fraction]:
-        """Return how often each ask is met for each share of the fleet that it could use if all were empty."""
+    def _scarcity(self, whole: Rows, models: int) -> list[int]:
+        """Return weights that make each ask's part in the worth of the empty fleet how often it is met."""
+        served, supply = self.typical.served, self._supply(whole, models)
+        often = sum(weight for _, weight in served)
+        reached = [int(supply[ask.on(models), self._number[ask[:4]]].sum()) for ask, _ in served]
+        every = ONE * self.formula.parts * int(whole.free.sum())
+        pairs = zip(served, reached, strict=True)
+        return [weight * every // (often * most) if most else 0 for (_, weight), most in pairs]
+
+    def _supply(self, whole: Rows, models: int) -> Integers:
+        """Return what each shape could use of each model if all were empty: int64[models, shapes]."""
         supply = np.zeros((models, len(self._number)), dtype=np.int64)
         fits, usable = self._counted(whole.free)
         used = self._used(whole, fits.sum(axis=1)[:, None], usable.sum(axis=1)[:, None])[:, 0]
         np.add.at(supply, whole.model, used)
-        reached = [int(supply[ask.on(models), self._number[ask[:4]]].sum()) for ask, _ in self.typical.served]
-        pairs = zip(self.typical.served, reached, strict=True)
-        return [Fraction(weight, most) if most else Fraction() for (_, weight), most in pairs]
-
-
-def _of_one(weights: list[Fraction]) -> list[int]:
-    total = sum(weights) or 1
-    return [int(ONE * weight / total) for weight in weights]
+        return supply

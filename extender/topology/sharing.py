@@ -78,6 +78,11 @@ class Placer:
         self.measure = measure
         self._views: Memo[Ask, _View] = Memo(KINDS)
 
+    def follow(self, measure: Measure) -> None:
+        """Use another measure from now on."""
+        self.measure = measure
+        self._views.clear()
+
     def best(self, ask: Ask) -> Spot | None:
         """Return the best spot: of equal ones the one with the least free, then the first. None where none fits."""
         view = self._view(ask)
@@ -96,9 +101,18 @@ class Placer:
         view = self._view(ask)
         if view.gain[row] == NOWHERE:
             return None
+        return self._spot(ask, row, int(view.place[row]), int(view.gain[row]))
+
+    def spots(self, ask: Ask, row: int) -> list[Spot]:
+        """Return the spots of a node, best first; devices with the same amount free take turns by their places."""
+        rows = self.fleet.rows.at(np.array([row]))
+        gains = self._gains(_tightest_first(rows), ask)[0] if rows.fitting(ask).all() else ()
+        found = [self._spot(ask, row, place, int(gain)) for place, gain in enumerate(gains) if gain != NOWHERE]
+        return sorted(found, key=lambda spot: -spot.gain)
+
+    def _spot(self, ask: Ask, row: int, place: int, gain: int) -> Spot:
         fullest = np.argsort(self.fleet.rows.free[row], kind="stable")
-        devices = fullest[view.place[row] : view.place[row] + ask.devices]
-        return Spot(row, tuple(devices.tolist()), int(view.gain[row]))
+        return Spot(row, tuple(fullest[place : place + ask.devices].tolist()), gain)
 
     def _view(self, ask: Ask) -> _View:
         view = self._views.get(ask)
@@ -116,22 +130,26 @@ class Placer:
         view.gain[changed[~fitting]] = NOWHERE
         if not fitting.any():
             return
-        kinds, kind = _distinct(rows.at(np.flatnonzero(fitting)))
-        gain, place = self._judge(kinds, ask)
-        view.gain[changed[fitting]], view.place[changed[fitting]] = gain[kind], place[kind]
+        kinds, kind = _distinct(_tightest_first(rows.at(np.flatnonzero(fitting))))
+        gains = self._gains(kinds, ask)
+        # Of equal places the first, which has the least free.
+        place = gains.argmax(axis=1)
+        view.gain[changed[fitting]], view.place[changed[fitting]] = gains.max(axis=1)[kind], place[kind]
 
-    def _judge(self, rows: Rows, ask: Ask) -> tuple[Integers, Integers]:
-        """Return the best gain of each row and its place, of equal ones the tightest: int64[rows] each."""
+    def _gains(self, rows: Rows, ask: Ask) -> Integers:
+        """Return the gain at each place of each row, NOWHERE where there is not enough: int64[rows, places]."""
         change = self.measure.after(rows, ask) - self.measure.worth(rows)[:, None]
-        gain = self.measure.gain(change, ask)
-        gain[rows.free[:, : gain.shape[1]] < ask.amount] = NOWHERE
-        place = gain.argmax(axis=1)
-        return gain[np.arange(len(gain)), place], place
+        gains = self.measure.gain(change, ask)
+        gains[rows.free[:, : gains.shape[1]] < ask.amount] = NOWHERE
+        return gains
+
+
+def _tightest_first(rows: Rows) -> Rows:
+    return rows._replace(free=np.sort(rows.free, axis=1))
 
 
 def _distinct(rows: Rows) -> tuple[Rows, Integers]:
-    """Return the rows that differ, devices with the least free first, and which of them each row is: int64[rows]."""
-    rows = rows._replace(free=np.sort(rows.free, axis=1))
+    """Return the rows that differ, and which of them each row is: int64[rows]."""
     if len(rows.cpu) < MANY:
         return rows, np.arange(len(rows.cpu))
     table = np.column_stack(rows)

@@ -2,25 +2,29 @@
 
 Pods come one at a time and stay; one that fits nowhere is lost. x is how much was asked for so far, in percent of all
 devices; what is told of an x is the mean over the arrivals at it, and of that the mean over the seeds.
+`variants` compares parts of the formula instead, on the seeds that it was chosen with.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from statistics import mean, pstdev
+from itertools import islice
+from statistics import mean, median, pstdev
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from extender.topology.demand import Ask, Typical
-from extender.topology.fragmentation import FGD, Integers, Measure
+from extender.topology.demand import Ask, Census, Typical
+from extender.topology.fragmentation import FGD, OURS, Formula, Integers, Measure, Rows
 from extender.topology.sharing import Fleet, Placer, Spot
 from loadtests.bench.report import RESULTS
 from loadtests.quality.traces import DATA, TRACES, WHOLE, Trace
 
 SEEDS = range(42, 52)
+CHOSEN_WITH = range(1, 11)
 MARKS = (80, 90, 95, 100, 130)
 SAMPLED = (80, 100)
 KINDS = ("CPU only", "share", "one", "several")
@@ -48,26 +52,21 @@ class AsPublished(Measure):
         return np.asarray(100 / (1 + np.exp(-shrunk)), dtype=np.int64)
 
 
+class Rule(NamedTuple):
+    """measure: made for a trace; choose: a spot out of a placer; learns: whether the measure follows what is asked."""
+
+    measure: Callable[[Trace], Measure]
+    choose: Callable[[Placer, Ask], Spot | None] = Placer.best
+    learns: bool = False
+
+
 class Outcome(NamedTuple):
-    """allocated: at each of MARKS; fragments: at each of SAMPLED, both of all devices in percent."""
+    """allocated: at each of MARKS; fragments: at each of SAMPLED; both in percent of all devices."""
 
     allocated: tuple[float, ...]
     fragments: tuple[float, ...]
     failed: Counter[str]
     arrived: int
-    seconds: float
-
-
-@cache
-def trace(name: str) -> Trace:
-    return Trace(name)
-
-
-class Rule(NamedTuple):
-    """measure: made for a trace; choose: a spot out of a placer."""
-
-    measure: Callable[[Trace], Measure]
-    choose: Callable[[Placer, Ask], Spot | None]
 
 
 def first(placer: Placer, ask: Ask) -> Spot | None:
@@ -83,34 +82,71 @@ def fgd(of: Trace) -> Measure:
     return AsPublished(Typical.of(counts, covering=950), of.nodes, FGD)
 
 
-def ours(of: Trace) -> Measure:
-    return Measure(Typical.of(of.counts), of.nodes)
+def knowing(formula: Formula, covering: int = 1000) -> Callable[[Trace], Measure]:
+    """Return the measure that knows the mix of the whole trace, as FGD does."""
+    return lambda of: Measure(Typical.of(of.counts, covering), of.nodes, formula)
 
 
-RULES = {"FGD, ported": Rule(fgd, first), "ours": Rule(ours, Placer.best)}
+RULES = {
+    "FGD, ported": Rule(fgd, first),
+    "ours": Rule(knowing(OURS)),
+    "ours, learning": Rule(lambda of: Measure(of.unknown, of.nodes), learns=True),
+}
+VARIANTS = {
+    "ours": Rule(knowing(OURS)),
+    "first by name": Rule(knowing(OURS), first),
+    "steps of 40": Rule(knowing(OURS._replace(step=40))),
+    "95 % of pods": Rule(knowing(OURS, 950)),
+    "not scarce": Rule(knowing(OURS._replace(scarce=False))),
+    "usable alone": Rule(knowing(OURS._replace(lasting=0))),
+    "lasting alone": Rule(knowing(OURS._replace(usable=0))),
+    "neither": Rule(knowing(FGD._replace(step=1))),
+}
 
 
-def run(name: str, rule: str, seed: int) -> Outcome:
-    of = trace(name)
-    fleet, fragments, started = Fleet(of.nodes), fgd(of), perf_counter()
-    placer = Placer(fleet, RULES[rule].measure(of))
-    asked = given = arrived = 0
-    curve: dict[int, list[int]] = {}
-    failed: Counter[str] = Counter()
-    sampled: dict[int, float] = {}
-    for ask in of.arrivals(seed):
-        spot = RULES[rule].choose(placer, ask)
-        if spot:
-            fleet.take(ask, spot)
-        else:
-            failed[kind(ask)] += 1
-        asked, given, arrived = asked + ask.total, given + ask.total * bool(spot), arrived + 1
-        mark = (200 * asked + of.capacity) // (2 * of.capacity)
-        curve.setdefault(mark, []).append(given)
-        if mark in SAMPLED and mark not in sampled:
-            sampled[mark] = 100 * float(fragments.fragments(fleet.rows).sum()) / fragments.unit / of.capacity
-    allocated = tuple(100 * mean(curve[mark]) / of.capacity for mark in MARKS)
-    return Outcome(allocated, tuple(sampled[mark] for mark in SAMPLED), failed, arrived, perf_counter() - started)
+@cache
+def trace(name: str) -> Trace:
+    return Trace(name)
+
+
+class Replay:
+    """One trace in one order by one rule."""
+
+    def __init__(self, of: Trace, rule: Rule) -> None:
+        self.of, self.rule = of, rule
+        self.fleet = Fleet(of.nodes)
+        self.placer = Placer(self.fleet, rule.measure(of))
+        self.census = Census(of.unknown)
+        self.yardstick = fgd(of)
+        self.curve: dict[int, list[int]] = {}
+        self.fragments: dict[int, float] = {}
+        self.failed: Counter[str] = Counter()
+
+    def outcome(self, seed: int) -> Outcome:
+        asked = given = arrived = 0
+        for ask in self.of.arrivals(seed):
+            given += self.place(ask)
+            asked, arrived = asked + ask.total, arrived + 1
+            self.note((200 * asked + self.of.capacity) // (2 * self.of.capacity), given)
+        allocated = tuple(100 * mean(self.curve[mark]) / self.of.capacity for mark in MARKS)
+        return Outcome(allocated, tuple(self.fragments[mark] for mark in SAMPLED), self.failed, arrived)
+
+    def place(self, ask: Ask) -> int:
+        typical = self.census.meet(ask) if self.rule.learns else None
+        if typical:
+            self.placer.follow(Measure(typical, self.of.nodes))
+        spot = self.rule.choose(self.placer, ask)
+        if not spot:
+            self.failed[kind(ask)] += 1
+            return 0
+        self.fleet.take(ask, spot)
+        return ask.total
+
+    def note(self, mark: int, given: int) -> None:
+        self.curve.setdefault(mark, []).append(given)
+        if mark in SAMPLED and mark not in self.fragments:
+            total = float(self.yardstick.fragments(self.fleet.rows).sum())
+            self.fragments[mark] = 100 * total / self.yardstick.unit / self.of.capacity
 
 
 def kind(ask: Ask) -> str:
@@ -119,17 +155,23 @@ def kind(ask: Ask) -> str:
     return KINDS[3] if ask.devices > 1 else KINDS[1] if ask.amount < WHOLE else KINDS[2]
 
 
-def lines() -> Iterator[str]:
-    yield f"openb: {', '.join(TRACES)}; seeds {SEEDS[0]}-{SEEDS[-1]}; allocated, % of all devices (deviation)"
+def outcome(name: str, rule: str, seed: int) -> Outcome:
+    return Replay(trace(name), (RULES | VARIANTS)[rule]).outcome(seed)
+
+
+def lines(rules: dict[str, Rule], seeds: range) -> Iterator[str]:
+    yield f"openb: {', '.join(TRACES)}; seeds {seeds[0]}-{seeds[-1]}; allocated, % of all devices (deviation)"
     with ProcessPoolExecutor() as pool:
         jobs = {
-            (name, rule): [pool.submit(run, name, rule, seed) for seed in SEEDS] for name in TRACES for rule in RULES
+            (name, rule): [pool.submit(outcome, name, rule, seed) for seed in seeds]
+            for name in TRACES
+            for rule in rules
         }
         for name in TRACES:
             yield f"\n{name:<16}" + "".join(f"{f'x = {mark}':>15}" for mark in MARKS)
             for rule, figures in PUBLISHED[name].items():
                 yield f"  {rule + ', publ.':<14}" + _published(figures)
-            for rule in RULES:
+            for rule in rules:
                 yield from told(rule, [job.result() for job in jobs[name, rule]])
     yield f"\n{FRAGMENTS} (default)"
 
@@ -145,20 +187,45 @@ def told(rule: str, outcomes: list[Outcome]) -> Iterator[str]:
     at = " / ".join(f"{mean(column):.1f}" for column in zip(*(one.fragments for one in outcomes), strict=True))
     failed = ", ".join(f"{mean(one.failed[kind] for one in outcomes):.0f} {kind}" for kind in KINDS)
     yield f"    fragments at 80 / 100: {at}; failed of {mean(one.arrived for one in outcomes):.0f}: {failed}"
-    spent = mean(1000 * one.seconds / one.arrived for one in outcomes)
-    yield f"    ms for a pod: {spent:.2f}"
 
 
-def main() -> None:
+def speed(copies: int, pods: int = 4000) -> str:
+    """Measure decisions on so many copies of the default trace's nodes."""
+    of = trace("default")
+    rows = Rows(*(np.concatenate([column] * copies) for column in of.nodes))
+    fleet = Fleet(rows)
+    placer = Placer(fleet, Measure(Typical.of(of.counts), rows))
+    spent = []
+    for ask in islice(of.arrivals(1), pods):
+        started = perf_counter()
+        spot = placer.best(ask)
+        spent.append(1000 * (perf_counter() - started))
+        if spot:
+            fleet.take(ask, spot)
+    tail = sorted(spent)[len(spent) * 99 // 100]
+    return f"  {len(rows.cpu):,} nodes, one decision of {pods:,}, ms: median {median(spent):.2f}, 99 % below {tail:.2f}"
+
+
+def report(arguments: list[str]) -> Iterator[str]:
+    if "variants" in arguments:
+        yield from lines(VARIANTS, CHOSEN_WITH)
+        return
+    yield from lines(RULES, SEEDS)
+    yield "\nSpeed (not part of what is compared)"
+    yield from (speed(copies) for copies in (1, 4))
+
+
+def main(arguments: list[str]) -> None:
     if not DATA.is_dir():
         print(f"skipped: the openb traces are not at {DATA}")
         return
     kept = []
-    for line in lines():
+    for line in report(arguments):
         print(line, flush=True)
         kept.append(line)
-    (RESULTS / "openb.txt").write_text("\n".join(kept) + "\n")
+    name = "-".join(["openb", *arguments])
+    (RESULTS / f"{name}.txt").write_text("\n".join(kept) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

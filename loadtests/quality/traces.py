@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.topology.demand import ANY, Ask
+from extender.topology.demand import ANY, Ask, Typical
 from extender.topology.fragmentation import Rows
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "openb"
@@ -35,6 +35,7 @@ class Trace:
             free=np.where(np.arange(devices.max()) < devices[:, None], WHOLE, 0),
             model=np.array([models.index(node["model"]) for node in nodes]),
         )
+        self.unknown = Typical.unknown(len(models), WHOLE)
         pods = sorted(_table(f"openb_pod_list_{name}"), key=lambda pod: pod["name"])
         self.pods = [self._ask(pod) for pod in pods]
         self.counts = Counter(self.pods)

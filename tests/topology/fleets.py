@@ -1,6 +1,5 @@
 """Fleets that share devices, drawn or written down, and what is to be said of them, worked out naively."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from extender.topology.demand import ANY, Ask, Typical
-from extender.topology.fragmentation import Formula, Rows
+from extender.topology.fragmentation import OURS, Formula, Rows
 
 WHOLE = 8
 MODELS = 3
@@ -63,15 +62,12 @@ def used(node: Node, ask: Ask, formula: Formula) -> int:
     return formula.usable * (sum(node.free) - fragments(node, ask)) + formula.lasting * lasting(node, ask)
 
 
-def prices(typical: Typical, whole: list[Node], formula: Formula) -> Iterator[tuple[Ask, Fraction]]:
-    """Yield typical pods with devices and what each counts, of one together."""
-    weights = {}
-    for ask, weight in typical.served:
-        supply = sum(used(node, ask, formula) for node in whole)
-        weights[ask] = Fraction(weight, supply if formula.scarce else 1) if supply or not formula.scarce else Fraction()
-    total = sum(weights.values()) if formula.scarce else Fraction(typical.total)
-    for ask, price in weights.items():
-        yield ask, price / (total or 1)
+def price(typical: Typical, whole: list[Node], ask: Ask) -> Fraction:
+    """What a unit that *ask* can use counts by our formula: how often it is met, for its share of the fleet."""
+    supply = sum(used(node, ask, OURS) for node in whole if ask.models >> node.model & 1)
+    capacity = (OURS.usable + OURS.lasting) * sum(sum(node.free) for node in whole)
+    often = Fraction(dict(typical.asks)[ask], sum(weight for _, weight in typical.served))
+    return often * capacity / supply if supply else Fraction()
 
 
 def asks() -> st.SearchStrategy[Ask]:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from extender.topology.demand import ANY, Ask, Typical
 from extender.topology.fragmentation import FGD, OURS, Measure
 from extender.topology.quality import ONE
-from tests.topology.fleets import Node, asks, fragments, nodes, prices, rows_of, typicals, used
+from tests.topology.fleets import Node, asks, fragments, nodes, rows_of, typicals, used
+from tests.topology.fleets import price as price_of
 
 HALF: Final = Ask(cpu=2, memory=0, amount=4, devices=1)
 PAIR: Final = Ask(cpu=4, memory=0, amount=8, devices=2)
@@ -47,7 +48,7 @@ def test_worth_is_what_typical_pods_can_use_at_the_price_of_each(
     models = {node.model for node in whole}
     fleet = [node for node in fleet if node.model in models]
     measure = Measure(typical, rows_of(whole), OURS)
-    price = {ask: int(ONE * part) for ask, part in prices(typical, whole, OURS)}
+    price = {ask: int(ONE * price_of(typical, whole, ask)) for ask, _ in typical.served}
     expected = [sum(price[ask] * used(node, ask, OURS) * _on(ask, node) for ask in price) for node in fleet]
     if fleet:
         assert measure.worth(rows_of(fleet)).tolist() == expected
@@ -76,6 +77,17 @@ def test_the_order_of_devices_does_not_matter(fleet: list[Node], typical: Typica
     moved = [node._replace(free=tuple(data.draw(st.permutations(node.free)))) for node in fleet]
     measure, other = Measure(typical, rows_of(fleet)), Measure(typical, rows_of(moved))
     assert measure.worth(rows_of(fleet)).tolist() == other.worth(rows_of(moved)).tolist()
+
+
+@given(nodes(), typicals())
+def test_an_empty_fleet_is_worth_what_it_has_if_every_typical_pod_can_be_served(
+    fleet: list[Node], typical: Typical
+) -> None:
+    served = [ask for ask, _ in typical.served]
+    rows = rows_of(fleet)
+    measure = Measure(typical, rows)
+    if served and all(any(node.fits(ask) for node in fleet) for ask in served):
+        assert int(measure.worth(rows).sum()) == pytest.approx(measure.unit * int(rows.free.sum()), rel=1e-3)
 
 
 def test_what_few_devices_can_serve_is_worth_more_on_them() -> None:

@@ -1,11 +1,12 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.demand import Ask, Typical
-from extender.topology.fragmentation import Measure
+from extender.topology.fragmentation import FGD, OURS, Formula, Measure
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals
 
@@ -85,6 +86,28 @@ def test_many_alike_nodes_are_worth_what_one_is(fleet: list[Node], typical: Typi
     assert many.tolist() == Placer(Fleet(rows_of(fleet)), measure).gains(ask).tolist() * 20
 
 
+@given(nodes(), typicals(), asks())
+def test_the_spots_of_a_node_come_best_first(fleet: list[Node], typical: Typical, ask: Ask) -> None:
+    placer = Placer(Fleet(rows_of(fleet)), Measure(typical, rows_of(fleet)))
+    for row, node in enumerate(fleet):
+        spots = placer.spots(ask, row)
+        assert spots[:1] == [spot for spot in [placer.spot(ask, row)] if spot]
+        assert [spot.gain for spot in spots] == sorted((spot.gain for spot in spots), reverse=True)
+        assert bool(spots) == node.fits(ask)
+        if ask.devices == 1:
+            wanted = [place for place, free in enumerate(node.free) if free >= ask.amount]
+            assert sorted(spot.devices[0] for spot in spots) == wanted * bool(spots)
+
+
+def test_another_measure_is_followed_at_once() -> None:
+    share, whole = Ask(1, 1, 4, 1), Ask(1, 1, 8, 1)
+    rows = rows_of([Node(8, 8, (8,)), Node(8, 8, (8, 5))])
+    placer = Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows))
+    before = placer.gains(share).tolist()
+    placer.follow(Measure(Typical.of({whole: 1}), rows))
+    assert placer.gains(share).tolist() == Placer(Fleet(rows), placer.measure).gains(share).tolist() != before
+
+
 def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
     ask = Ask(1, 1, 4, 1)
     fleet = Fleet(rows_of([Node(8, 8, (2,))]))
@@ -92,6 +115,14 @@ def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
     assert (placer.best(ask), placer.gains(ask).tolist(), placer.spot(ask, 0)) == (None, [NOWHERE], None)
     fleet.set(0, 8, 8, np.array([6]))
     assert placer.best(ask) == placer.spot(ask, 0) != None  # noqa: E711 - three at once
+
+
+@pytest.mark.parametrize("formula", [FGD, OURS], ids=["fgd", "ours"])
+def test_where_nothing_is_typical_the_tightest_node_is_taken_and_of_equal_ones_the_first(formula: Formula) -> None:
+    rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 3)), Node(8, 8, (5, 6))])
+    spot = Placer(Fleet(rows), Measure(Typical(()), rows, formula)).best(Ask(1, 1, 4, 1))
+    assert spot is not None
+    assert (spot.row, spot.devices) == (1, (0,))
 
 
 def test_a_share_goes_where_it_leaves_devices_whole() -> None:
