@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.topology.demand import Ask, Typical
+from extender.topology.typical import Ask, Typical
 from extender.topology.quality import ONE
 
 Integers = NDArray[np.int64]

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from extender.topology.demand import Ask
+from extender.topology.typical import Ask
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.memo import Memo
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from extender.topology.demand import Ask, Census, Typical
+from extender.topology.typical import Ask, Census, Typical
 from extender.topology.fragmentation import FGD, OURS, Formula, Integers, Measure, Rows
 from extender.topology.sharing import Fleet, Placer, Spot
 from loadtests.bench.report import RESULTS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.topology.demand import ANY, Ask, Typical
+from extender.topology.typical import ANY, Ask, Typical
 from extender.topology.fragmentation import Rows
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "openb"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from extender.topology.demand import ANY, Ask, Typical
+from extender.topology.typical import ANY, Ask, Typical
 from extender.topology.fragmentation import OURS, Formula, Rows
 
 WHOLE = 8

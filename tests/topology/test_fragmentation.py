@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.demand import ANY, Ask, Typical
+from extender.topology.typical import ANY, Ask, Typical
 from extender.topology.fragmentation import FGD, OURS, Measure
 from extender.topology.quality import ONE
 from tests.topology.fleets import Node, asks, fragments, nodes, rows_of, typicals, used

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.demand import Ask, Typical
+from extender.topology.typical import Ask, Typical
 from extender.topology.fragmentation import FGD, OURS, Formula, Measure
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals

@@ -4,7 +4,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.demand import KINDS, MEMORY, Ask, Census, Typical
+from extender.topology.typical import KINDS, MEMORY, Ask, Census, Typical
 from tests.topology.fleets import asks
 
 ONE, TWO, THREE = (Ask(cpu, 0, 1, 1) for cpu in (1, 2, 3))
