@@ -1,0 +1,67 @@
+from itertools import pairwise
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.topology.typical import KINDS, MEMORY, Ask, Census, Typical
+from tests.topology.fleets import asks
+
+ONE, TWO, THREE = (Ask(cpu, 0, 1, 1) for cpu in (1, 2, 3))
+
+
+def test_the_most_frequent_asks_are_typical_until_enough_pods_are_met() -> None:
+    counts = {ONE: 5, TWO: 70, THREE: 25}
+    assert Typical.of(counts, covering=950).asks == ((TWO, 70), (THREE, 25))
+    assert Typical.of(counts, covering=951).asks == ((ONE, 5), (TWO, 70), (THREE, 25))
+
+
+def test_asks_that_are_not_met_are_not_typical() -> None:
+    assert Typical.of({ONE: 1, TWO: 0}).asks == ((ONE, 1),)
+    assert Typical.of({}).asks == ()
+
+
+def test_pods_without_devices_count_but_are_not_served() -> None:
+    typical = Typical.of({ONE: 1, Ask(4, 4): 2})
+    assert (typical.total, typical.served) == (3, ((ONE, 1),))
+
+
+@given(st.dictionaries(asks(), st.integers(0, 5)), st.integers(0, 1000), st.randoms(use_true_random=False))
+def test_the_order_of_counts_does_not_matter(counts: dict[Ask, int], covering: int, chance: Random) -> None:
+    moved = list(counts.items())
+    chance.shuffle(moved)
+    assert Typical.of(dict(moved), covering) == Typical.of(counts, covering)
+
+
+def test_what_was_asked_becomes_typical() -> None:
+    census = Census()
+    told = [census.meet(ask) for ask in (ONE, TWO, TWO, THREE)]
+    assert told[0] == Typical.of({ONE: 1})
+    assert told[-1] == Typical.of({ONE: 1, TWO: 2, THREE: 1})
+
+
+def test_what_is_expected_at_the_start_counts_as_if_it_was_asked() -> None:
+    start = Typical.unknown(models=2, amount=8)
+    assert start.asks == ((Ask(0, 0, 8, 1, 0b01), 1), (Ask(0, 0, 8, 1, 0b10), 1))
+    assert Census(start).meet(ONE) == Typical.of({**dict(start.asks), ONE: 1})
+
+
+def test_what_is_typical_is_told_less_and_less_often() -> None:
+    census = Census()
+    told = [number for number in range(1000) if census.meet(ONE)]
+    assert len(told) < 30
+    assert all(later - earlier >= earlier // 4 for earlier, later in pairwise(told))
+
+
+def test_what_is_not_asked_any_more_is_forgotten() -> None:
+    census = Census()
+    for _ in range(MEMORY):
+        census.meet(ONE)
+    typical = [told for told in (census.meet(TWO) for _ in range(20 * MEMORY)) if told]
+    assert typical[-1].asks[0][0] == TWO
+
+
+def test_only_the_most_frequent_of_very_many_kinds_are_told() -> None:
+    census = Census()
+    told = [census.meet(Ask(cpu, 0, 1, 1)) for cpu in range(2 * KINDS)]
+    assert max(len(typical.asks) for typical in told if typical) == KINDS
