@@ -41,8 +41,8 @@ class Ranked:
     @property
     def words(self) -> str:
         """Say why in plain units."""
-        texts = [part.text for part in self.parts if part.text]
-        return ", ".join(texts) or f"{self.free_devices} devices were free"
+        free = "1 device was free" if self.free_devices == 1 else f"{self.free_devices} devices were free"
+        return ", ".join([*(part.text for part in self.parts if part.text), free])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,8 +97,8 @@ async def test_a_bound_pod_is_told_what_it_was_given_and_what_else_there_was(her
     name, driver = here.name, here.driver
     assert await here.notes(first, "DevicesAllocated") == [
         (
-            f"node {name}-a: gpu={driver}/{name}-a/gpu-0; score 10 (free devices before: 1); "
-            f"runner-up {name}-b with score 0 (free devices: 2); 2 nodes fit"
+            f"node {name}-a: gpu={driver}/{name}-a/gpu-0; score 10: on NUMA 0 alone, 1 device was free; "
+            f"runner-up {name}-b with score 9: on NUMA 0 alone, 2 devices were free; 2 nodes fit"
         )
     ]
     await here.claim("two", here.request("first"), here.request("second"))

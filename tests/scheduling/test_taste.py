@@ -154,7 +154,7 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     best, second = plan.best
     assert (best.node, second.node) == ("b", "a")
     assert best.value == sum(part.value for part in best.parts)
-    assert best.words == "links 25+25 GB/s of best 50, on NUMA 0 alone"
+    assert best.words == "links 25+25 GB/s of best 50, on NUMA 0 alone, 3 devices were free"
     note = note_of(of_plan(pod("p"), plan, 1, 0.0))
     assert "score 10: links 25+25 GB/s of best 50" in note
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
@@ -164,7 +164,7 @@ def test_of_devices_without_known_links_what_they_share_is_told() -> None:
     belief = fleet({"a": "a100-pcie"}, {})
     plan = planned(belief, planner_with_taste(belief), wanted("c", 4))
     assert isinstance(plan, Offer)
-    assert plan.best[0].words == "the same NUMA node, 18 GB/s of best 18, on NUMA 0 alone"
+    assert plan.best[0].words == "the same NUMA node, 18 GB/s of best 18, on NUMA 0 alone, 8 devices were free"
 
 
 @settings(max_examples=60, deadline=None)
