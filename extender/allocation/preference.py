@@ -1,4 +1,4 @@
-"""In which order sets of devices are tried for an ask, and asks one after another, where the order is ours to choose."""
+"""In which order sets of devices are tried for an ask, and in which order asks choose, where that is free."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations

@@ -53,6 +53,10 @@ class Chooser:
         if len(ranked) == KEPT:
             yield from islice(self._sorted(free, size, free & among), KEPT, None)
 
+    def of(self, free: int, mask: int) -> Choice:
+        """Return what it is like to take *mask* out of *free*."""
+        return self._choice(free, mask, self.residual.value(free))
+
     def _ranked(self, free: int, size: int, among: int) -> tuple[Choice, ...]:
         key = (free, size, free & among)
         known = self._known.get(key)

@@ -1,0 +1,122 @@
+"""What stands where on a board: the devices that pods are placed around, those that go with them, and NUMA zones."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from extender.allocation.board import Board
+from extender.topology.aliases import Place
+from extender.topology.bundles import Bundles
+from extender.topology.choice import Chooser
+from extender.topology.shape import mask_of
+
+
+class Group(NamedTuple):
+    """Linked devices of one kind: who chooses among them, and where each of the shape is among the candidates.
+
+    *is_known* tells whether more than levels is known of their links.
+    """
+
+    chooser: Chooser
+    places: tuple[int, ...]
+    is_known: bool = True
+
+    @property
+    def mask(self) -> int:
+        return mask_of(self.places)
+
+    def inward(self, mask: int) -> int:
+        """Turn a mask of candidates into one of the shape."""
+        return mask_of(index for index, place in enumerate(self.places) if mask >> place & 1)
+
+    def outward(self, mask: int) -> int:
+        """Do the opposite."""
+        return mask_of(place for index, place in enumerate(self.places) if mask >> index & 1)
+
+
+class Kind(NamedTuple):
+    """Devices of one driver that go with anchors, as NICs do; *bundles* has both by their order in the two tuples."""
+
+    driver: str
+    places: tuple[int, ...]
+    anchors: tuple[int, ...]
+    bundles: Bundles
+
+    def stranded(self, anchors: int, partners: int) -> int:
+        """Count the stranded; masks are of candidates."""
+        return self.bundles.stranded(_within(self.anchors, anchors), _within(self.places, partners))
+
+    def losses(self, anchors: int, partners: int) -> dict[int, int]:
+        """Return what each free partner would strand; masks and places are of candidates."""
+        lost = self.bundles.losses(_within(self.anchors, anchors), _within(self.places, partners))
+        return {self.places[index]: one for index, one in lost.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Groups of linked devices, and where each candidate of a board is; remembered as long as its board is.
+
+    What is worked out of it depends on nothing else, so boards that are alike can share one.
+    """
+
+    board: Board
+    groups: tuple[Group, ...]
+    sites: tuple[Place, ...]
+
+    @cached_property
+    def anchored(self) -> tuple[Group, ...]:
+        """The groups that pods are placed around: those with known links, otherwise those with products on a bus."""
+        return tuple(group for group in self.groups if group.is_known) or tuple(
+            group for group in self.groups if any(self._is_product(place) for place in group.places)
+        )
+
+    @cached_property
+    def anchors(self) -> int:
+        """The mask of the devices that pods are placed around."""
+        return mask_of(place for group in self.anchored for place in group.places)
+
+    @cached_property
+    def zoned(self) -> int:
+        """The mask of what belongs to a NUMA node and is on no bus, as CPUs and memory."""
+        return mask_of(place for place in self._others() if self._is_zoned(place))
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What goes with anchors, kind by kind: where it is known of each where it is, and it is no zone."""
+        found: dict[str, list[int]] = {}
+        for place in self._others():
+            site = self.sites[place]
+            if not self.zoned >> place & 1 and (site.root or site.numa):
+                found.setdefault(self.board.candidates[place].key.driver, []).append(place)
+        anchors = tuple(place for group in self.anchored for place in group.places)
+        return tuple(
+            Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
+            for driver, places in sorted(found.items())
+        )
+
+    @cached_property
+    def partners(self) -> int:
+        """The mask of all that goes with anchors."""
+        return mask_of(place for kind in self.kinds for place in kind.places)
+
+    def at(self, places: Iterable[int]) -> list[Place]:
+        """Return where some candidates are."""
+        return [self.sites[place] for place in places]
+
+    def _others(self) -> Iterable[int]:
+        return (place for place in range(len(self.sites)) if not self.anchors >> place & 1)
+
+    def _is_zoned(self, place: int) -> bool:
+        site = self.sites[place]
+        return site.bus is None and bool(site.numa) and (not site.root or bool(self.board.shareable >> place & 1))
+
+    def _is_product(self, place: int) -> bool:
+        return self.sites[place].bus is not None and bool(self.sites[place].product)
+
+
+Grounds = Callable[[Board], Ground]
+
+
+def _within(places: Sequence[int], mask: int) -> int:
+    return mask_of(index for index, place in enumerate(places) if mask >> place & 1)
