@@ -1,6 +1,5 @@
 """Devices that are good for most together: an anchor, as a GPU is, without its partner is stranded."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from extender.topology.aliases import Place
@@ -26,6 +25,9 @@ class Bundles:
             mask_of(anchor for anchor, mask in enumerate(self.partners_of) if mask >> partner & 1)
             for partner in range(len(partners))
         )
+        masks = set(self.anchors_of)
+        # Whether partners fall into groups, each with anchors of its own: then what they cost adds up.
+        self.is_grouped = all(one == other or not one & other for one in masks for other in masks)
         self._stranded: Memo[tuple[int, int], int] = Memo(STATES)
         self._losses: Memo[tuple[int, int], dict[int, int]] = Memo(STATES)
 
@@ -40,7 +42,8 @@ class Bundles:
     def losses(self, anchors: int, partners: int) -> Mapping[int, int]:
         """Tell of each free partner how many free *anchors* are stranded without it, as partners alike go one by one.
 
-        Of partners with the same anchors the first ones to go may strand nobody, where there are more than anchors.
+        The first ones to go may strand nobody, where there are more than anchors. Where partners are not grouped, those
+        that are not alike may be all that an anchor has: that is not in it.
         """
         known = self._losses.get((anchors, partners))
         if known is None:
@@ -48,13 +51,13 @@ class Bundles:
         return known
 
     def _lost(self, anchors: int, partners: int) -> Iterator[tuple[int, int]]:
-        spare = Counter(self.anchors_of[partner] for partner in places_of(partners))
-        for mask in spare:
-            spare[mask] -= (mask & anchors).bit_count()
+        left: dict[int, int] = {}
         for partner in places_of(partners):
-            mask = self.anchors_of[partner]
-            yield partner, int(bool(mask) and spare[mask] <= 0)
-            spare[mask] -= 1
+            alike = self.anchors_of[partner]
+            before = left.get(alike, partners)
+            left[alike] = before & ~(1 << partner)
+            is_wanted = bool(alike & anchors)
+            yield partner, self.stranded(anchors, left[alike]) - self.stranded(anchors, before) if is_wanted else 0
 
 
 def _closest(row: Sequence[int]) -> int:

@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import combinations
-from operator import and_
+from math import comb
+from operator import and_, or_
 from typing import NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
-from extender.topology.companions import Companions, Weights
+from extender.topology.alignment import cover
+from extender.topology.companions import COMPARED, Companions, Weights
+from extender.topology.ground import Kind
 from extender.topology.merits import Merits
 from extender.topology.scene import Role, Scene
-from extender.topology.shape import mask_of
+from extender.topology.shape import mask_of, places_of
 
 Sets = Iterator[tuple[int, ...]]
 
@@ -34,7 +37,8 @@ class Cast:
     """What is worked out of one situation."""
 
     def __init__(self, scene: Scene, weights: Weights) -> None:
-        self.scene = scene
+        self.scene, self.ground = scene, scene.ground
+        self.zoned = [at for at in scene.asks.values() if scene.roles[at] is Role.ZONE]
         self.companions = Companions(scene, weights)
         self.merits = Merits(self.companions)
 
@@ -56,6 +60,10 @@ class Cast:
         if kind is None:
             return
         taken = wanted.taken & ~leads
+        if not leads and comb(wanted.mask.bit_count(), wanted.size) <= COMPARED:
+            sets = combinations(places_of(wanted.mask), wanted.size)
+            yield from sorted(sets, key=lambda places: -self._alone(kind, taken, places))
+            return
         best = self.companions.partners(kind, leads, taken, wanted.mask, wanted.size)
         if best:
             yield best
@@ -67,3 +75,25 @@ class Cast:
         taken = wanted.taken & ~leads
         for places in self.companions.zones(wanted.at, leads, taken, wanted.mask, wanted.size):
             yield tuple(sorted(places))
+
+    def zoning(self, leads: int) -> int:
+        """Return what the best zones for *leads* are worth, each ask beside those before it."""
+        companions, chosen = self.companions, dict[str, int]()
+        cost = 0
+        for at in self.zoned:
+            taken = reduce(or_, chosen.values(), 0)
+            places = next(companions.zones(at, leads, taken, self.scene.mask(at), self.scene.size(at)), ())
+            for place in places:
+                driver = self.ground.board.candidates[place].key.driver
+                chosen[driver] = chosen.get(driver, 0) | 1 << place
+            cost += companions.stranding(at, leads, places)
+        led = self.ground.at(places_of(leads))
+        covered = sum(cover(led, self.ground.at(places_of(mask))) for mask in chosen.values())
+        return companions.weights.zoned * covered // 1000 - cost
+
+    def _alone(self, kind: Kind, taken: int, places: tuple[int, ...]) -> int:
+        """Return what partners are worth where nothing leads; of equal ones those among few free devices come first."""
+        every = taken | mask_of(places)
+        others = [site.first_numa for site in self.ground.at(places_of(self.scene.free_anchors(0)))]
+        crowd = sum(others.count(self.ground.sites[place].first_numa) for place in places)
+        return self.merits.stranding(kind, 0, every) + self.merits.apart(every) + self.zoning(every) - crowd

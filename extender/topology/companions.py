@@ -4,7 +4,7 @@ Whoever is taken away from others costs something: a GPU without its NIC, or wit
 stranded.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import Final, NamedTuple
@@ -47,10 +47,23 @@ class Companions:
         columns = places_of(among & mask_of(kind.places) & ~taken)
         if len(columns) < count:
             return ()
-        rows = self._alone(leads, taken & mask_of(kind.places))
-        pairs = max(1, min(len(rows), count))
-        costs = self._costs(kind, leads, taken)
-        sites = self.scene.ground.sites
+        rows, costs = self._alone(leads, taken & mask_of(kind.places)), self._costs(kind, leads, taken)
+        if kind.bundles.is_grouped or comb(len(columns), count) > COMPARED:
+            return self._assigned(rows, columns, costs, count)
+        free, left = self.scene.free_anchors(leads), self.scene.unheld & ~taken
+        ground = self.scene.ground
+
+        def value(places: tuple[int, ...]) -> int:
+            lost = self.loss * kind.stranded(free, left & ~mask_of(places))
+            return self.weights.partner * paired(ground.at(rows), ground.at(places)).mean // 1000 - lost
+
+        return max(combinations(columns, count), key=value)
+
+    def _assigned(
+        self, rows: Sequence[int], columns: Sequence[int], costs: Mapping[int, int], count: int
+    ) -> tuple[int, ...]:
+        """Choose *count* of *columns*, one for each of *rows* as far as they go, as close and as cheap as can be."""
+        sites, pairs = self.scene.ground.sites, max(1, min(len(rows), count))
         weights = [
             [
                 self.weights.partner * affinity(sites[row], sites[column]) // 1000 // pairs - costs[column]

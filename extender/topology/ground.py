@@ -78,21 +78,18 @@ class Ground:
 
     @cached_property
     def zoned(self) -> int:
-        """The mask of what belongs to a NUMA node and is on no bus, as CPUs and memory."""
-        return mask_of(place for place in self._others() if self._is_zoned(place))
+        """The mask of what belongs to NUMA nodes and is on no bus, as CPUs and memory are; a driver has all or none."""
+        drivers = [places for places in self._others.values() if all(map(self._is_zoned, places))]
+        return mask_of(place for places in drivers for place in places)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """What goes with anchors, kind by kind: where it is known of each where it is, and it is no zone."""
-        found: dict[str, list[int]] = {}
-        for place in self._others():
-            site = self.sites[place]
-            if not self.zoned >> place & 1 and (site.root or site.numa):
-                found.setdefault(self.board.candidates[place].key.driver, []).append(place)
+        """What goes with anchors, kind by kind: all but zones of which it is known where it is."""
         anchors = tuple(place for group in self.anchored for place in group.places)
         return tuple(
             Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
-            for driver, places in sorted(found.items())
+            for driver, places in sorted(self._others.items())
+            if not mask_of(places) & self.zoned and any(site.root or site.numa for site in self.at(places))
         )
 
     @cached_property
@@ -104,8 +101,14 @@ class Ground:
         """Return where some candidates are."""
         return [self.sites[place] for place in places]
 
-    def _others(self) -> Iterable[int]:
-        return (place for place in range(len(self.sites)) if not self.anchors >> place & 1)
+    @cached_property
+    def _others(self) -> dict[str, list[int]]:
+        """What pods are not placed around, by driver."""
+        found: dict[str, list[int]] = {}
+        for place, candidate in enumerate(self.board.candidates):
+            if not self.anchors >> place & 1:
+                found.setdefault(candidate.key.driver, []).append(place)
+        return found
 
     def _is_zoned(self, place: int) -> bool:
         site = self.sites[place]

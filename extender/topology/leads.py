@@ -1,7 +1,7 @@
 """The devices that lead, over all asks for them: good ones, around which what else is asked for is free."""
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from heapq import heappop, heappush, merge
 from itertools import combinations, islice
 from operator import or_
@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.allocation.preference import Preference
 from extender.allocation.question import At
-from extender.topology.alignment import cover, paired
+from extender.topology.alignment import affinity, paired
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.ground import Group
 from extender.topology.quality import ONE
@@ -32,7 +32,6 @@ class Leads:
         self.before = self.scene.given(wanted.picks, Role.LEAD)
         self.taken = wanted.taken & ~self.before
         asks = self.scene.asks.values()
-        self.zoned = [at for at in asks if self.scene.roles[at] is Role.ZONE]
         partners = [at for at in asks if self.scene.roles[at] is Role.PARTNER]
         self.partnered = {kind.driver: (among, count) for kind, among, count in self.scene.by_kind(partners)}
 
@@ -55,16 +54,15 @@ class Leads:
     def _ranked(self, size: int, among: int) -> Iterator[int]:
         """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""
         candidates = self._candidates(size, among)
-        looked = sorted(islice(candidates, LOOKED), key=lambda entry: (-entry[0], self._crowd(entry[1])))
+        bounded = [(self._bound(mask), mask) for mask in islice(candidates, LOOKED)]
         known: list[tuple[int, int, int]] = []
-        gain = self._most(size)
-        for number, (bound, mask) in enumerate(looked):
-            while known and -known[0][0] >= bound + gain:
+        for number, (bound, mask) in enumerate(sorted(bounded, key=lambda one: (-one[0], self._crowd(one[1])))):
+            while known and -known[0][0] >= bound:
                 yield heappop(known)[2]
             heappush(known, (-self.worth(mask), number, mask))
         while known:
             yield heappop(known)[2]
-        yield from (mask for _, mask in candidates)
+        yield from candidates
 
     def worth(self, leads: int) -> int:
         """Return what devices that lead are worth with the best that can go along."""
@@ -75,44 +73,40 @@ class Leads:
             value += self.cast.merits.stranding(kind, leads, mask_of(chosen))
             mean = paired(self.ground.at(places_of(leads)), self.ground.at(chosen)).mean
             value += self.cast.companions.weights.partner * mean // 1000
-        return value + self._zoning(leads)
+        return value + self.cast.zoning(leads)
 
-    def _zoning(self, leads: int) -> int:
-        """Return what the best zones are worth, each ask beside those before it."""
-        companions, chosen = self.cast.companions, dict[str, int]()
-        cost = 0
-        for at in self.zoned:
-            taken = reduce(or_, chosen.values(), 0)
-            places = next(companions.zones(at, leads, taken, self.scene.mask(at), self.scene.size(at)), ())
-            for place in places:
-                driver = self.ground.board.candidates[place].key.driver
-                chosen[driver] = chosen.get(driver, 0) | 1 << place
-            cost += companions.stranding(at, leads, places)
-        led = self.ground.at(places_of(leads))
-        covered = sum(cover(led, self.ground.at(places_of(mask))) for mask in chosen.values())
-        return companions.weights.zoned * covered // 1000 - cost
+    def _bound(self, leads: int) -> int:
+        """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
+        weights, bound = self.cast.companions.weights, self.cast.merits.base(leads)
+        for kind in self.ground.kinds:
+            bound += self.cast.merits.stranding(kind, leads, 0)
+        for count, near in self._nearest:
+            best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
+            bound += weights.partner * sum(best) // max(1, len(best)) // 1000
+        return bound + weights.zoned * len(self.cast.zoned) * ONE // 1000
 
-    def _most(self, size: int) -> int:
-        """Return the most that can come to a set's own worth."""
-        weights = self.cast.companions.weights
-        aligned = weights.partner * len(self.partnered) + weights.zoned * len(self.zoned)
-        free = self.scene.free_anchors(0)
-        alone = sum(kind.stranded(free, self.scene.unheld) for kind in self.ground.kinds)
-        most = (size + self.before.bit_count()) * len(self.ground.kinds)
-        return aligned * ONE // 1000 + self.cast.companions.loss * min(alone, most)
+    @cached_property
+    def _nearest(self) -> list[tuple[int, dict[int, int]]]:
+        """For each kind of partners that is asked for: how many, and how close the closest is to each device."""
+        sites, anchors = self.ground.sites, self.ground.anchors | self.before | self.wanted.mask
+        found = []
+        for among, count in self.partnered.values():
+            free = self.ground.at(places_of(among & ~self.taken))
+            near = {
+                place: max((affinity(sites[place], other) for other in free), default=0) for place in places_of(anchors)
+            }
+            found.append((count, near))
+        return found
 
-    def _candidates(self, size: int, among: int) -> Iterator[Valued]:
-        """Yield sets with their own worth, roughly the best first."""
+    def _candidates(self, size: int, among: int) -> Iterator[int]:
+        """Yield sets, roughly the best first by their own worth."""
         groups = [group for group in self.ground.anchored if (group.mask & (among | self.before)).bit_count() >= size]
         valued = [self._of_group(group, size, among) for group in groups]
-        for value, mask in merge(*valued, key=lambda entry: -entry[0]):
-            yield value + self.cast.merits.apart(mask), mask
+        yield from (mask for _, mask in merge(*valued, key=lambda entry: -entry[0]))
         if not self.ground.anchored:
             wanted = self.wanted
             others = self.otherwise.sets(self.scene.situation, wanted.at, among, size, wanted.picks)
-            for places in others:
-                mask = mask_of(places) | self.before
-                yield self.cast.merits.apart(mask), mask
+            yield from (mask_of(places) | self.before for places in others)
 
     def _of_group(self, group: Group, size: int, among: int) -> Iterator[Valued]:
         """Yield sets of one group with those of it that lead already."""

@@ -1,12 +1,14 @@
 """A node with eight GPUs behind a switch, each with a NIC on its own PCIe root, and CPUs on two NUMA nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from extender.allocation.board import Board, board_of
 from extender.allocation.features import ALL
 from extender.allocation.question import EXACT, Question, ask
+from extender.allocation.situation import UsageOf
 from extender.allocation.tainting import Tainting
-from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
+from extender.allocation.usage import UNUSED, WHOLE, Usage
+from extender.model.claim import ClaimSpec, Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
 from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.node import Node
@@ -24,6 +26,7 @@ from extender.topology.tables import ALIASES, shipped
 GPU, NIC, CPU = (DriverName(name) for name in ("gpu.nvidia.com", "dra.net", "dra.cpu"))
 NODE = NodeName("node")
 CORES = 56
+NANOS = 10**9
 BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
 ROOTS = ("15", "37", "48", "59", "97", "b7", "c7", "d7")
 CLASSES = {
@@ -34,7 +37,7 @@ AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
 
 
 def gpu(index: int) -> Device:
-    return _device(
+    return device(
         f"gpu-{index}",
         type="gpu",
         productName="NVIDIA H100 80GB HBM3",
@@ -45,33 +48,34 @@ def gpu(index: int) -> Device:
 
 
 def nic(index: int) -> Device:
-    return _device(f"net-{index}", pcieRoot=f"pci0000:{ROOTS[index]}", numaNode=index // 4)
+    return device(f"net-{index}", pcieRoot=f"pci0000:{ROOTS[index]}", numaNode=index // 4)
 
 
 def cpus(zone: int) -> Device:
     capacity = (("dra.cpu/cpu", Capacity(parse_quantity(str(CORES)))),)
-    made = _device(f"cpu-{zone}", numaNode=zone)
+    made = device(f"cpu-{zone}", numaNode=zone)
     return Device(made.name, made.attributes, capacity, Traits(allow_multiple_allocations=True))
 
 
 def published() -> tuple[ResourceSlice, ...]:
     return (
-        _slice(GPU, *map(gpu, range(8))),
-        _slice(NIC, *map(nic, range(8))),
-        _slice(CPU, *map(cpus, range(2))),
+        sliced(GPU, *map(gpu, range(8))),
+        sliced(NIC, *map(nic, range(8))),
+        sliced(CPU, *map(cpus, range(2))),
     )
 
 
-def board() -> Board:
-    return board_of(Node(name=NODE), published(), Tainting((), CLASSES), ALL)
+def board(*slices: ResourceSlice) -> Board:
+    return board_of(Node(name=NODE), slices or published(), Tainting((), CLASSES), ALL)
 
 
-def question(*claims: Mapping[str, int]) -> Question:
+def question(*claims: Mapping[str, int], constraints: Sequence[Constraint] = ()) -> Question:
     """Ask for devices, a claim for each argument: how many of each class; of CPUs, how many cores of one NUMA node.
 
-    A class may be asked for several times: what follows a dash makes the names differ.
+    A class may be asked for several times: what follows a dash makes the names differ. All claims have *constraints*.
     """
-    return ask([_claim(f"claim-{index}", wanted) for index, wanted in enumerate(claims)], CLASSES, ALL)
+    named = enumerate(claims)
+    return ask([_claim(f"claim-{index}", wanted, tuple(constraints)) for index, wanted in named], CLASSES, ALL)
 
 
 def grounds(configuration: Configuration | None = None) -> Grounds:
@@ -98,9 +102,11 @@ def _ground(board: Board, configuration: Configuration) -> Ground:
     return Ground(board, tuple(groups), tuple(place_of(member, aliases) for member in members))
 
 
-def _claim(name: str, wanted: Mapping[str, int]) -> ResourceClaim:
+def _claim(name: str, wanted: Mapping[str, int], constraints: tuple[Constraint, ...]) -> ResourceClaim:
     requests = tuple(RequestSlot(name=key, exactly=_request(key, count)) for key, count in wanted.items())
-    return ResourceClaim(key=ObjectKey("ns", name), uid=Uid(name), spec=ClaimSpec(requests=requests))
+    return ResourceClaim(
+        key=ObjectKey("ns", name), uid=Uid(name), spec=ClaimSpec(requests=requests, constraints=constraints)
+    )
 
 
 def _request(key: str, count: int) -> DeviceRequest:
@@ -111,7 +117,7 @@ def _request(key: str, count: int) -> DeviceRequest:
     return DeviceRequest(name=key, class_name=class_name, mode=EXACT, count=1, capacity=cores)
 
 
-def _device(name: str, **values: str | int) -> Device:
+def device(name: str, **values: str | int) -> Device:
     standard = ("pciBusID", "pcieRoot", "numaNode")
     named = sorted(
         (f"resource.kubernetes.io/{key}" if key in standard else key, value) for key, value in values.items()
@@ -120,7 +126,7 @@ def _device(name: str, **values: str | int) -> Device:
     return Device(DeviceName(name), attributes)
 
 
-def _slice(driver: DriverName, *devices: Device) -> ResourceSlice:
+def sliced(driver: DriverName, *devices: Device) -> ResourceSlice:
     return ResourceSlice(
         name=f"{NODE}-{driver}",
         driver=driver,
@@ -132,5 +138,14 @@ def _slice(driver: DriverName, *devices: Device) -> ResourceSlice:
     )
 
 
-def key(driver: DriverName, device: str) -> DeviceKey:
-    return DeviceKey(driver, PoolName(NODE), DeviceName(device))
+def key(driver: DriverName, name: str) -> DeviceKey:
+    return DeviceKey(driver, PoolName(NODE), DeviceName(name))
+
+
+def usages(held: Iterable[DeviceKey], cores: Sequence[int] = (0, 0)) -> UsageOf:
+    """Take devices, and so many cores of each NUMA node."""
+    taken = dict.fromkeys(held, WHOLE)
+    for zone, count in enumerate(cores):
+        if count:
+            taken[key(CPU, f"cpu-{zone}")] = Usage(shares=1, consumed=(("dra.cpu/cpu", count * NANOS),))
+    return lambda one: taken.get(one, UNUSED)
