@@ -63,6 +63,7 @@ bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own 
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
 	@$(BIN)/python -m loadtests.quality
+	@$(BIN)/python -m loadtests.quality.together
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \
