@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 from heapq import heappop, heappush, merge
 from itertools import combinations, islice
+from math import comb
 from operator import or_
 from typing import Final
 
 from extender.allocation.preference import Preference
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
+from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.ground import Group
 from extender.topology.quality import ONE
@@ -101,8 +103,10 @@ class Leads:
     def _candidates(self, size: int, among: int) -> Iterator[int]:
         """Yield sets, roughly the best first by their own worth."""
         groups = [group for group in self.ground.anchored if (group.mask & (among | self.before)).bit_count() >= size]
+        close = list(dict.fromkeys(mask for group in groups for mask in self._close(group, size, among)))
+        yield from close
         valued = [self._of_group(group, size, among) for group in groups]
-        yield from (mask for _, mask in merge(*valued, key=lambda entry: -entry[0]))
+        yield from (mask for _, mask in merge(*valued, key=lambda entry: -entry[0]) if mask not in close)
         if not self.ground.anchored:
             wanted = self.wanted
             others = self.otherwise.sets(self.scene.situation, wanted.at, among, size, wanted.picks)
@@ -117,6 +121,19 @@ class Leads:
             mask = group.outward(choice.mask)
             if not inside & ~mask:
                 yield choice.value, mask | self.before
+
+    def _close(self, group: Group, size: int, among: int) -> Iterator[int]:
+        """Yield sets of each NUMA node, and of all, that are closest to partners, where there are too many sets."""
+        allowed = places_of(group.mask & among & ~self.before)
+        is_small = len(group.places) <= EXACT and comb(len(allowed), size) <= LOOKED
+        if is_small or len(allowed) < size:
+            return
+        sites = self.ground.sites
+        near = {place: sum(known[place] for _, known in self._nearest) for place in allowed}
+        for zone in sorted({sites[place].first_numa for place in allowed}, key=lambda zone: (zone is None, zone)):
+            ranked = sorted(allowed, key=lambda place: (sites[place].first_numa != zone, -near[place], place))
+            yield mask_of(ranked[:size]) | self.before
+        yield mask_of(sorted(allowed, key=lambda place: (-near[place], place))[:size]) | self.before
 
     def _crowd(self, leads: int) -> int:
         """Count the free devices that stay in the NUMA nodes of a set: where they are few, others are left whole."""

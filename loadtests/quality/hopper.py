@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from extender.allocation.board import Board, board_of
 from extender.allocation.features import ALL
-from extender.allocation.question import EXACT, Question, ask
+from extender.allocation.question import EVERY, EXACT, Question, ask
 from extender.allocation.situation import UsageOf
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, WHOLE, Usage
@@ -27,6 +27,8 @@ GPU, NIC, CPU = (DriverName(name) for name in ("gpu.nvidia.com", "dra.net", "dra
 NODE = NodeName("node")
 CORES = 56
 NANOS = 10**9
+# Instead of a count: all that there are.
+EVERY_ONE = -1
 BUSES = ("1b", "43", "52", "61", "9d", "c3", "d1", "df")
 ROOTS = ("15", "37", "48", "59", "97", "b7", "c7", "d7")
 CLASSES = {
@@ -112,7 +114,8 @@ def _claim(name: str, wanted: Mapping[str, int], constraints: tuple[Constraint, 
 def _request(key: str, count: int) -> DeviceRequest:
     class_name = ClassName(key.partition("-")[0])
     if class_name != "cpu":
-        return DeviceRequest(name=key, class_name=class_name, mode=EXACT, count=count)
+        mode = EVERY if count == EVERY_ONE else EXACT
+        return DeviceRequest(name=key, class_name=class_name, mode=mode, count=max(0, count))
     cores = (("dra.cpu/cpu", parse_quantity(str(count))),)
     return DeviceRequest(name=key, class_name=class_name, mode=EXACT, count=1, capacity=cores)
 

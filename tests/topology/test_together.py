@@ -19,13 +19,16 @@ from extender.topology.quality import ONE
 from extender.topology.together import Together
 from loadtests.quality.hopper import (
     CPU,
+    EVERY_ONE,
     GPU,
     NIC,
     board,
     cpus,
     device,
+    gpu,
     grounds,
     key,
+    nic,
     question,
     sliced,
     usages,
@@ -224,3 +227,39 @@ def test_what_is_chosen_is_worth_the_same_in_whichever_order_devices_are_publish
         found = solved(question(*claims), held, laid_out(order))
         values.append(found and found[0].appraise(found[1].situation, found[1].picks).value)
     assert values[0] == values[1]
+
+
+def test_where_nothing_looks_like_an_accelerator_others_follow_what_is_asked_for_first() -> None:
+    unknown = [device(f"gpu-{index}", pcieRoot=f"r{index}", numaNode=index // 2) for index in range(4)]
+    nics = [device(f"net-{index}", pcieRoot=f"r{3 - index}", numaNode=1 - index // 2) for index in range(4)]
+    plain = board(sliced(GPU, *unknown), sliced(NIC, *nics))
+    assert given_devices(question({"nic": 1, "gpu": 1}), "net-0", on=plain) == ["gpu-2", "net-1"]
+    assert given_devices(question({"gpu": 1, "nic": 1}), "net-3", on=plain) == ["gpu-1", "net-2"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_of_many_gpus_behind_one_switch_those_are_taken_that_have_their_nics(size: int) -> None:
+    many = board(
+        sliced(GPU, *(_sxm(index) for index in range(16))),
+        sliced(NIC, *(device(f"net-{index}", pcieRoot=f"r{index}", numaNode=index // 8) for index in range(16))),
+        sliced(CPU, cpus(0), cpus(1)),
+    )
+    # GPUs that have lost their NIC are worth more to be rid of than a closer NIC is; here none has.
+    held = ["gpu-0", "net-0", "gpu-1", "net-1"]
+    chosen = given_devices(question({"gpu": size, "nic": size}, {"cpu": 8}), *held, on=many)
+    assert [name for name in chosen if "net" in name] == [
+        name.replace("gpu", "net") for name in chosen if "gpu" in name
+    ]
+    assert len({int(name.partition("-")[2]) // 8 for name in chosen if "net" in name}) == 1
+
+
+def _sxm(index: int) -> Device:
+    values: dict[str, str | int] = {"pciBusID": f"0000:{index:02x}:00.0", "pcieRoot": f"r{index}"}
+    return device(f"gpu-{index}", type="gpu", productName="Tesla V100-SXM3-32GB", numaNode=index // 8, **values)
+
+
+def test_what_takes_all_comes_first_and_others_follow_it() -> None:
+    few = board(sliced(GPU, gpu(4), gpu(5)), sliced(NIC, *map(nic, range(8))), sliced(CPU, cpus(0), cpus(1)))
+    assert given_devices(question({"nic": 2}, {"gpu": EVERY_ONE}, {"cpu": 8}), on=few) == [
+        "cpu-1", "gpu-4", "gpu-5", "net-4", "net-5",
+    ]  # fmt: skip
