@@ -49,9 +49,12 @@ class Leads:
         size = self.wanted.size + sum(map(self.scene.size, later))
         for every in self._ranked(size, self.wanted.mask | beside):
             fresh = every & ~self.before
-            for places in combinations(places_of(fresh & self.wanted.mask), self.wanted.size):
-                if not fresh & ~mask_of(places) & ~beside:
-                    yield places
+            # What nobody can take later is taken now.
+            needed = fresh & ~beside
+            free = self.wanted.size - needed.bit_count()
+            if free >= 0 and not needed & ~self.wanted.mask:
+                for places in combinations(places_of(fresh & self.wanted.mask & ~needed), free):
+                    yield tuple(sorted((*places_of(needed), *places)))
 
     def _ranked(self, size: int, among: int) -> Iterator[int]:
         """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""

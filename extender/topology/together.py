@@ -17,6 +17,8 @@ from extender.topology.scene import Role, Scene
 
 # Situations that are remembered: searches of several nodes may take turns.
 SITUATIONS: Final = 16
+# Sets that are passed over without a pause; then the search looks at all, at a step for each.
+PATIENCE: Final = 1000
 WEIGHTS: Final = Weights()
 
 
@@ -35,8 +37,11 @@ class Together:
         cast = self.cast(situation)
         wanted = Wanted(at, mask, size, tuple(picks))
         seen: set[tuple[int, ...]] = set()
+        patience = PATIENCE
         for places in self._sets(cast, wanted) if size else ():
-            if places not in seen and cast.agree(at, places):
+            is_fit = places not in seen and (patience <= 0 or cast.agree(at, places))
+            patience -= not is_fit
+            if is_fit:
                 seen.add(places)
                 yield places
         for places in self._otherwise.sets(situation, at, mask, size, picks):

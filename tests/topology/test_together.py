@@ -263,3 +263,15 @@ def test_what_takes_all_comes_first_and_others_follow_it() -> None:
     assert given_devices(question({"nic": 2}, {"gpu": EVERY_ONE}, {"cpu": 8}), on=few) == [
         "cpu-1", "gpu-4", "gpu-5", "net-4", "net-5",
     ]  # fmt: skip
+
+
+def test_a_set_that_no_constraint_would_have_holds_nobody_up() -> None:
+    apart = board(
+        sliced(GPU, gpu(0)),
+        sliced(NIC, *(device(f"net-{index}", pcieRoot=f"r{index % 29}", numaNode=0) for index in range(32))),
+    )
+    rule = Constraint(requests=("nic",), match_attribute=ROOT)
+    assert given_devices(question({"gpu": 1, "nic": 2}, constraints=[rule]), on=apart) == ["gpu-0", "net-0", "net-29"]
+    rule = Constraint(requests=("nic",), distinct_attribute=ROOT)
+    chosen = given_devices(question({"gpu": 1, "nic": 16}, constraints=[rule]), on=apart)
+    assert len({int(name.partition("-")[2]) % 29 for name in chosen if "net" in name}) == 16
