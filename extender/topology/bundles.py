@@ -25,9 +25,11 @@ class Bundles:
             mask_of(anchor for anchor, mask in enumerate(self.partners_of) if mask >> partner & 1)
             for partner in range(len(partners))
         )
-        masks = set(self.anchors_of)
+        self._groups: dict[int, int] = {}
+        for partner, mask in enumerate(self.anchors_of):
+            self._groups[mask] = self._groups.get(mask, 0) | 1 << partner
         # Whether partners fall into groups, each with anchors of its own: then what they cost adds up.
-        self.is_grouped = all(one == other or not one & other for one in masks for other in masks)
+        self.is_grouped = all(one == other or not one & other for one in self._groups for other in self._groups)
         self._stranded: Memo[tuple[int, int], int] = Memo(STATES)
         self._losses: Memo[tuple[int, int], dict[int, int]] = Memo(STATES)
 
@@ -56,8 +58,12 @@ class Bundles:
             alike = self.anchors_of[partner]
             before = left.get(alike, partners)
             left[alike] = before & ~(1 << partner)
-            is_wanted = bool(alike & anchors)
-            yield partner, self.stranded(anchors, left[alike]) - self.stranded(anchors, before) if is_wanted else 0
+            # As long as those alike suffice for all their anchors by themselves, nobody misses one.
+            is_missed = self._alike(alike, left[alike]) < (alike & anchors).bit_count()
+            yield partner, self.stranded(anchors, left[alike]) - self.stranded(anchors, before) if is_missed else 0
+
+    def _alike(self, anchors: int, partners: int) -> int:
+        return (self._groups.get(anchors, 0) & partners).bit_count()
 
 
 def _closest(row: Sequence[int]) -> int:

@@ -11,6 +11,7 @@ from extender.allocation.attempt import Pick
 from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
 from extender.topology.alignment import cover
+from extender.topology.candidates import EXACT
 from extender.topology.companions import COMPARED, Companions, Weights
 from extender.topology.ground import Kind
 from extender.topology.merits import Merits
@@ -53,6 +54,11 @@ class Cast:
                 if not reduce(and_, (bits or 0 for bits in known), -1) & ~OPAQUE:
                     return False
         return True
+
+    def tried(self, at: At) -> list[int]:
+        """Return the groups of which an ask was offered all sets that it may have: what was left out is not wanted."""
+        groups = self.ground.anchored if self.scene.roles[at] is Role.LEAD else ()
+        return [group.mask for group in groups if len(group.places) <= EXACT]
 
     def partners(self, wanted: Wanted) -> Sets:
         """Yield the set that pairs best, then all sets, closest devices first."""

@@ -4,6 +4,7 @@ Whoever is taken away from others costs something: a GPU without its NIC, or wit
 stranded.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
@@ -13,6 +14,7 @@ from extender.allocation.question import At
 from extender.topology.alignment import affinity, cover, paired
 from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
+from extender.topology.policy import KEEPING, ZONE
 from extender.topology.quality import ONE
 from extender.topology.scene import Scene
 from extender.topology.shape import mask_of, places_of
@@ -24,11 +26,15 @@ STRANDED: Final = 700
 
 
 class Weights(NamedTuple):
-    """What alignment counts beside links, of a thousand; zone: what each further NUMA node costs."""
+    """What alignment counts beside links, of a thousand.
+
+    zone: what each further NUMA node costs, nothing where rankings have that already; keeping: what is left.
+    """
 
     partner: int = 500
     zoned: int = 200
-    zone: int = 100
+    zone: int = 1000 * ZONE // ONE
+    keeping: int = KEEPING
 
 
 class Companions:
@@ -37,27 +43,33 @@ class Companions:
     def __init__(self, scene: Scene, weights: Weights) -> None:
         self.scene = scene
         self.weights = weights
-        groups = scene.ground.anchored
-        keeping = groups[0].chooser.aim.keeping if groups else 0
         # Of all devices that pods are placed around, one is worth this much as part of what is left.
-        self.loss = keeping * STRANDED * ONE // 1_000_000 // max(1, scene.ground.anchors.bit_count())
+        self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // max(1, scene.ground.anchors.bit_count())
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
         """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
-        columns = places_of(among & mask_of(kind.places) & ~taken)
-        if len(columns) < count:
+        every = places_of(among & mask_of(kind.places) & ~taken)
+        if len(every) < count:
             return ()
         rows, costs = self._alone(leads, taken & mask_of(kind.places)), self._costs(kind, leads, taken)
+        columns = self._distinct(every, costs, count)
         if kind.bundles.is_grouped or comb(len(columns), count) > COMPARED:
             return self._assigned(rows, columns, costs, count)
-        free, left = self.scene.free_anchors(leads), self.scene.unheld & ~taken
+        free = self.scene.free_anchors(leads)
         ground = self.scene.ground
 
         def value(places: tuple[int, ...]) -> int:
-            lost = self.loss * kind.stranded(free, left & ~mask_of(places))
+            lost = self.loss * kind.stranded(free, self.scene.left(taken | mask_of(places)))
             return self.weights.partner * paired(ground.at(rows), ground.at(places)).mean // 1000 - lost
 
         return max(combinations(columns, count), key=value)
+
+    def _distinct(self, places: Sequence[int], costs: Mapping[int, int], count: int) -> list[int]:
+        """Leave out those of which there are *count* that are as good: of functions of one NIC there are many."""
+        alike: dict[object, list[int]] = {}
+        for place in places:
+            alike.setdefault((self.scene.ground.sites[place], costs[place]), []).append(place)
+        return sorted(place for same in alike.values() for place in same[:count])
 
     def _assigned(
         self, rows: Sequence[int], columns: Sequence[int], costs: Mapping[int, int], count: int
@@ -138,8 +150,7 @@ class Companions:
         """Return what taking each partner costs; of equal ones those cost a trifle more that are among many anchors."""
         ground = self.scene.ground
         free = self.scene.free_anchors(leads)
-        lost = kind.losses(free, self.scene.unheld & ~taken)
-        zones = [site.first_numa for site in ground.at(places_of(free))]
-        return {
-            place: self.loss * lost.get(place, 0) + zones.count(ground.sites[place].first_numa) for place in kind.places
-        }
+        lost = kind.losses(free, self.scene.left(taken))
+        crowd = Counter(site.first_numa for site in ground.at(places_of(free)))
+        alone = {place: one for place, one in lost.items() if not ground.board.shareable >> place & 1}
+        return {place: self.loss * alone.get(place, 0) + crowd[ground.sites[place].first_numa] for place in kind.places}

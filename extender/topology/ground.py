@@ -1,24 +1,36 @@
 """What stands where on a board: the devices that pods are placed around, those that go with them, and NUMA zones."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
 from extender.topology.aliases import Place
 from extender.topology.bundles import Bundles
-from extender.topology.choice import Chooser
+from extender.topology.choice import Choice
 from extender.topology.shape import mask_of
 
 
+class Ranking(Protocol):
+    """Says what sets of linked devices are worth by themselves; a ``Chooser`` is one. Masks are of the shape."""
+
+    def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
+        """Yield sets of *size* out of *free* and *among*, the best first."""
+        ...
+
+    def of(self, free: int, mask: int) -> Choice:
+        """Return what one set out of *free* is worth."""
+        ...
+
+
 class Group(NamedTuple):
-    """Linked devices of one kind: who chooses among them, and where each of the shape is among the candidates.
+    """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
 
     *is_known* tells whether more than levels is known of their links.
     """
 
-    chooser: Chooser
+    ranking: Ranking
     places: tuple[int, ...]
     is_known: bool = True
 
@@ -112,7 +124,9 @@ class Ground:
 
     def _is_zoned(self, place: int) -> bool:
         site = self.sites[place]
-        return site.bus is None and bool(site.numa) and (not site.root or bool(self.board.shareable >> place & 1))
+        # CPUs may tell all PCIe roots of their NUMA node.
+        is_wide = bool(self.board.shareable >> place & 1) and len(site.root) > 1
+        return site.bus is None and bool(site.numa) and (not site.root or is_wide)
 
     def _is_product(self, place: int) -> bool:
         return self.sites[place].bus is not None and bool(self.sites[place].product)

@@ -120,7 +120,7 @@ class Leads:
         inside = self.before & group.mask
         allowed = group.inward(among | inside)
         free = group.inward(self.scene.unheld) | allowed
-        for choice in group.chooser.choices(free, size + inside.bit_count(), allowed):
+        for choice in group.ranking.choices(free, size + inside.bit_count(), allowed):
             mask = group.outward(choice.mask)
             if not inside & ~mask:
                 yield choice.value, mask | self.before

@@ -45,9 +45,9 @@ class Merits:
 
     def stranding(self, kind: Kind, leads: int, taken: int) -> int:
         """Return what it counts that anchors have lost their partners, or that those without were taken."""
-        unheld = self.scene.unheld
-        before = kind.stranded(self.scene.free_anchors(0), unheld)
-        return self.companions.loss * (before - kind.stranded(self.scene.free_anchors(leads), unheld & ~taken))
+        scene = self.scene
+        before = kind.stranded(scene.free_anchors(0), scene.left(0))
+        return self.companions.loss * (before - kind.stranded(scene.free_anchors(leads), scene.left(taken)))
 
     def _parts(self, picks: Sequence[Pick]) -> Iterator[Part]:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
@@ -65,7 +65,7 @@ class Merits:
         for group in self.ground.anchored:
             mask = group.inward(leads)
             if mask:
-                choice = group.chooser.of(group.inward(self.scene.unheld | leads), mask)
+                choice = group.ranking.of(group.inward(self.scene.unheld | leads), mask)
                 yield choice.value, 100 * choice.quality // ONE, 100 * choice.change // ONE
 
     def _partnered(self, kind: Kind, leads: int, partners: int) -> Iterator[Part]:

@@ -92,6 +92,10 @@ class Scene:
         mask = self.mask(at)
         return next((kind for kind in self.ground.kinds if mask & mask_of(kind.places)), None)
 
+    def left(self, taken: int) -> int:
+        """Return the mask of what others can still have when *taken* is; of what is shared, there is always more."""
+        return self.unheld & ~taken | self.ground.board.shareable
+
     def free_anchors(self, taken: int) -> int:
         return self.ground.anchors & self.unheld & ~taken
 

@@ -14,6 +14,7 @@ from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
 from extender.topology.memo import Memo
 from extender.topology.scene import Role, Scene
+from extender.topology.shape import mask_of
 
 # Situations that are remembered: searches of several nodes may take turns.
 SITUATIONS: Final = 16
@@ -44,8 +45,12 @@ class Together:
             if is_fit:
                 seen.add(places)
                 yield places
+        tried = cast.tried(at) if size else ()
+        if any(mask & ~one == 0 for one in tried):
+            return
         for places in self._otherwise.sets(situation, at, mask, size, picks):
-            if tuple(sorted(places)) not in seen:
+            chosen = mask_of(places)
+            if tuple(sorted(places)) not in seen and not any(chosen & ~one == 0 for one in tried):
                 yield places
 
     def appraise(self, situation: Situation, picks: Sequence[Pick]) -> Appraisal:

@@ -13,8 +13,10 @@ from extender.allocation.preference import Tightest
 from extender.allocation.question import Question
 from extender.allocation.solve import FIRST, Manner, Solution, solve
 from extender.model.claim import Constraint
-from extender.model.device import Device
+from extender.model.device import Device, Traits
 from extender.model.names import DeviceKey
+from extender.topology.choice import Choice
+from extender.topology.ground import Ground, Group
 from extender.topology.quality import ONE
 from extender.topology.together import Together
 from loadtests.quality.hopper import (
@@ -275,3 +277,52 @@ def test_a_set_that_no_constraint_would_have_holds_nobody_up() -> None:
     rule = Constraint(requests=("nic",), distinct_attribute=ROOT)
     chosen = given_devices(question({"gpu": 1, "nic": 16}, constraints=[rule]), on=apart)
     assert len({int(name.partition("-")[2]) % 29 for name in chosen if "net" in name}) == 16
+
+
+class OnOneNuma:
+    """Leaves out sets on several NUMA nodes."""
+
+    def __init__(self, group: Group) -> None:
+        self.ranking = group.ranking
+
+    def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
+        return (
+            choice for choice in self.ranking.choices(free, size, among) if not choice.mask & 15 or choice.mask < 16
+        )
+
+    def of(self, free: int, mask: int) -> Choice:
+        return self.ranking.of(free, mask)
+
+
+def test_sets_that_a_ranking_leaves_out_are_not_tried() -> None:
+    ground = grounds()(HOPPER)
+    groups = tuple(group._replace(ranking=OnOneNuma(group)) for group in ground.groups)
+    strict = Together(lambda one: Ground(one, groups, ground.sites), Tightest())
+    found = solved(question({"gpu": 2}), [])
+    assert found
+    situation, at = found[1].situation, found[1].picks[0].at
+    free = situation.eligible[at].free
+    assert len(list(strict.sets(situation, at, free, 2, ()))) == 12
+    assert len(list(found[0].sets(situation, at, free, 2, ()))) == 28
+
+
+def test_nics_that_are_shared_leave_nobody_without() -> None:
+    shared = [
+        Device(one.name, one.attributes, (), Traits(allow_multiple_allocations=True)) for one in map(nic, range(8))
+    ]
+    together = board(sliced(GPU, *map(gpu, range(8))), sliced(NIC, *shared))
+    found = solved(question({"nic": 1}), ["gpu-5"], together)
+    assert found
+    assert found[0].appraise(found[1].situation, found[1].picks).value == 0
+    assert given_devices(question({"nic": 2}, {"gpu": 2}), "gpu-0", on=together)[2:] == ["net-1", "net-2"]
+
+
+def test_the_sample_machine_is_as_close_as_the_drawn_one() -> None:
+    devices = [[member.device for member in machine("dgx-h100", driver)[1]] for driver in (GPU, NIC)]
+    sample = board(sliced(GPU, *devices[0]), sliced(NIC, *devices[1]))
+    asked, held = question({"nic": 4}, {"gpu": 4}), ("gpu-1", "net-2")
+    assert given_devices(asked, *held, on=sample) == given_devices(asked, *held)
+    assert given_devices(asked, *held, on=sample) == [
+        *(f"gpu-{one}" for one in range(4, 8)),
+        *(f"net-{one}" for one in range(4, 8)),
+    ]
