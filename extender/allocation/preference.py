@@ -1,30 +1,68 @@
-"""In which order sets of devices are tried for an ask, where the order is ours to choose."""
+"""In which order sets of devices are tried for an ask, and in which order asks choose, where that is free."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from extender.allocation.attempt import Pick
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+
+
+class Turn(NamedTuple):
+    """One slot of the question: indices of its claim and itself."""
+
+    claim: int
+    slot: int
 
 
 class Preference(Protocol):
     """Orders sets of candidates, best first. Leaving a set out means that it will not be tried."""
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterable[tuple[int, ...]]:
-        """Yield sets of *size* places out of *mask* for an ask."""
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        """Return every slot of the question once, whichever claim it is of, in the order in which they choose."""
+        ...
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterable[tuple[int, ...]]:
+        """Yield sets of *size* places out of *mask* for an ask; *picks*: what was given before, which changes later."""
         ...
 
 
 class Tightest:
     """Fills pools that are nearly full first, and leaves whole ones whole."""
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return most_constrained_first(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
         """Yield all sets, those out of the fullest pools first."""
-        del at
+        del at, picks
         candidates = situation.board.candidates
         free: dict[int, int] = {}
         for place, usage in enumerate(situation.usages):
             free[candidates[place].pool] = free.get(candidates[place].pool, 0) + (not usage.is_held)
         places = [place for place in range(mask.bit_length()) if mask >> place & 1]
         yield from combinations(sorted(places, key=lambda place: (free[candidates[place].pool], place)), size)
+
+
+def most_constrained_first(situation: Situation) -> list[Turn]:
+    """Order claim by claim, in each those first that have least room; as asked where an administrator only looks."""
+    return [turn for claim in range(len(situation.question.claims)) for turn in _within(situation, claim)]
+
+
+def _within(situation: Situation, claim: int) -> list[Turn]:
+    slots = situation.slots(claim)
+    turns = [Turn(claim, slot) for slot in range(len(slots))]
+    if any(ask.is_admin for slot in slots for ask in slot.asks):
+        return turns
+    return sorted(turns, key=lambda turn: (slack(situation, turn), turn))
+
+
+def slack(situation: Situation, turn: Turn) -> int:
+    """Count the candidates beyond those that a slot needs, for the ask that leaves it most room."""
+    places = (At(*turn, index) for index in range(len(situation.slots(turn.claim)[turn.slot].asks)))
+    return max(situation.eligible[at].free.bit_count() - situation.asks[at].count for at in places)

@@ -5,13 +5,12 @@ Python's stack, however many devices a pod asks for, and can be continued later.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from enum import Enum
 
 from extender.allocation.attempt import Attempt, Pick, Undo
 from extender.allocation.eligibility import Eligible
 from extender.allocation.foresight import Foresight
-from extender.allocation.preference import Preference
+from extender.allocation.preference import Preference, Turn, most_constrained_first
 from extender.allocation.question import RESULTS, Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.work import Work, finished
@@ -47,14 +46,14 @@ class Search:
         foresight: Foresight | None = None,
         preference: Preference | None = None,
     ) -> None:
-        claims = len(situation.question.claims)
         self.situation = situation
         self.attempt = Attempt(situation)
         self.steps = steps
         self.foresight = foresight
         self.preference = preference
         self._pause_at = steps - PIECE
-        self._order = [_order(situation, claim, is_free=preference is not None) for claim in range(claims)]
+        self._turns = _turns(situation, preference)
+        self._turn_of = {turn: index for index, turn in enumerate(self._turns)}
 
     def run(self) -> tuple[Pick, ...] | None:
         """Return the first solution, None where there is none. Raise Met or Exhausted."""
@@ -62,7 +61,7 @@ class Search:
 
     def pieces(self) -> Work[tuple[Pick, ...] | None]:
         """Do the same piece by piece."""
-        branches: list[Branch] = [self._claim(0)]
+        branches: list[Branch] = [self._slot(0)]
         ending: Ending | None = None
         while branches:
             try:
@@ -79,17 +78,11 @@ class Search:
         # In the order of the question again; the devices of one ask stay as they were picked.
         return tuple(sorted(self.attempt.picks, key=lambda pick: pick.at)) if ending is Ending.FOUND else None
 
-    def _claim(self, claim: int) -> Branch:
-        if claim == len(self.situation.question.claims):
-            return Ending.FOUND
-        return (yield self._slot(claim, 0))
-
-    def _slot(self, claim: int, turn: int) -> Branch:
+    def _slot(self, index: int) -> Branch:
         """Satisfy the slot whose turn it is."""
-        if turn == len(self._order[claim]):
-            ending = yield self._claim(claim + 1)
-            return Ending.FOUND if ending is Ending.FOUND else Ending.NONE
-        slot = self._order[claim][turn]
+        if index == len(self._turns):
+            return Ending.FOUND
+        claim, slot = self._turns[index]
         state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
         if self.foresight and self._step():
             yield None
@@ -101,8 +94,11 @@ class Search:
         return ending
 
     def _after(self, at: At) -> Branch:
-        """Go on with the slot after that of *at*."""
-        return self._slot(at.claim, self._order[at.claim].index(at.slot) + 1)
+        """Go on with the slot after that of *at*; what crowds another claim is nothing that crowds this one."""
+        index = self._turn_of[Turn(at.claim, at.slot)] + 1
+        ending = yield self._slot(index)
+        is_other = index < len(self._turns) and self._turns[index].claim != at.claim
+        return Ending.NONE if is_other and ending is Ending.CROWDED else ending
 
     def _alternatives(self, claim: int, slot: int) -> Branch:
         """Try the asks of a slot in turn; CROWDED only if all of them are, for then no earlier device matters."""
@@ -128,8 +124,7 @@ class Search:
         if ask.count > RESULTS - self.attempt.results[at.claim]:
             return Ending.CROWDED
         free = self.situation.eligible[at].free & ~self.attempt.in_use(at, ask)
-        seen = replace(self.situation, given=tuple(self.attempt.picks))
-        for places in preference.sets(seen, at, free, ask.count):
+        for places in preference.sets(self.situation, at, free, ask.count, self.attempt.picks):
             if self._step():
                 yield None
             undos = self._give_all(at, ask, places)
@@ -228,18 +223,14 @@ class Search:
         return True
 
 
-def _order(situation: Situation, claim: int, *, is_free: bool) -> list[int]:
-    """Return the slots of *claim* in turn: as they are asked, or, where the order is free, the most constrained first.
+def _turns(situation: Situation, preference: Preference | None) -> Sequence[Turn]:
+    """Return the slots in turn: as they are asked, or, where the order is free, as is preferred.
 
     With admin access it is never free: who comes later may not have what an administrator only looks at.
     """
-    slots = situation.slots(claim)
-    if not is_free or any(ask.is_admin for slot in slots for ask in slot.asks):
-        return list(range(len(slots)))
-    return sorted(range(len(slots)), key=lambda slot: (_slack(situation, claim, slot), slot))
-
-
-def _slack(situation: Situation, claim: int, slot: int) -> int:
-    """Count the candidates beyond those that a slot needs, for the ask that leaves it most room."""
-    places = (At(claim, slot, index) for index in range(len(situation.slots(claim)[slot].asks)))
-    return max(situation.eligible[at].free.bit_count() - situation.asks[at].count for at in places)
+    if preference is None:
+        claims = range(len(situation.question.claims))
+        return [Turn(claim, slot) for claim in claims for slot in range(len(situation.slots(claim)))]
+    if any(ask.is_admin for ask in situation.asks.values()):
+        return most_constrained_first(situation)
+    return preference.order(situation)

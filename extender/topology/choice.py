@@ -57,6 +57,11 @@ class Chooser:
         if len(ranked) == KEPT:
             yield from islice(self._sorted(free, size, free & among), KEPT, None)
 
+    def of(self, free: int, mask: int) -> Choice:
+        """Return what it is like to take *mask* out of *free*, whether the policy has it or not."""
+        change = self.residual.value(free & ~mask) - self.residual.value(free)
+        return Choice(sum(self.terms(free, mask)), mask, self.quality.of(mask), change)
+
     def _ranked(self, free: int, size: int, among: int) -> tuple[Choice, ...]:
         key = (free, size, free & among)
         known = self._known.get(key)

@@ -1,8 +1,10 @@
 """Which way of valuing devices is meant for an ask: what partitions leave, what shares cost, or links."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from extender.allocation.preference import Preference
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal
@@ -34,16 +36,21 @@ class Framed:
         self._shared = shared
         self._otherwise = otherwise
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterable[tuple[int, ...]]:
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return self._otherwise.order(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterable[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        mask = self._allowed(situation, at, mask)
-        if self._partitioned.concerns(situation, at, mask):
-            return self._partitioned.sets(situation, at, mask, size)
-        if self._shared.concerns(situation, at, mask):
-            return self._shared.sets(situation, at, mask, size)
+        mask, seen = self._allowed(situation, at, mask), replace(situation, given=tuple(picks))
+        if self._partitioned.concerns(seen, at, mask):
+            return self._partitioned.sets(situation, at, mask, size, picks)
+        if self._shared.concerns(seen, at, mask):
+            return self._shared.sets(situation, at, mask, size, picks)
         if not situation.asks[at].is_admin:
-            mask = self._partitioned.possible(situation, mask)
-        return self._otherwise.sets(situation, at, mask, size)
+            mask = self._partitioned.possible(seen, mask)
+        return self._otherwise.sets(situation, at, mask, size, picks)
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal | None:
         """Say what giving *places* to an ask is worth; None where that is for others to say."""

@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from heapq import merge
 from typing import NamedTuple
 
+from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import Preference
+from extender.allocation.preference import Preference, Turn
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
@@ -50,7 +51,12 @@ class Linked:
         self._strict = strict
         self._wholes = wholes
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return self._otherwise.order(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
         free = self._wholes(situation, mask_of(range(len(situation.usages)))) if every else 0
@@ -63,7 +69,7 @@ class Linked:
         tried = [mask_of(wired.places) for wired in every if len(wired.places) <= EXACT]
         if any(mask & ~one == 0 for one in tried):
             return
-        for places in self._otherwise.sets(situation, at, mask, size):
+        for places in self._otherwise.sets(situation, at, mask, size, picks):
             chosen = mask_of(places)
             if not any(chosen & ~one == 0 for one in tried):
                 yield places

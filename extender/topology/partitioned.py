@@ -1,9 +1,12 @@
 """The order of sets by what they leave of the chips that they are cut out of, as the search of one node takes it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
+from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal, Part
@@ -68,8 +71,14 @@ class Partitioned:
             mask &= ~mask_of(drained)
         return mask
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return most_constrained_first(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
         """Yield the sets of *size* places out of *mask* that can be had together, the best first or nearly so."""
+        situation = replace(situation, given=tuple(picks))
         states = [] if situation.asks[at].is_admin else self._states(situation)
         ranks = _ranks(situation.board)
         cut = mask & mask_of(place for state in states for place in state.chip.cuts if _draws_now(situation, place))

@@ -1,10 +1,13 @@
 """The order of devices of which shares are asked for, as the search of one node takes it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.device import Device
@@ -44,8 +47,14 @@ class Shared:
             situation.board.candidates[place].device.capacity for place in places_of(mask & situation.shareable)
         )
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> Iterator[tuple[int, ...]]:
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return most_constrained_first(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
         """Yield all sets of *size* places out of *mask*, the best first or nearly so."""
+        situation = replace(situation, given=tuple(picks))
         rooms = _rooms(situation)
         losses = self._losses(situation, at, places_of(mask), rooms)
         offers = []

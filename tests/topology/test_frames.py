@@ -1,8 +1,10 @@
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
 
-from extender.allocation.preference import Preference, Tightest
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import Preference, Tightest, Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
@@ -52,8 +54,11 @@ def test_partitions_that_several_may_have_draw_once() -> None:
 class Last:
     """Takes the last devices."""
 
-    def sets(self, situation: Situation, at: At, mask: int, size: int) -> list[tuple[int, ...]]:
-        del situation, at
+    def order(self, situation: Situation) -> list[Turn]:
+        return most_constrained_first(situation)
+
+    def sets(self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]) -> list[tuple[int, ...]]:
+        del situation, at, picks
         return [places_of(mask)[-size:]]
 
 

@@ -108,7 +108,7 @@ def test_the_first_set_is_the_best_of_all() -> None:
         chosen = [places for places in combinations(places, size) if is_possible(seen, places)]
         assert bool(chosen) is told["fits"]
         if chosen:
-            first = next(iter(preference.sets(seen, FIRST_AT, mask, size)))
+            first = next(iter(preference.sets(seen, FIRST_AT, mask, size, ())))
             assert first in chosen
             assert change(preference, seen, first) == max(change(preference, seen, places) for places in chosen)
 

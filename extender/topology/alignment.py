@@ -1,0 +1,53 @@
+"""How close devices of different kinds are to each other: a GPU to its NIC, CPUs and memory to both."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from extender.topology.aliases import Place
+from extender.topology.assignment import assigned
+from extender.topology.quality import ONE
+
+# What two devices of different kinds have of each other, of ONE, by the closest thing that they share.
+ROOT: Final = ONE
+FIRST_NUMA: Final = 700_000
+SOME_NUMA: Final = 500_000
+NODE: Final = 100_000
+
+
+class Pairing(NamedTuple):
+    """Anchors with a partner each, by their indices, and the mean of how close they are, of ONE."""
+
+    mean: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+def affinity(one: Place, other: Place) -> int:
+    """Return how close two devices are. An attribute of complexes counts where the alias ``root`` names it."""
+    if not one.root.isdisjoint(other.root):
+        return ROOT
+    if one.first_numa is not None and one.first_numa == other.first_numa:
+        return FIRST_NUMA
+    return NODE if one.numa.isdisjoint(other.numa) else SOME_NUMA
+
+
+def paired(anchors: Sequence[Place], partners: Sequence[Place]) -> Pairing:
+    """Pair as many as there are of the fewer ones, so that they are as close as can be."""
+    count = min(len(anchors), len(partners))
+    if not count:
+        return Pairing(0, ())
+    weights = [[affinity(anchor, partner) for partner in partners] for anchor in anchors]
+    pairs = assigned(weights, count)
+    return Pairing(sum(weights[one][other] for one, other in pairs) // count, pairs)
+
+
+def cover(anchors: Sequence[Place], zoned: Sequence[Place]) -> int:
+    """Return the share of *anchors* whose NUMA node is one of those of *zoned*; an unknown one is not."""
+    zones = frozenset[int]().union(*(place.numa for place in zoned))
+    covered = sum(place.first_numa in zones for place in anchors)
+    return ONE * covered // len(anchors) if anchors else 0
+
+
+def zones_of(places: Sequence[Place]) -> int:
+    """Count the NUMA nodes that devices are on, one more for each of which none is known."""
+    zones = [place.first_numa for place in places]
+    return len(set(zones) - {None}) + zones.count(None)

@@ -1,0 +1,105 @@
+"""What a pod's search has worked out of one situation: who leads, who goes along, and what is worth what."""
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from itertools import combinations
+from math import comb
+from operator import and_, or_
+from typing import NamedTuple
+
+from extender.allocation.attempt import Pick
+from extender.allocation.question import At
+from extender.allocation.values import OPAQUE
+from extender.topology.alignment import cover
+from extender.topology.candidates import EXACT
+from extender.topology.companions import COMPARED, Companions, Weights
+from extender.topology.ground import Kind
+from extender.topology.merits import Merits
+from extender.topology.scene import Role, Scene
+from extender.topology.shape import mask_of, places_of
+
+Sets = Iterator[tuple[int, ...]]
+
+
+class Wanted(NamedTuple):
+    """Devices that one ask is to choose, after *picks*."""
+
+    at: At
+    mask: int
+    size: int
+    picks: tuple[Pick, ...]
+
+    @property
+    def taken(self) -> int:
+        return mask_of({pick.place for pick in self.picks})
+
+
+class Cast:
+    """What is worked out of one situation."""
+
+    def __init__(self, scene: Scene, weights: Weights) -> None:
+        self.scene, self.ground = scene, scene.ground
+        self.zoned = [at for at in scene.asks.values() if scene.roles[at] is Role.ZONE]
+        self.companions = Companions(scene, weights)
+        self.merits = Merits(self.companions)
+
+    def agree(self, at: At, places: Iterable[int]) -> bool:
+        """Tell whether the constraints of an ask would have these devices, if there were no others."""
+        situation = self.scene.situation
+        ask = situation.asks[at]
+        for index in situation.covered[at]:
+            values = situation.values[at.claim][index]
+            if values.rule.is_match:
+                known = [values.at(ask, place) for place in places]
+                if not reduce(and_, (bits or 0 for bits in known), -1) & ~OPAQUE:
+                    return False
+        return True
+
+    def tried(self, at: At) -> list[int]:
+        """Return the groups of which an ask was offered all sets that it may have: what was left out is not wanted."""
+        groups = self.ground.anchored if self.scene.roles[at] is Role.LEAD else ()
+        return [group.mask for group in groups if len(group.places) <= EXACT]
+
+    def partners(self, wanted: Wanted) -> Sets:
+        """Yield the set that pairs best, then all sets, closest devices first."""
+        leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
+        if kind is None:
+            return
+        taken = wanted.taken & ~leads
+        if not leads and comb(wanted.mask.bit_count(), wanted.size) <= COMPARED:
+            sets = combinations(places_of(wanted.mask), wanted.size)
+            yield from sorted(sets, key=lambda places: -self._alone(kind, taken, places))
+            return
+        best = self.companions.partners(kind, leads, taken, wanted.mask, wanted.size)
+        if best:
+            yield best
+        ranked = self.companions.nearest(kind, leads, taken, wanted.mask)
+        yield from (tuple(sorted(places)) for places in combinations(ranked, wanted.size))
+
+    def zones(self, wanted: Wanted) -> Sets:
+        leads = self.scene.given(wanted.picks, Role.LEAD) or self.scene.given(wanted.picks, Role.PARTNER)
+        taken = wanted.taken & ~leads
+        for places in self.companions.zones(wanted.at, leads, taken, wanted.mask, wanted.size):
+            yield tuple(sorted(places))
+
+    def zoning(self, leads: int) -> int:
+        """Return what the best zones for *leads* are worth, each ask beside those before it."""
+        companions, chosen = self.companions, dict[str, int]()
+        cost = 0
+        for at in self.zoned:
+            taken = reduce(or_, chosen.values(), 0)
+            places = next(companions.zones(at, leads, taken, self.scene.mask(at), self.scene.size(at)), ())
+            for place in places:
+                driver = self.ground.board.candidates[place].key.driver
+                chosen[driver] = chosen.get(driver, 0) | 1 << place
+            cost += companions.stranding(at, leads, places)
+        led = self.ground.at(places_of(leads))
+        covered = sum(cover(led, self.ground.at(places_of(mask))) for mask in chosen.values())
+        return companions.weights.zoned * covered // 1000 - cost
+
+    def _alone(self, kind: Kind, taken: int, places: tuple[int, ...]) -> int:
+        """Return what partners are worth where nothing leads; of equal ones those among few free devices come first."""
+        every = taken | mask_of(places)
+        others = [site.first_numa for site in self.ground.at(places_of(self.scene.free_anchors(0)))]
+        crowd = sum(others.count(self.ground.sites[place].first_numa) for place in places)
+        return self.merits.stranding(kind, 0, every) + self.merits.apart(every) + self.zoning(every) - crowd

@@ -1,0 +1,156 @@
+"""What goes with devices that lead: a partner for each, as close as can be, and zones that cover them.
+
+Whoever is taken away from others costs something: a GPU without its NIC, or without CPUs on its NUMA node, is
+stranded.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from math import comb
+from typing import Final, NamedTuple
+
+from extender.allocation.question import At
+from extender.topology.alignment import affinity, cover, paired
+from extender.topology.assignment import assigned
+from extender.topology.ground import Kind
+from extender.topology.policy import KEEPING, ZONE
+from extender.topology.quality import ONE
+from extender.topology.scene import Scene
+from extender.topology.shape import mask_of, places_of
+
+# Sets of zones that are compared with each other.
+COMPARED: Final = 256
+# What a stranded device loses of its worth, of a thousand.
+STRANDED: Final = 700
+
+
+class Weights(NamedTuple):
+    """What alignment counts beside links, of a thousand.
+
+    zone: what each further NUMA node costs, nothing where rankings have that already; keeping: what is left.
+    """
+
+    partner: int = 500
+    zoned: int = 200
+    zone: int = 1000 * ZONE // ONE
+    keeping: int = KEEPING
+
+
+class Companions:
+    """Chooses for one question on one board what goes with what was chosen."""
+
+    def __init__(self, scene: Scene, weights: Weights) -> None:
+        self.scene = scene
+        self.weights = weights
+        # Of all devices that pods are placed around, one is worth this much as part of what is left.
+        self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // max(1, scene.ground.anchors.bit_count())
+
+    def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
+        """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
+        every = places_of(among & mask_of(kind.places) & ~taken)
+        if len(every) < count:
+            return ()
+        rows, costs = self._alone(leads, taken & mask_of(kind.places)), self._costs(kind, leads, taken)
+        columns = self._distinct(every, costs, count)
+        if kind.bundles.is_grouped or comb(len(columns), count) > COMPARED:
+            return self._assigned(rows, columns, costs, count)
+        free = self.scene.free_anchors(leads)
+        ground = self.scene.ground
+
+        def value(places: tuple[int, ...]) -> int:
+            lost = self.loss * kind.stranded(free, self.scene.left(taken | mask_of(places)))
+            return self.weights.partner * paired(ground.at(rows), ground.at(places)).mean // 1000 - lost
+
+        return max(combinations(columns, count), key=value)
+
+    def _distinct(self, places: Sequence[int], costs: Mapping[int, int], count: int) -> list[int]:
+        """Leave out those of which there are *count* that are as good: of functions of one NIC there are many."""
+        alike: dict[object, list[int]] = {}
+        for place in places:
+            alike.setdefault((self.scene.ground.sites[place], costs[place]), []).append(place)
+        return sorted(place for same in alike.values() for place in same[:count])
+
+    def _assigned(
+        self, rows: Sequence[int], columns: Sequence[int], costs: Mapping[int, int], count: int
+    ) -> tuple[int, ...]:
+        """Choose *count* of *columns*, one for each of *rows* as far as they go, as close and as cheap as can be."""
+        sites, pairs = self.scene.ground.sites, max(1, min(len(rows), count))
+        weights = [
+            [
+                self.weights.partner * affinity(sites[row], sites[column]) // 1000 // pairs - costs[column]
+                for column in columns
+            ]
+            for row in rows
+        ]
+        weights += [[-costs[column] for column in columns] for _ in range(count - len(rows))]
+        return tuple(sorted(columns[column] for _, column in assigned(weights, count)))
+
+    def nearest(self, kind: Kind, leads: int, taken: int, among: int) -> list[int]:
+        """Order partners one by one: the closest first, then those that strand nobody."""
+        sites = self.scene.ground.sites
+        rows = self._alone(leads, taken & mask_of(kind.places))
+        costs = self._costs(kind, leads, taken)
+
+        def rank(place: int) -> tuple[int, int, int]:
+            near = max((affinity(sites[row], sites[place]) for row in rows), default=0)
+            return -near, costs.get(place, 0), place
+
+        return sorted(places_of(among), key=rank)
+
+    def zones(self, at: At, leads: int, taken: int, among: int, count: int) -> Iterator[tuple[int, ...]]:
+        """Yield sets of zones, those first that cover most of *leads* and strand fewest others."""
+        singles = sorted(places_of(among), key=lambda place: (-self._zoning(at, leads, taken, (place,)), place))
+        if comb(len(singles), count) > COMPARED:
+            yield from combinations(singles, count)
+            return
+        sets = combinations(sorted(singles), count)
+        yield from sorted(sets, key=lambda places: -self._zoning(at, leads, taken, places))
+
+    def share(self, at: At, place: int) -> int:
+        """Return which share of a zone an ask would take, of ONE."""
+        ground = self.scene.ground
+        if not ground.board.shareable >> place & 1:
+            driver, site = ground.board.candidates[place].key.driver, ground.sites[place]
+            alike = (other for other in places_of(ground.zoned) if ground.sites[other].numa == site.numa)
+            return ONE // max(1, sum(ground.board.candidates[other].key.driver == driver for other in alike))
+        whole = dict(ground.board.candidates[place].device.capacity)
+        drawn = self.scene.situation.eligible[at].draws.get(place)
+        shares = (
+            [ONE * amount.nanos // (whole[name].value.nanos or 1) for name, amount in drawn.amounts] if drawn else []
+        )
+        return min(ONE, max(shares, default=0))
+
+    def stranding(self, at: At, leads: int, places: Iterable[int]) -> int:
+        """Return what it costs those who stay in the zones that an ask takes from."""
+        free = self.scene.ground.at(places_of(self.scene.free_anchors(leads)))
+        sites = self.scene.ground.sites
+        return sum(
+            self.loss * self.share(at, place) * sum(one.first_numa in sites[place].numa for one in free) // ONE
+            for place in places
+        )
+
+    def _zoning(self, at: At, leads: int, taken: int, places: Sequence[int]) -> int:
+        ground = self.scene.ground
+        driver = ground.board.candidates[places[0]].key.driver if places else ""
+        before = [place for place in places_of(taken) if ground.board.candidates[place].key.driver == driver]
+        covered = cover(ground.at(places_of(leads)), ground.at((*before, *places)))
+        return self.weights.zoned * covered // 1000 - self.stranding(at, leads, places)
+
+    def _alone(self, leads: int, taken: int) -> list[int]:
+        """Return the leads that have none of the partners *taken*."""
+        places, ground = places_of(leads), self.scene.ground
+        if not taken:
+            return list(places)
+        pairs = paired(ground.at(places), ground.at(places_of(taken))).pairs
+        served = {one for one, _ in pairs}
+        return [place for index, place in enumerate(places) if index not in served]
+
+    def _costs(self, kind: Kind, leads: int, taken: int) -> dict[int, int]:
+        """Return what taking each partner costs; of equal ones those cost a trifle more that are among many anchors."""
+        ground = self.scene.ground
+        free = self.scene.free_anchors(leads)
+        lost = kind.losses(free, self.scene.left(taken))
+        crowd = Counter(site.first_numa for site in ground.at(places_of(free)))
+        alone = {place: one for place, one in lost.items() if not ground.board.shareable >> place & 1}
+        return {place: self.loss * alone.get(place, 0) + crowd[ground.sites[place].first_numa] for place in kind.places}

@@ -1,0 +1,139 @@
+"""What stands where on a board: the devices that pods are placed around, those that go with them, and NUMA zones."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from extender.allocation.board import Board
+from extender.topology.aliases import Place
+from extender.topology.bundles import Bundles
+from extender.topology.choice import Choice
+from extender.topology.shape import mask_of
+
+
+class Ranking(Protocol):
+    """Says what sets of linked devices are worth by themselves; a ``Chooser`` is one. Masks are of the shape."""
+
+    def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
+        """Yield sets of *size* out of *free* and *among*, the best first."""
+        ...
+
+    def of(self, free: int, mask: int) -> Choice:
+        """Return what one set out of *free* is worth."""
+        ...
+
+
+class Group(NamedTuple):
+    """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
+
+    *is_known* tells whether more than levels is known of their links.
+    """
+
+    ranking: Ranking
+    places: tuple[int, ...]
+    is_known: bool = True
+
+    @property
+    def mask(self) -> int:
+        return mask_of(self.places)
+
+    def inward(self, mask: int) -> int:
+        """Turn a mask of candidates into one of the shape."""
+        return mask_of(index for index, place in enumerate(self.places) if mask >> place & 1)
+
+    def outward(self, mask: int) -> int:
+        """Do the opposite."""
+        return mask_of(place for index, place in enumerate(self.places) if mask >> index & 1)
+
+
+class Kind(NamedTuple):
+    """Devices of one driver that go with anchors, as NICs do; *bundles* has both by their order in the two tuples."""
+
+    driver: str
+    places: tuple[int, ...]
+    anchors: tuple[int, ...]
+    bundles: Bundles
+
+    def stranded(self, anchors: int, partners: int) -> int:
+        """Count the stranded; masks are of candidates."""
+        return self.bundles.stranded(_within(self.anchors, anchors), _within(self.places, partners))
+
+    def losses(self, anchors: int, partners: int) -> dict[int, int]:
+        """Return what each free partner would strand; masks and places are of candidates."""
+        lost = self.bundles.losses(_within(self.anchors, anchors), _within(self.places, partners))
+        return {self.places[index]: one for index, one in lost.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Groups of linked devices, and where each candidate of a board is; remembered as long as its board is.
+
+    What is worked out of it depends on nothing else, so boards that are alike can share one.
+    """
+
+    board: Board
+    groups: tuple[Group, ...]
+    sites: tuple[Place, ...]
+
+    @cached_property
+    def anchored(self) -> tuple[Group, ...]:
+        """The groups that pods are placed around: those with known links, otherwise those with products on a bus."""
+        return tuple(group for group in self.groups if group.is_known) or tuple(
+            group for group in self.groups if any(self._is_product(place) for place in group.places)
+        )
+
+    @cached_property
+    def anchors(self) -> int:
+        """The mask of the devices that pods are placed around."""
+        return mask_of(place for group in self.anchored for place in group.places)
+
+    @cached_property
+    def zoned(self) -> int:
+        """The mask of what belongs to NUMA nodes and is on no bus, as CPUs and memory are; a driver has all or none."""
+        drivers = [places for places in self._others.values() if all(map(self._is_zoned, places))]
+        return mask_of(place for places in drivers for place in places)
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What goes with anchors, kind by kind: all but zones of which it is known where it is."""
+        anchors = tuple(place for group in self.anchored for place in group.places)
+        return tuple(
+            Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
+            for driver, places in sorted(self._others.items())
+            if not mask_of(places) & self.zoned and any(site.root or site.numa for site in self.at(places))
+        )
+
+    @cached_property
+    def partners(self) -> int:
+        """The mask of all that goes with anchors."""
+        return mask_of(place for kind in self.kinds for place in kind.places)
+
+    def at(self, places: Iterable[int]) -> list[Place]:
+        """Return where some candidates are."""
+        return [self.sites[place] for place in places]
+
+    @cached_property
+    def _others(self) -> dict[str, list[int]]:
+        """What pods are not placed around, by driver."""
+        found: dict[str, list[int]] = {}
+        for place, candidate in enumerate(self.board.candidates):
+            if not self.anchors >> place & 1:
+                found.setdefault(candidate.key.driver, []).append(place)
+        return found
+
+    def _is_zoned(self, place: int) -> bool:
+        site = self.sites[place]
+        # CPUs may tell all PCIe roots of their NUMA node.
+        is_wide = bool(self.board.shareable >> place & 1) and len(site.root) > 1
+        return site.bus is None and bool(site.numa) and (not site.root or is_wide)
+
+    def _is_product(self, place: int) -> bool:
+        return self.sites[place].bus is not None and bool(self.sites[place].product)
+
+
+Grounds = Callable[[Board], Ground]
+
+
+def _within(places: Sequence[int], mask: int) -> int:
+    return mask_of(index for index, place in enumerate(places) if mask >> place & 1)

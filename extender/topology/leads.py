@@ -1,0 +1,144 @@
+"""The devices that lead, over all asks for them: good ones, around which what else is asked for is free."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+from heapq import heappop, heappush, merge
+from itertools import combinations, islice
+from math import comb
+from operator import or_
+from typing import Final
+
+from extender.allocation.preference import Preference
+from extender.allocation.question import At
+from extender.topology.alignment import affinity, paired
+from extender.topology.candidates import EXACT
+from extender.topology.cast import Cast, Sets, Wanted
+from extender.topology.ground import Group
+from extender.topology.quality import ONE
+from extender.topology.scene import Role
+from extender.topology.shape import mask_of, places_of
+
+# Sets for which companions are looked for; the others go by their own worth.
+LOOKED: Final = 128
+# A value of ONE and a mask of candidates.
+Valued = tuple[int, int]
+
+
+class Leads:
+    """Chooses for one ask what leads, with those that lead already and those that will."""
+
+    def __init__(self, cast: Cast, wanted: Wanted, otherwise: Preference) -> None:
+        self.cast, self.scene, self.ground = cast, cast.scene, cast.scene.ground
+        self.wanted = wanted
+        self.otherwise = otherwise
+        self.before = self.scene.given(wanted.picks, Role.LEAD)
+        self.taken = wanted.taken & ~self.before
+        asks = self.scene.asks.values()
+        partners = [at for at in asks if self.scene.roles[at] is Role.PARTNER]
+        self.partnered = {kind.driver: (among, count) for kind, among, count in self.scene.by_kind(partners)}
+
+    def sets(self) -> Sets:
+        """Yield sets for the ask: out of the best for all that lead, then for itself."""
+        later = self.scene.later(self.wanted.at, Role.LEAD, self.wanted.picks)
+        if later:
+            yield from self._jointly(later)
+        yield from self._jointly(())
+
+    def _jointly(self, later: Sequence[At]) -> Sets:
+        beside = reduce(or_, map(self.scene.mask, later), 0) & ~self.wanted.taken
+        size = self.wanted.size + sum(map(self.scene.size, later))
+        for every in self._ranked(size, self.wanted.mask | beside):
+            fresh = every & ~self.before
+            # What nobody can take later is taken now.
+            needed = fresh & ~beside
+            free = self.wanted.size - needed.bit_count()
+            if free >= 0 and not needed & ~self.wanted.mask:
+                for places in combinations(places_of(fresh & self.wanted.mask & ~needed), free):
+                    yield tuple(sorted((*places_of(needed), *places)))
+
+    def _ranked(self, size: int, among: int) -> Iterator[int]:
+        """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""
+        candidates = self._candidates(size, among)
+        bounded = [(self._bound(mask), mask) for mask in islice(candidates, LOOKED)]
+        known: list[tuple[int, int, int]] = []
+        for number, (bound, mask) in enumerate(sorted(bounded, key=lambda one: (-one[0], self._crowd(one[1])))):
+            while known and -known[0][0] >= bound:
+                yield heappop(known)[2]
+            heappush(known, (-self.worth(mask), number, mask))
+        while known:
+            yield heappop(known)[2]
+        yield from candidates
+
+    def worth(self, leads: int) -> int:
+        """Return what devices that lead are worth with the best that can go along."""
+        value = self.cast.merits.base(leads)
+        for kind in self.ground.kinds:
+            among, count = self.partnered.get(kind.driver, (0, 0))
+            chosen = self.cast.companions.partners(kind, leads, self.taken, among, count) if count else ()
+            value += self.cast.merits.stranding(kind, leads, mask_of(chosen))
+            mean = paired(self.ground.at(places_of(leads)), self.ground.at(chosen)).mean
+            value += self.cast.companions.weights.partner * mean // 1000
+        return value + self.cast.zoning(leads)
+
+    def _bound(self, leads: int) -> int:
+        """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
+        weights, bound = self.cast.companions.weights, self.cast.merits.base(leads)
+        for kind in self.ground.kinds:
+            bound += self.cast.merits.stranding(kind, leads, 0)
+        for count, near in self._nearest:
+            best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
+            bound += weights.partner * sum(best) // max(1, len(best)) // 1000
+        return bound + weights.zoned * len(self.cast.zoned) * ONE // 1000
+
+    @cached_property
+    def _nearest(self) -> list[tuple[int, dict[int, int]]]:
+        """For each kind of partners that is asked for: how many, and how close the closest is to each device."""
+        sites, anchors = self.ground.sites, self.ground.anchors | self.before | self.wanted.mask
+        found = []
+        for among, count in self.partnered.values():
+            free = self.ground.at(places_of(among & ~self.taken))
+            near = {
+                place: max((affinity(sites[place], other) for other in free), default=0) for place in places_of(anchors)
+            }
+            found.append((count, near))
+        return found
+
+    def _candidates(self, size: int, among: int) -> Iterator[int]:
+        """Yield sets, roughly the best first by their own worth."""
+        groups = [group for group in self.ground.anchored if (group.mask & (among | self.before)).bit_count() >= size]
+        close = list(dict.fromkeys(mask for group in groups for mask in self._close(group, size, among)))
+        yield from close
+        valued = [self._of_group(group, size, among) for group in groups]
+        yield from (mask for _, mask in merge(*valued, key=lambda entry: -entry[0]) if mask not in close)
+        if not self.ground.anchored:
+            wanted = self.wanted
+            others = self.otherwise.sets(self.scene.situation, wanted.at, among, size, wanted.picks)
+            yield from (mask_of(places) | self.before for places in others)
+
+    def _of_group(self, group: Group, size: int, among: int) -> Iterator[Valued]:
+        """Yield sets of one group with those of it that lead already."""
+        inside = self.before & group.mask
+        allowed = group.inward(among | inside)
+        free = group.inward(self.scene.unheld) | allowed
+        for choice in group.ranking.choices(free, size + inside.bit_count(), allowed):
+            mask = group.outward(choice.mask)
+            if not inside & ~mask:
+                yield choice.value, mask | self.before
+
+    def _close(self, group: Group, size: int, among: int) -> Iterator[int]:
+        """Yield sets of each NUMA node, and of all, that are closest to partners, where there are too many sets."""
+        allowed = places_of(group.mask & among & ~self.before)
+        is_small = len(group.places) <= EXACT and comb(len(allowed), size) <= LOOKED
+        if is_small or len(allowed) < size:
+            return
+        sites = self.ground.sites
+        near = {place: sum(known[place] for _, known in self._nearest) for place in allowed}
+        for zone in sorted({sites[place].first_numa for place in allowed}, key=lambda zone: (zone is None, zone)):
+            ranked = sorted(allowed, key=lambda place: (sites[place].first_numa != zone, -near[place], place))
+            yield mask_of(ranked[:size]) | self.before
+        yield mask_of(sorted(allowed, key=lambda place: (-near[place], place))[:size]) | self.before
+
+    def _crowd(self, leads: int) -> int:
+        """Count the free devices that stay in the NUMA nodes of a set: where they are few, others are left whole."""
+        zones = {self.ground.sites[place].first_numa for place in places_of(leads)}
+        return sum(site.first_numa in zones for site in self.ground.at(places_of(self.scene.free_anchors(leads))))

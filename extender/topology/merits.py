@@ -1,0 +1,118 @@
+"""What the devices of a whole pod are worth together, in parts that add up, and in words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from extender.allocation.attempt import Pick
+from extender.topology.aliases import Place
+from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
+from extender.topology.appraisal import Appraisal, Part
+from extender.topology.companions import Companions
+from extender.topology.ground import Kind
+from extender.topology.quality import ONE
+from extender.topology.scene import Role
+from extender.topology.shape import mask_of, places_of
+
+# The nouns of devices, by what the names of their drivers have in them.
+NOUNS: Final = (("gpu", "GPU"), ("cpu", "CPUs"), ("memory", "memory"), ("net", "NIC"), ("nic", "NIC"))
+SHARED: Final = (
+    (ROOT, "on the same PCIe root as its {lead}"),
+    (FIRST_NUMA, "on the NUMA node of its {lead}"),
+    (SOME_NUMA, "near the NUMA node of its {lead}"),
+    (NODE, "on the same node as its {lead}, and nothing closer is known"),
+)
+
+
+class Merits:
+    """Tells what some picks are worth."""
+
+    def __init__(self, companions: Companions) -> None:
+        self.scene, self.ground = companions.scene, companions.scene.ground
+        self.companions = companions
+
+    def appraisal(self, picks: Sequence[Pick]) -> Appraisal:
+        parts = tuple(self._parts(picks))
+        return Appraisal(sum(part.value for part in parts), parts)
+
+    def base(self, leads: int) -> int:
+        """Return what the devices that lead are worth by themselves: links, what is left, and NUMA nodes."""
+        return sum(value for value, _, _ in self._linked(leads)) + self.apart(leads)
+
+    def apart(self, devices: int) -> int:
+        """Return what it counts that devices are on several NUMA nodes."""
+        further = max(1, zones_of(self.ground.at(places_of(devices)))) - 1
+        return -self.companions.weights.zone * ONE // 1000 * further
+
+    def stranding(self, kind: Kind, leads: int, taken: int) -> int:
+        """Return what it counts that anchors have lost their partners, or that those without were taken."""
+        scene = self.scene
+        before = kind.stranded(scene.free_anchors(0), scene.left(0))
+        return self.companions.loss * (before - kind.stranded(scene.free_anchors(leads), scene.left(taken)))
+
+    def _parts(self, picks: Sequence[Pick]) -> Iterator[Part]:
+        leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
+        for value, quality, change in self._linked(leads):
+            yield Part("links", value, f"links at {quality}% of the best, what is left at {change:+}%")
+        led = leads or partners
+        if led:
+            yield Part("numa", self.apart(led), _zones(self.ground.at(places_of(led))))
+        for kind in self.ground.kinds:
+            yield from self._partnered(kind, leads, partners & mask_of(kind.places))
+        yield from self._zoned(picks, led, leads)
+
+    def _linked(self, leads: int) -> Iterator[tuple[int, int, int]]:
+        """Yield value, and quality and change in percent, for each group that leads are of."""
+        for group in self.ground.anchored:
+            mask = group.inward(leads)
+            if mask:
+                choice = group.ranking.of(group.inward(self.scene.unheld | leads), mask)
+                yield choice.value, 100 * choice.quality // ONE, 100 * choice.change // ONE
+
+    def _partnered(self, kind: Kind, leads: int, partners: int) -> Iterator[Part]:
+        stranding = self.stranding(kind, leads, partners)
+        if stranding:
+            lead, number = self._noun(kind.anchors), abs(stranding // self.companions.loss)
+            what = "left without" if stranding < 0 else "taken that had lost"
+            yield Part("stranding", stranding, f"{number} x {lead} {what} its {_noun(kind.driver)}")
+        if leads and partners:
+            ones, others = (self.ground.at(places_of(mask)) for mask in (leads, partners))
+            pairing = paired(ones, others)
+            near = [affinity(ones[one], others[other]) for one, other in pairing.pairs]
+            words = _pairs(near, _noun(kind.driver), self._noun(places_of(leads)))
+            yield Part("partners", self.companions.weights.partner * pairing.mean // 1000, words)
+
+    def _zoned(self, picks: Sequence[Pick], led: int, leads: int) -> Iterator[Part]:
+        asks = {pick.at: pick.place for pick in picks if self.scene.roles[pick.at] is Role.ZONE}
+        lost = sum(self.companions.stranding(at, leads, [pick.place for pick in picks if pick.at == at]) for at in asks)
+        if lost:
+            yield Part("zones", -lost, "taken on NUMA nodes where other devices stay free")
+        drivers = {self._driver(place) for place in asks.values()}
+        for driver in sorted(drivers) if led else ():
+            zoned = [pick.place for pick in picks if pick.at in asks and self._driver(pick.place) == driver]
+            covered = cover(self.ground.at(places_of(led)), self.ground.at(zoned))
+            few = "" if covered == ONE else f"{100 * covered // ONE}% of "
+            words = f"{_noun(driver)} on {few}the {self._noun(places_of(led))}s' NUMA nodes"
+            yield Part("cover", self.companions.weights.zoned * covered // 1000, words)
+
+    def _driver(self, place: int) -> str:
+        return self.ground.board.candidates[place].key.driver
+
+    def _noun(self, places: Sequence[int]) -> str:
+        return _noun(self._driver(places[0])) if places else "device"
+
+
+def _noun(driver: str) -> str:
+    return next((noun for part, noun in NOUNS if part in driver), f"device of {driver}")
+
+
+def _zones(places: Sequence[Place]) -> str:
+    zones = sorted({place.first_numa for place in places if place.first_numa is not None})
+    if any(place.first_numa is None for place in places):
+        return "on NUMA nodes that are not all known"
+    return f"on NUMA {zones[0]} alone" if len(zones) == 1 else f"on NUMA {', '.join(map(str, zones))}"
+
+
+def _pairs(near: Sequence[int], partner: str, lead: str) -> str:
+    """Say for how many pairs what they share, the closest first."""
+    told = ((text, near.count(value)) for value, text in SHARED)
+    return "; ".join(f"{partner} {text.format(lead=lead)} ({count} of {len(near)})" for text, count in told if count)

@@ -1,0 +1,120 @@
+"""A pod's question on the ground of a board: who chooses first, and who follows whom."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import Turn, slack
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
+from extender.topology.ground import Ground, Kind
+from extender.topology.shape import mask_of, places_of
+
+
+class Role(IntEnum):
+    """In the order of choosing. LEAD: the others follow it. PARTNER: one for each lead. ZONE: of a NUMA node."""
+
+    LEAD = 0
+    PARTNER = 1
+    ZONE = 2
+    OTHER = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A situation and the ground under it."""
+
+    situation: Situation
+    ground: Ground
+
+    @cached_property
+    def asks(self) -> dict[Turn, At]:
+        """Of each slot the ask that counts: the first one that could be had."""
+        found: dict[Turn, At] = {}
+        for at, ask in self.situation.asks.items():
+            turn = Turn(at.claim, at.slot)
+            if turn not in found and self.mask(at).bit_count() >= ask.count:
+                found[turn] = at
+        return found
+
+    @cached_property
+    def roles(self) -> dict[At, Role]:
+        roles = {at: self._role(at) for at in self.situation.asks}
+        if self.ground.anchors or Role.LEAD in roles.values():
+            return roles
+        # Nothing is known of links. The others follow whatever looks most like accelerators, or else comes first.
+        firm = [at for at in self.asks.values() if roles[at] in (Role.PARTNER, Role.OTHER)]
+        if len(self.asks) > 1 and firm:
+            first = max(firm, key=lambda at: (self._products(at), [-index for index in at]))
+            roles[first] = Role.LEAD
+        return roles
+
+    @cached_property
+    def unheld(self) -> int:
+        """The mask of what nobody holds."""
+        return mask_of(place for place, usage in enumerate(self.situation.usages) if not usage.is_held)
+
+    def order(self) -> list[Turn]:
+        """Return the slots in turn: what takes all first, for it has no choice; in each role the most constrained."""
+        return sorted((Turn(at.claim, at.slot) for at in self.situation.asks if at.ask == 0), key=self._precedence)
+
+    def mask(self, at: At) -> int:
+        """Return what an ask could be given."""
+        found = self.situation.eligible[at]
+        return found.free if not found.every else mask_of(found.every)
+
+    def size(self, at: At) -> int:
+        """Return how many devices an ask takes."""
+        ask = self.situation.asks[at]
+        return len(self.situation.eligible[at].every) if ask.takes_all else ask.count
+
+    def later(self, at: At, role: Role, picks: Sequence[Pick]) -> list[At]:
+        """Return the asks of a role that are still to choose when *at* does."""
+        done = {Turn(pick.at.claim, pick.at.slot) for pick in picks} | {Turn(at.claim, at.slot)}
+        return [other for turn, other in self.asks.items() if turn not in done and self.roles[other] is role]
+
+    def given(self, picks: Iterable[Pick], role: Role) -> int:
+        """Return the mask of what asks of a role were given."""
+        return mask_of({pick.place for pick in picks if self.roles[pick.at] is role})
+
+    def by_kind(self, asks: Iterable[At]) -> Iterator[tuple[Kind, int, int]]:
+        """Yield the kinds of partners that *asks* want, what could be had of them, and how many are wanted."""
+        asks = list(asks)
+        for kind in self.ground.kinds:
+            mine = [at for at in asks if self.kind(at) is kind]
+            if mine:
+                yield kind, mask_of(_united(map(self.mask, mine))), sum(map(self.size, mine))
+
+    def kind(self, at: At) -> Kind | None:
+        """Return the kind of partners that an ask is for."""
+        mask = self.mask(at)
+        return next((kind for kind in self.ground.kinds if mask & mask_of(kind.places)), None)
+
+    def left(self, taken: int) -> int:
+        """Return the mask of what others can still have when *taken* is; of what is shared, there is always more."""
+        return self.unheld & ~taken | self.ground.board.shareable
+
+    def free_anchors(self, taken: int) -> int:
+        return self.ground.anchors & self.unheld & ~taken
+
+    def _role(self, at: At) -> Role:
+        mask = self.mask(at)
+        if mask & self.ground.anchors:
+            return Role.LEAD
+        if mask & self.ground.partners:
+            return Role.PARTNER
+        return Role.ZONE if mask & self.ground.zoned else Role.OTHER
+
+    def _products(self, at: At) -> int:
+        sites = self.ground.at(places_of(self.mask(at)))
+        return sum(site.bus is not None and bool(site.product) for site in sites)
+
+    def _precedence(self, turn: Turn) -> tuple[bool, Role, int, Turn]:
+        at = self.asks.get(turn, At(*turn, 0))
+        return not self.situation.asks[at].takes_all, self.roles[at], slack(self.situation, turn), turn
+
+
+def _united(masks: Iterable[int]) -> set[int]:
+    return {place for mask in masks for place in places_of(mask)}

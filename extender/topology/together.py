@@ -1,0 +1,76 @@
+"""All that a pod asks for chosen together: accelerators first, then what is close to them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import Preference, Turn
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
+from extender.topology.appraisal import Appraisal
+from extender.topology.cast import Cast, Sets, Wanted
+from extender.topology.companions import Weights
+from extender.topology.ground import Grounds
+from extender.topology.leads import Leads
+from extender.topology.memo import Memo
+from extender.topology.scene import Role, Scene
+from extender.topology.shape import mask_of
+
+# Situations that are remembered: searches of several nodes may take turns.
+SITUATIONS: Final = 16
+# Sets that are passed over without a pause; then the search looks at all, at a step for each.
+PATIENCE: Final = 1000
+WEIGHTS: Final = Weights()
+
+
+class Together:
+    """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*."""
+
+    def __init__(self, ground_of: Grounds, otherwise: Preference, weights: Weights = WEIGHTS) -> None:
+        self._ground_of, self._otherwise, self._weights = ground_of, otherwise, weights
+        self._chosen: Memo[int, Cast] = Memo(SITUATIONS)
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return self.cast(situation).scene.order()
+
+    def sets(self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]) -> Sets:
+        """Yield sets of *size* places out of *mask*, those first that go best with what was picked."""
+        cast = self.cast(situation)
+        wanted = Wanted(at, mask, size, tuple(picks))
+        seen: set[tuple[int, ...]] = set()
+        patience = PATIENCE
+        for places in self._sets(cast, wanted) if size else ():
+            is_fit = places not in seen and (patience <= 0 or cast.agree(at, places))
+            patience -= not is_fit
+            if is_fit:
+                seen.add(places)
+                yield places
+        tried = cast.tried(at) if size else ()
+        if any(mask & ~one == 0 for one in tried):
+            return
+        for places in self._otherwise.sets(situation, at, mask, size, picks):
+            chosen = mask_of(places)
+            if tuple(sorted(places)) not in seen and not any(chosen & ~one == 0 for one in tried):
+                yield places
+
+    def appraise(self, situation: Situation, picks: Sequence[Pick]) -> Appraisal:
+        """Say what the devices of a pod are worth together."""
+        return self.cast(situation).merits.appraisal(picks)
+
+    def cast(self, situation: Situation) -> Cast:
+        """Return what is worked out of a situation; each is remembered for as long as its search may take."""
+        known = self._chosen.get(id(situation))
+        if known is None or known.scene.situation is not situation:
+            ground = self._ground_of(situation.board)
+            known = self._chosen[id(situation)] = Cast(Scene(situation, ground), self._weights)
+        return known
+
+    def _sets(self, cast: Cast, wanted: Wanted) -> Sets:
+        match cast.scene.roles[wanted.at]:
+            case Role.LEAD:
+                return Leads(cast, wanted, self._otherwise).sets()
+            case Role.PARTNER:
+                return cast.partners(wanted)
+            case Role.ZONE:
+                return cast.zones(wanted)
+        return iter(())

@@ -1,0 +1,66 @@
+"""Who prefers some devices may also say which asks choose first, over claims, and sees what was picked."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from extender.allocation.attempt import Pick
+from extender.allocation.choose import choose
+from extender.allocation.features import ALL
+from extender.allocation.preference import Turn, most_constrained_first
+from extender.allocation.question import At, ask
+from extender.allocation.situation import Situation
+from extender.allocation.solve import Manner, Solution
+from extender.model.claim import Constraint, DeviceRequest
+from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
+
+DEVICES = published("n", *(device(f"d{index}", {"side": index % 2}) for index in range(4)))
+
+
+class Backwards:
+    """Lets the last claim choose first, and always prefers the devices after those that were picked."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[At, tuple[Pick, ...]]] = []
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return most_constrained_first(situation)[::-1]
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        del situation
+        self.seen.append((at, tuple(picks)))
+        last = max((pick.place for pick in picks), default=-1)
+        places = [place for place in range(mask.bit_length()) if mask >> place & 1]
+        yield from combinations(sorted(places, key=lambda place: (place < last, place)), size)
+
+
+def picked(preference: Backwards, *wanted: DeviceRequest, rules: Sequence[Constraint] = ()) -> list[tuple[int, int]]:
+    """Return claims and the devices that they get, a claim for each request."""
+    claims = [claim(one, *rules, name=f"c{index}") for index, one in enumerate(wanted)]
+    snapshot = cluster(node("n"), DEVICES).snapshot
+    answer = choose(snapshot, 0, ask(claims, CLASSES, ALL), Manner(preference=preference, is_lenient=True))
+    assert isinstance(answer, Solution)
+    return [(pick.at.claim, pick.place) for pick in answer.picks]
+
+
+def test_claims_choose_in_the_preferred_order_and_are_answered_in_their_own() -> None:
+    assert picked(Backwards(), request(1), request(2)) == [(0, 2), (1, 0), (1, 1)]
+
+
+def test_who_chooses_later_is_told_what_was_picked() -> None:
+    preference = Backwards()
+    picked(preference, request(1), request(2))
+    first, second = At(0, 0, 0), At(1, 0, 0)
+    assert preference.seen == [(second, ()), (first, (Pick(second, 0), Pick(second, 1)))]
+
+
+def test_constraints_hold_whichever_claim_chooses_first() -> None:
+    rule = Constraint(match_attribute="gpu.example.com/side")
+    assert picked(Backwards(), request(2), request(2), rules=[rule]) == [(0, 3), (0, 1), (1, 0), (1, 2)]
+
+
+def test_where_an_administrator_only_looks_claims_choose_as_they_are_asked() -> None:
+    preference = Backwards()
+    picked(preference, request(1, admin_access=True), request(2))
+    assert [at.claim for at, _ in preference.seen] == [0, 1]

@@ -1,0 +1,328 @@
+"""What a pod asks for beside each other is chosen together, and nothing that is asked for is overridden."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.allocation.attempt import Pick
+from extender.allocation.board import Board
+from extender.allocation.preference import Tightest
+from extender.allocation.question import Question
+from extender.allocation.solve import FIRST, Manner, Solution, solve
+from extender.model.claim import Constraint
+from extender.model.device import Device, Traits
+from extender.model.names import DeviceKey
+from extender.topology.choice import Choice
+from extender.topology.ground import Ground, Group
+from extender.topology.quality import ONE
+from extender.topology.together import Together
+from loadtests.quality.hopper import (
+    CPU,
+    EVERY_ONE,
+    GPU,
+    NIC,
+    board,
+    cpus,
+    device,
+    gpu,
+    grounds,
+    key,
+    nic,
+    question,
+    sliced,
+    usages,
+)
+from tests.topology.machines import machine
+
+ROOT, ZONE = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
+HOPPER = board()
+
+
+def solved(
+    asked: Question, held: Collection[str], on: Board = HOPPER, cores: Sequence[int] = (0, 0)
+) -> tuple[Together, Solution] | None:
+    together = Together(grounds(), Tightest())
+    answer = solve(asked, on, usages(map(_key, held), cores), Manner(preference=together, is_lenient=True))
+    return (together, answer) if isinstance(answer, Solution) else None
+
+
+def given_devices(asked: Question, *held: str, on: Board = HOPPER, cores: Sequence[int] = (0, 0)) -> list[str]:
+    found = solved(asked, held, on, cores)
+    assert found
+    return sorted(on.candidates[pick.place].key.device for pick in found[1].picks)
+
+
+def _key(name: str) -> DeviceKey:
+    return key({"gpu": GPU, "net": NIC, "cpu": CPU}[name.partition("-")[0]], name)
+
+
+@pytest.mark.parametrize(
+    ("claims", "held", "devices"),
+    [
+        pytest.param([{"gpu": 1, "nic": 1}], "gpu-0 net-1", "gpu-2 net-2", id="a pair on one root that is whole"),
+        pytest.param([{"nic": 1}, {"gpu": 1}], "gpu-0 net-1", "gpu-2 net-2", id="over claims, whichever comes first"),
+        pytest.param([{"nic": 2}, {"gpu": 2}], "gpu-0 gpu-1 gpu-2", "gpu-4 gpu-5 net-4 net-5", id="on one NUMA node"),
+        pytest.param([{"nic": 1}], "gpu-5", "net-5", id="a NIC alone is one whose GPU is taken"),
+        pytest.param([{"gpu": 1}], "net-6", "gpu-6", id="a GPU alone is one whose NIC is taken"),
+        pytest.param([{"cpu": 40}], "gpu-4", "cpu-1", id="CPUs alone are where fewer GPUs are free"),
+        pytest.param([{"cpu": 8}, {"gpu": 1}], "gpu-0 gpu-1 gpu-2 gpu-3", "cpu-1 gpu-4", id="CPUs beside the GPU"),
+        pytest.param([{"cpu": 8}, {"nic": 1}], "gpu-4", "cpu-1 net-4", id="CPUs beside the NIC, if there is no GPU"),
+        pytest.param(
+            [{"gpu-a": 1, "nic-a": 1, "gpu-b": 1, "nic-b": 1}],
+            "gpu-0 gpu-1 net-2",
+            "gpu-4 gpu-5 net-4 net-5",
+            id="several requests for GPUs are one choice",
+        ),
+        pytest.param(
+            [{"gpu": 2}, {"gpu": 2}, {"cpu": 4}],
+            "gpu-0",
+            "cpu-1 gpu-4 gpu-5 gpu-6 gpu-7",
+            id="several claims for GPUs are one choice",
+        ),
+        pytest.param(
+            [{"gpu": 4, "cpu-a": 8, "cpu-b": 8}],
+            "gpu-0 gpu-1 gpu-4 gpu-5",
+            "cpu-0 cpu-1 gpu-2 gpu-3 gpu-6 gpu-7",
+            id="CPUs of both NUMA nodes for GPUs of both",
+        ),
+    ],
+)
+def test_what_a_pod_asks_for_is_close_to_each_other(claims: list[dict[str, int]], held: str, devices: str) -> None:
+    assert given_devices(question(*claims), *held.split()) == devices.split()
+
+
+def test_cpus_that_have_not_enough_left_are_not_taken_and_gpus_follow() -> None:
+    assert given_devices(question({"gpu": 1}, {"cpu": 40}), cores=(20, 0)) == ["cpu-1", "gpu-4"]
+
+
+def test_gpus_and_nics_without_a_root_in_common_go_by_numa_nodes() -> None:
+    tray = _tray()
+    assert given_devices(question({"gpu": 2, "nic": 2}), "gpu-0", on=tray) == ["gpu-2", "gpu-3", "net-2", "net-3"]
+    # Beside GPU 3, either NIC of its NUMA node is left without a GPU anyway.
+    assert given_devices(question({"nic": 1}), "gpu-3", on=tray) == ["net-2"]
+
+
+def _tray() -> Board:
+    devices = [[member.device for member in machine("gb200-tray", driver)[1]] for driver in (GPU, NIC)]
+    return board(sliced(GPU, *devices[0]), sliced(NIC, *devices[1]))
+
+
+def test_reasons_are_told_in_plain_words() -> None:
+    found = solved(question({"gpu": 2, "nic": 2}, {"cpu": 8}), ["gpu-0", "net-1"])
+    assert found
+    together, solution = found
+    appraisal = together.appraise(solution.situation, solution.picks)
+    assert appraisal.value == sum(part.value for part in appraisal.parts)
+    texts = [part.text for part in appraisal.parts]
+    assert "NIC on the same PCIe root as its GPU (2 of 2)" in texts
+    assert "on NUMA 0 alone" in texts
+    assert "CPUs on the GPUs' NUMA nodes" in texts
+
+
+@pytest.mark.parametrize(
+    ("attribute", "requests", "held", "devices"),
+    [
+        pytest.param(ROOT, ("gpu", "nic"), "gpu-0 net-1 net-2", "gpu-3 net-3", id="one root"),
+        pytest.param(ROOT, ("gpu", "nic"), "gpu-0 net-1 gpu-2 net-3 net-4 net-5 gpu-6", "gpu-7 net-7", id="the last"),
+    ],
+)
+def test_a_constraint_is_kept_and_met_by_the_first_sets(
+    attribute: str, requests: tuple[str, ...], held: str, devices: str
+) -> None:
+    rule = Constraint(requests=requests, match_attribute=attribute)
+    assert given_devices(question({"gpu": 1, "nic": 1}, constraints=[rule]), *held.split()) == devices.split()
+
+
+names = st.sampled_from([*(f"gpu-{index}" for index in range(8)), *(f"net-{index}" for index in range(8))])
+
+
+@settings(max_examples=60)
+@given(
+    st.sets(names, max_size=12),
+    st.sampled_from([ROOT, ZONE]),
+    st.sampled_from([(1, 1), (2, 2), (2, 1), (4, 4), (4, 2)]),
+)
+def test_a_constraint_is_never_overridden(held: set[str], attribute: str, sizes: tuple[int, int]) -> None:
+    asked = question({"nic": sizes[1], "gpu": sizes[0]}, constraints=[Constraint(match_attribute=attribute)])
+    plain = solve(asked, HOPPER, usages(map(_key, held)), FIRST)
+    found = solved(asked, held)
+    assert (found is not None) == isinstance(plain, Solution)
+    if found:
+        chosen = [HOPPER.candidates[pick.place].device for pick in found[1].picks]
+        assert len({dict(one.attributes)[attribute] for one in chosen}) == 1
+        assert len({one.name for one in chosen}) == sum(sizes)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> list[Device]:
+    """Draw a few GPUs and NICs on some roots and NUMA nodes, and CPUs of both."""
+    made = []
+    for name, most in (("gpu", 4), ("net", 4)):
+        for index in range(draw(st.integers(2, most))):
+            root, zone = draw(st.sampled_from(["a", "b", "c", ""])), draw(st.integers(0, 1))
+            values: dict[str, str | int] = {"numaNode": zone} | ({"pcieRoot": f"{root}{zone}"} if root else {})
+            extra: dict[str, str | int] = {"type": "gpu", "productName": "P", "pciBusID": f"0000:{index:02x}:00.0"}
+            made.append(device(f"{name}-{index}", **values, **(extra if name == "gpu" else {})))
+    return made
+
+
+def laid_out(devices: Sequence[Device]) -> Board:
+    drivers = {
+        driver: [one for one in devices if one.name.startswith(name)] for driver, name in ((GPU, "gpu"), (NIC, "net"))
+    }
+    return board(*(sliced(driver, *ones) for driver, ones in drivers.items()), sliced(CPU, cpus(0), cpus(1)))
+
+
+def sets_of(solution: Solution) -> Iterator[tuple[Pick, ...]]:
+    """Yield everything that a question of different classes could be given."""
+    situation = solution.situation
+    options = [
+        [tuple(Pick(at, place) for place in places) for places in combinations(_bits(found.free), ask.count)]
+        for (at, ask), found in zip(situation.asks.items(), situation.eligible.values(), strict=True)
+    ]
+    for chosen in product(*options):
+        yield tuple(pick for part in chosen for pick in part)
+
+
+def _bits(mask: int) -> list[int]:
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+
+
+wanted = st.sampled_from(
+    [
+        [{"gpu": 1, "nic": 1}],
+        [{"nic": 2}, {"gpu": 2}],
+        [{"gpu": 2, "nic": 1}, {"cpu": 8}],
+        [{"gpu": 1, "nic": 2}],
+        [{"nic": 1}],
+        [{"nic": 1}, {"cpu": 30}],
+        [{"gpu": 1}],
+        [{"gpu": 3}, {"cpu": 8}],
+        [{"cpu": 30}],
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(machines(), st.sets(names, max_size=4), wanted)
+def test_nothing_that_could_be_had_is_worth_more(
+    devices: list[Device], held: set[str], claims: list[Mapping[str, int]]
+) -> None:
+    found = solved(question(*claims), held, laid_out(devices))
+    if found:
+        together, solution = found
+        got = together.appraise(solution.situation, solution.picks).value
+        best = max(together.appraise(solution.situation, picks).value for picks in sets_of(solution))
+        assert got >= best - ONE // 100
+
+
+@settings(max_examples=100, deadline=None)
+@given(machines(), st.sets(names, max_size=4), wanted, st.data())
+def test_what_is_chosen_is_worth_the_same_in_whichever_order_devices_are_published(
+    devices: list[Device], held: set[str], claims: list[Mapping[str, int]], data: st.DataObject
+) -> None:
+    values = []
+    for order in (devices, data.draw(st.permutations(devices))):
+        found = solved(question(*claims), held, laid_out(order))
+        values.append(found and found[0].appraise(found[1].situation, found[1].picks).value)
+    assert values[0] == values[1]
+
+
+def test_where_nothing_looks_like_an_accelerator_others_follow_what_is_asked_for_first() -> None:
+    unknown = [device(f"gpu-{index}", pcieRoot=f"r{index}", numaNode=index // 2) for index in range(4)]
+    nics = [device(f"net-{index}", pcieRoot=f"r{3 - index}", numaNode=1 - index // 2) for index in range(4)]
+    plain = board(sliced(GPU, *unknown), sliced(NIC, *nics))
+    assert given_devices(question({"nic": 1, "gpu": 1}), "net-0", on=plain) == ["gpu-2", "net-1"]
+    assert given_devices(question({"gpu": 1, "nic": 1}), "net-3", on=plain) == ["gpu-1", "net-2"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_of_many_gpus_behind_one_switch_those_are_taken_that_have_their_nics(size: int) -> None:
+    many = board(
+        sliced(GPU, *(_sxm(index) for index in range(16))),
+        sliced(NIC, *(device(f"net-{index}", pcieRoot=f"r{index}", numaNode=index // 8) for index in range(16))),
+        sliced(CPU, cpus(0), cpus(1)),
+    )
+    # GPUs that have lost their NIC are worth more to be rid of than a closer NIC is; here none has.
+    held = ["gpu-0", "net-0", "gpu-1", "net-1"]
+    chosen = given_devices(question({"gpu": size, "nic": size}, {"cpu": 8}), *held, on=many)
+    assert [name for name in chosen if "net" in name] == [
+        name.replace("gpu", "net") for name in chosen if "gpu" in name
+    ]
+    assert len({int(name.partition("-")[2]) // 8 for name in chosen if "net" in name}) == 1
+
+
+def _sxm(index: int) -> Device:
+    values: dict[str, str | int] = {"pciBusID": f"0000:{index:02x}:00.0", "pcieRoot": f"r{index}"}
+    return device(f"gpu-{index}", type="gpu", productName="Tesla V100-SXM3-32GB", numaNode=index // 8, **values)
+
+
+def test_what_takes_all_comes_first_and_others_follow_it() -> None:
+    few = board(sliced(GPU, gpu(4), gpu(5)), sliced(NIC, *map(nic, range(8))), sliced(CPU, cpus(0), cpus(1)))
+    assert given_devices(question({"nic": 2}, {"gpu": EVERY_ONE}, {"cpu": 8}), on=few) == [
+        "cpu-1", "gpu-4", "gpu-5", "net-4", "net-5",
+    ]  # fmt: skip
+
+
+def test_a_set_that_no_constraint_would_have_holds_nobody_up() -> None:
+    apart = board(
+        sliced(GPU, gpu(0)),
+        sliced(NIC, *(device(f"net-{index}", pcieRoot=f"r{index % 29}", numaNode=0) for index in range(32))),
+    )
+    rule = Constraint(requests=("nic",), match_attribute=ROOT)
+    assert given_devices(question({"gpu": 1, "nic": 2}, constraints=[rule]), on=apart) == ["gpu-0", "net-0", "net-29"]
+    rule = Constraint(requests=("nic",), distinct_attribute=ROOT)
+    chosen = given_devices(question({"gpu": 1, "nic": 16}, constraints=[rule]), on=apart)
+    assert len({int(name.partition("-")[2]) % 29 for name in chosen if "net" in name}) == 16
+
+
+class OnOneNuma:
+    """Leaves out sets on several NUMA nodes."""
+
+    def __init__(self, group: Group) -> None:
+        self.ranking = group.ranking
+
+    def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
+        return (
+            choice for choice in self.ranking.choices(free, size, among) if not choice.mask & 15 or choice.mask < 16
+        )
+
+    def of(self, free: int, mask: int) -> Choice:
+        return self.ranking.of(free, mask)
+
+
+def test_sets_that_a_ranking_leaves_out_are_not_tried() -> None:
+    ground = grounds()(HOPPER)
+    groups = tuple(group._replace(ranking=OnOneNuma(group)) for group in ground.groups)
+    strict = Together(lambda one: Ground(one, groups, ground.sites), Tightest())
+    found = solved(question({"gpu": 2}), [])
+    assert found
+    situation, at = found[1].situation, found[1].picks[0].at
+    free = situation.eligible[at].free
+    assert len(list(strict.sets(situation, at, free, 2, ()))) == 12
+    assert len(list(found[0].sets(situation, at, free, 2, ()))) == 28
+
+
+def test_nics_that_are_shared_leave_nobody_without() -> None:
+    shared = [
+        Device(one.name, one.attributes, (), Traits(allow_multiple_allocations=True)) for one in map(nic, range(8))
+    ]
+    together = board(sliced(GPU, *map(gpu, range(8))), sliced(NIC, *shared))
+    found = solved(question({"nic": 1}), ["gpu-5"], together)
+    assert found
+    assert found[0].appraise(found[1].situation, found[1].picks).value == 0
+    assert given_devices(question({"nic": 2}, {"gpu": 2}), "gpu-0", on=together)[2:] == ["net-1", "net-2"]
+
+
+def test_the_sample_machine_is_as_close_as_the_drawn_one() -> None:
+    devices = [[member.device for member in machine("dgx-h100", driver)[1]] for driver in (GPU, NIC)]
+    sample = board(sliced(GPU, *devices[0]), sliced(NIC, *devices[1]))
+    asked, held = question({"nic": 4}, {"gpu": 4}), ("gpu-1", "net-2")
+    assert given_devices(asked, *held, on=sample) == given_devices(asked, *held)
+    assert given_devices(asked, *held, on=sample) == [
+        *(f"gpu-{one}" for one in range(4, 8)),
+        *(f"net-{one}" for one in range(4, 8)),
+    ]
