@@ -81,13 +81,16 @@ class Chooser:
             policies = self.taste.policies(claims) if self.taste else ()
         except Forbidden as forbidden:
             return str(forbidden)
-        manner = self.taste.manner(self.manner, policies) if self.taste else self.manner
+        preferring = self.taste.preferring(question, policies) if self.taste else None
+        manner = preferring.manner(self.manner) if preferring else self.manner
         answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, manner)
-        if isinstance(answer, Solution) and self.taste and not self.taste.accepts(answer, policies):
+        if isinstance(answer, Solution) and preferring and not preferring.accepts(answer):
             return f"the devices of node {node} are forbidden by the claim's policy"
         if isinstance(answer, Solution):
             given = allocations(answer, self.share_id, self.release)
-            appraisal = self.taste.appraise(answer, policies) if self.taste else None
+            appraisal = None
+            if self.taste and preferring:
+                appraisal = preferring.appraise(answer)._replace(basis=self.taste.basis(question, policies))
             return Placement(node, tuple(zip(claims, given, strict=True)), hidden, appraisal)
         if isinstance(answer, Failure):
             return answer.message

@@ -1,6 +1,5 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,10 +8,10 @@ from extender.allocation.choose import choose
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Solution
 from extender.scheduling.placement import Chooser
+from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.taste import NONE, Taste
-from extender.topology.policy import Policy
 
 # Nodes that are looked at closely: those of which most can be expected.
 CLOSELY: Final = 24
@@ -51,19 +50,20 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
         return []
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
-    manner = taste.manner(chooser.manner, part.policies)
+    preferring = taste.preferring(part.question, part.policies)
+    manner = preferring.manner(chooser.manner)
     values = []
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         key = id(states), part.policies, number, name
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             answer = choose(snapshot, node, part.question, manner)
-            known = taste.found[key] = states, _value(taste, answer, part.policies)
+            known = taste.found[key] = states, _value(preferring, answer)
         values.append(known[1])
     return values
 
 
-def _value(taste: Taste, answer: Answer, policies: Sequence[Policy]) -> int:
-    if not isinstance(answer, Solution) or not taste.accepts(answer, policies):
+def _value(preferring: Preferring, answer: Answer) -> int:
+    if not isinstance(answer, Solution) or not preferring.accepts(answer):
         return NONE
-    return taste.appraise(answer, policies, tells=False).value
+    return preferring.appraise(answer, tells=False).value

@@ -1,40 +1,25 @@
-"""What is preferred where there is a choice: by which policy, among which devices, and how good a choice is."""
+"""What is preferred where there is a choice: by which policy, on which nodes, and by what was expected."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from extender.allocation.attempt import Pick
-from extender.allocation.board import Board
 from extender.allocation.fit import Fitter
-from extender.allocation.preference import Tightest
-from extender.allocation.question import Ask, At
-from extender.allocation.situation import Situation
+from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
-from extender.topology.aliases import Member
-from extender.topology.appraisal import Appraisal, Basis, Part
+from extender.scheduling.preferring import Memory, Preferring
+from extender.topology.appraisal import Basis, Part
 from extender.topology.atlas import Atlas
-from extender.topology.choice import Chooser
-from extender.topology.choosers import Choosers
 from extender.topology.demand import Demand
 from extender.topology.document import Document
-from extender.topology.frames import Framed
-from extender.topology.linked import Linked, Wired
-from extender.topology.machine import Group
 from extender.topology.memo import Memo
-from extender.topology.partitioned import Partitioned
 from extender.topology.policies import NotAllowed
 from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
-from extender.topology.shape import mask_of, places_of
-from extender.topology.shared import Shared
-from extender.topology.traits import is_forbidden
 from extender.topology.words import parts_of
 
 __all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
@@ -55,12 +40,14 @@ class Taste:
 
     def __init__(self, document: Document, mix_of: Callable[[str, Demand], Mix]) -> None:
         self.document, self._mix_of = document, mix_of
-        self.atlas, self._choosers = Atlas(document.configuration, document.policies.attributes), Choosers()
-        self._partitioned, self._shared = Partitioned(), Shared()
-        self._frames = Framed(self._partitioned, self._shared, Tightest())
+        self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         # What searches found, by policies, machine and state; states are of one question.
         self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
+
+    @property
+    def atlas(self) -> Atlas:
+        return self.memory.atlas
 
     def policies(self, claims: Sequence[ResourceClaim]) -> tuple[Policy, ...]:
         """Return the policy of each claim; raise Forbidden."""
@@ -70,28 +57,17 @@ class Taste:
                 raise Forbidden(policy.text)
         return tuple(policy for policy in found if isinstance(policy, Policy))
 
-    def mix(self, ask: Ask) -> Mix:
-        """Return what will be asked for of the devices that *ask* is for."""
-        return self._mix_of(ask.class_name, self.document.demand)
+    def preferring(self, question: Question, policies: Sequence[Policy]) -> Preferring:
+        """Return what is preferred for *question*."""
+        return Preferring(self.memory, question, policies, self._mixes(question))
 
-    def chooser(self, group: Group, policy: Policy, ask: Ask) -> Chooser:
-        return self._choosers.of(group, policy, self.mix(ask))
-
-    def manner(self, manner: Manner, policies: Sequence[Policy]) -> Manner:
-        """Search like *manner*, but prefer what is wanted here."""
-
-        def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
-            machine, policy = self.atlas.on(board), policies[at.claim]
-            return [Wired(self.chooser(group, policy, ask), group.indices) for group in machine]
-
-        strict = [claim for claim, policy in enumerate(policies) if policy.is_strict]
-        linked = Linked(wiring, Tightest(), strict, self._partitioned.wholes)
-
-        def allowed(situation: Situation, at: At, mask: int) -> int:
-            return mask & ~_forbidden(situation, policies[at.claim])
-
-        framed = Framed(self._partitioned, self._shared, linked, allowed)
-        return replace(manner, preference=framed, is_strict=bool(strict))
+    def basis(self, question: Question, policies: Sequence[Policy]) -> Basis:
+        """Say by which policies, and for which sizes that are expected."""
+        expected = (
+            f"expected of {name}: {', '.join(f'{size} x {weight}' for size, weight in mix.weights)}"
+            for name, mix in sorted(self._mixes(question).items())
+        )
+        return Basis(tuple(dict.fromkeys(policy.name for policy in policies)), tuple(expected))
 
     def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
@@ -107,12 +83,35 @@ class Taste:
         return total
 
     def is_exact(self, fitter: Fitter, snapshot: Snapshot) -> bool:
-        """Tell whether estimates are exact: one ask for whole devices of the node, bound by nothing."""
+        """Tell whether estimates are exact: one ask for whole devices of the node, bound by nothing and beside nothing."""
         question = fitter.question
-        if len(question.asks) != 1 or snapshot.reach.view.any():
+        if len(question.asks) != 1 or snapshot.reach.view.any() or self.atlas.is_mixed(snapshot):
             return False
         (at,) = question.asks
         return not question.covered[at] and is_rated(fitter, at, snapshot)
+
+    def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
+        """Say what speaks for the best set of *node*, where that is known without a search."""
+        if not self.is_exact(fitter, snapshot):
+            return ()
+        (at,) = fitter.question.asks
+        ratings = self.ratings(fitter, at, policies[at.claim])
+        best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
+        if best is None:
+            return ()
+        group, free, choice = best
+        return parts_of(group, ratings.chooser_of(group), free, choice.mask)
+
+    def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
+        """Return what is known of the ratings of an ask."""
+        ask = fitter.question.asks[at]
+        key = id(fitter), at, policy, self._mix(ask.class_name)
+        known = self._ratings.get(key)
+        if known is None or known[0] is not fitter:
+            choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
+            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_strict else APART)
+            known = self._ratings[key] = fitter, fresh
+        return known[1]
 
     def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot) -> Values:
         """Value the first alternative that can be had."""
@@ -127,100 +126,11 @@ class Taste:
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         return self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
 
-    def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
-        """Return what is known of the ratings of an ask."""
-        ask = fitter.question.asks[at]
-        key = id(fitter), at, policy, self.mix(ask)
-        known = self._ratings.get(key)
-        if known is None or known[0] is not fitter:
-            choosing = partial(self._choosers.of, policy=policy, mix=key[-1])
-            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_strict else APART)
-            known = self._ratings[key] = fitter, fresh
-        return known[1]
+    def _mix(self, class_name: str) -> Mix:
+        return self._mix_of(class_name, self.document.demand)
 
-    def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
-        """Say what speaks for the best set of *node*, where that is known without a search."""
-        if not self.is_exact(fitter, snapshot):
-            return ()
-        (at,) = fitter.question.asks
-        ratings = self.ratings(fitter, at, policies[at.claim])
-        best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
-        if best is None:
-            return ()
-        group, free, choice = best
-        chooser = self.chooser(group, policies[at.claim], fitter.question.asks[at])
-        return parts_of(group, chooser, free, choice.mask)
-
-    def accepts(self, solution: Solution, policies: Sequence[Policy]) -> bool:
-        """Tell whether no device is forbidden: a request for all devices takes them without asking anybody."""
-        forbidden = [_forbidden(solution.situation, policy) for policy in policies]
-        return not any(forbidden[pick.at.claim] >> pick.place & 1 for pick in solution.picks)
-
-    def appraise(self, solution: Solution, policies: Sequence[Policy], *, tells: bool = True) -> Appraisal:
-        """Say how good the devices of *solution* are, and why if that is to be told."""
-        situation, total = solution.situation, 0
-        parts, given = list[Part](), tuple[tuple[At, int], ...]()
-        asked = _by_ask(solution.picks)
-        for at, places in asked:
-            found = self._appraised(replace(situation, given=given), at, places, policies[at.claim], tells=tells)
-            total += found.value - at.ask * STEP
-            parts += _labelled(situation.asks[at].name if len(asked) > 1 else "", found.parts)
-            given += tuple((at, place) for place in places)
-        return Appraisal(total, tuple(parts), self._basis(policies, situation.asks.values()))
-
-    def _appraised(
-        self, situation: Situation, at: At, places: Sequence[int], policy: Policy, *, tells: bool
-    ) -> Appraisal:
-        """Appraise what one ask is given."""
-        ask = situation.asks[at]
-        if ask.takes_all or ask.is_admin:
-            return Appraisal(0)
-        framed = self._frames.value(situation, at, places)
-        if framed is not None:
-            return framed
-        group = next((group for group in self.atlas.on(situation.board) if set(places) <= set(group.indices)), None)
-        if group is None:
-            return Appraisal(APART)
-        chooser, chosen = self.chooser(group, policy, ask), _mask(group, places)
-        whole = self._partitioned.wholes(situation, mask_of(group.indices))
-        free = chosen | _mask(group, places_of(whole))
-        parts = parts_of(group, chooser, free, chosen) if tells else ()
-        return Appraisal(sum(chooser.terms(free, chosen)), parts)
-
-    def _basis(self, policies: Sequence[Policy], asks: Iterable[Ask]) -> Basis:
-        """Say by which policies, and for which sizes that are expected."""
-        mixes = {ask.class_name: self.mix(ask) for ask in asks}
-        sizes = (
-            f"expected of {name}: {', '.join(f'{size} x {weight}' for size, weight in mix.weights)}"
-            for name, mix in sorted(mixes.items())
-        )
-        return Basis(tuple(dict.fromkeys(policy.name for policy in policies)), tuple(sizes))
-
-
-def _by_ask(picks: Sequence[Pick]) -> list[tuple[At, list[int]]]:
-    found: dict[At, list[int]] = {}
-    for pick in picks:
-        found.setdefault(pick.at, []).append(pick.place)
-    return sorted(found.items())
-
-
-def _labelled(request: str, parts: Iterable[Part]) -> Iterable[Part]:
-    """Put the name of a request before what is said of its devices, where there are several."""
-    return (part._replace(text=f"{request}: {part.text}") if request and part.text else part for part in parts)
-
-
-def _mask(group: Group, places: Iterable[int]) -> int:
-    """Return the mask of *places* among the devices of *group*."""
-    given = set(places)
-    return mask_of(place for place, index in enumerate(group.indices) if index in given)
-
-
-def _forbidden(situation: Situation, policy: Policy) -> int:
-    """Return the mask of the candidates that *policy* forbids."""
-    if not policy.forbid:
-        return 0
-    members = (Member(candidate.key, candidate.device) for candidate in situation.board.candidates)
-    return mask_of(place for place, member in enumerate(members) if is_forbidden(policy, member))
+    def _mixes(self, question: Question) -> dict[str, Mix]:
+        return {ask.class_name: self._mix(ask.class_name) for ask in question.asks.values()}
 
 
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:

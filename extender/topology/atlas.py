@@ -44,6 +44,7 @@ class Atlas:
         self._dictionaries: tuple[object, ...] = ()
         self._names: dict[int, tuple[ResourceSlice, tuple[str, ...]]] = {}
         self._last: tuple[Snapshot, NDArray[np.int32]] | None = None
+        self._mixed: tuple[NDArray[np.int32], bool] | None = None
         self._boards: Memo[int, tuple[Board, Machine]] = Memo(BOARDS)
 
     def numbers(self, snapshot: Snapshot) -> NDArray[np.int32]:
@@ -67,6 +68,14 @@ class Atlas:
         numbers.setflags(write=False)
         self._last = snapshot, numbers
         return numbers
+
+    def is_mixed(self, snapshot: Snapshot) -> bool:
+        """Tell whether any node has devices of several kinds that may go together."""
+        numbers = self.numbers(snapshot)
+        if self._mixed is None or self._mixed[0] is not numbers:
+            used = np.unique(numbers).tolist()
+            self._mixed = numbers, any(len(self.machines[number]) > 1 for number in used)
+        return self._mixed[1]
 
     def on(self, board: Board) -> Machine:
         """Return the groups of a board's candidates."""

@@ -52,6 +52,10 @@ class Framed:
             mask = self._partitioned.possible(seen, mask)
         return self._otherwise.sets(situation, at, mask, size, picks)
 
+    def concerns(self, situation: Situation, at: At, mask: int) -> bool:
+        """Tell whether partitions or shares are among *mask*."""
+        return self._partitioned.concerns(situation, at, mask) or self._shared.concerns(situation, at, mask)
+
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal | None:
         """Say what giving *places* to an ask is worth; None where that is for others to say."""
         mask = mask_of(places)

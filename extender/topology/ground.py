@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
 from extender.topology.aliases import Place
+from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Choice
 from extender.topology.shape import mask_of
@@ -27,12 +28,14 @@ class Ranking(Protocol):
 class Group(NamedTuple):
     """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
 
-    *is_known* tells whether more than levels is known of their links.
+    *is_known* tells whether more than levels is known of their links; *tell* says what a set out of what is free is
+    worth, in parts; masks are of the shape.
     """
 
     ranking: Ranking
     places: tuple[int, ...]
     is_known: bool = True
+    tell: Callable[[int, int], tuple[Part, ...]] | None = None
 
     @property
     def mask(self) -> int:
@@ -98,10 +101,14 @@ class Ground:
     def kinds(self) -> tuple[Kind, ...]:
         """What goes with anchors, kind by kind: all but zones of which it is known where it is."""
         anchors = tuple(place for group in self.anchored for place in group.places)
+        # Parts of what leads go with nothing.
+        leading = {self.board.candidates[place].key.driver for place in anchors}
         return tuple(
             Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
             for driver, places in sorted(self._others.items())
-            if not mask_of(places) & self.zoned and any(site.root or site.numa for site in self.at(places))
+            if driver not in leading
+            and not mask_of(places) & self.zoned
+            and any(site.root or site.numa for site in self.at(places))
         )
 
     @cached_property

@@ -7,8 +7,9 @@ from extender.allocation.attempt import Pick
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.appraisal import Appraisal, Part
+from extender.topology.choice import Choice
 from extender.topology.companions import Companions
-from extender.topology.ground import Kind
+from extender.topology.ground import Group, Kind
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 from extender.topology.shape import mask_of, places_of
@@ -36,7 +37,8 @@ class Merits:
 
     def base(self, leads: int) -> int:
         """Return what the devices that lead are worth by themselves: links, what is left, and NUMA nodes."""
-        return sum(value for value, _, _ in self._linked(leads)) + self.apart(leads)
+        worth = sum(group.ranking.of(free, mask).value for group, free, mask in self._linked(leads))
+        return worth + self.apart(leads)
 
     def apart(self, devices: int) -> int:
         """Return what it counts that devices are on several NUMA nodes."""
@@ -51,8 +53,8 @@ class Merits:
 
     def _parts(self, picks: Sequence[Pick]) -> Iterator[Part]:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
-        for value, quality, change in self._linked(leads):
-            yield Part("links", value, f"links at {quality}% of the best, what is left at {change:+}%")
+        for group, free, mask in self._linked(leads):
+            yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
         led = leads or partners
         if led:
             yield Part("numa", self.apart(led), _zones(self.ground.at(places_of(led))))
@@ -60,13 +62,12 @@ class Merits:
             yield from self._partnered(kind, leads, partners & mask_of(kind.places))
         yield from self._zoned(picks, led, leads)
 
-    def _linked(self, leads: int) -> Iterator[tuple[int, int, int]]:
-        """Yield value, and quality and change in percent, for each group that leads are of."""
+    def _linked(self, leads: int) -> Iterator[tuple[Group, int, int]]:
+        """Yield each group that leads are of, what is free of it, and the leads; masks are of its shape."""
         for group in self.ground.anchored:
             mask = group.inward(leads)
             if mask:
-                choice = group.ranking.of(group.inward(self.scene.unheld | leads), mask)
-                yield choice.value, 100 * choice.quality // ONE, 100 * choice.change // ONE
+                yield group, group.inward(self.scene.unheld | leads), mask
 
     def _partnered(self, kind: Kind, leads: int, partners: int) -> Iterator[Part]:
         stranding = self.stranding(kind, leads, partners)
@@ -99,6 +100,11 @@ class Merits:
 
     def _noun(self, places: Sequence[int]) -> str:
         return _noun(self._driver(places[0])) if places else "device"
+
+
+def _plainly(choice: Choice) -> Iterator[Part]:
+    quality, change = 100 * choice.quality // ONE, 100 * choice.change // ONE
+    yield Part("links", choice.value, f"links at {quality}% of the best, what is left at {change:+}%")
 
 
 def _noun(driver: str) -> str:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from extender.allocation.solve import BEST
+from extender.allocation.question import Refusal, ask
+from extender.allocation.solve import BEST, Manner
 from extender.cli.answer import answers, as_json
-from extender.cli.case import case_of
+from extender.cli.case import Case, case_of
 from extender.scheduling.taste import Taste
 from extender.topology.document import Document
 from extender.topology.learning import Learning
@@ -21,13 +22,22 @@ OWN = (
 )
 
 
+def manner(taste: Taste, policy: Policy, case: Case) -> Manner:
+    """Return how to search for what a case asks, as *policy* has it."""
+    try:
+        asked = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
+    except Refusal:
+        return BEST
+    return taste.preferring(asked, [policy] * CLAIMS).manner(BEST)
+
+
 @pytest.mark.parametrize("policy", [*SHIPPED, *OWN], ids=lambda policy: policy.name)
 def test_in_drawn_clusters_no_policy_overrides_a_hard_constraint(policy: Policy) -> None:
     taste = Taste(Document(), Learning().mix_for)
-    manner = taste.manner(BEST, [policy] * CLAIMS)
     broken, differing, had = [], [], 0
     for case in map(question, range(CASES)):
-        pairs = zip(answers(case_of(case), BEST), answers(case_of(case), manner), strict=True)
+        preferred = answers(case_of(case), manner(taste, policy, case_of(case)))
+        pairs = zip(answers(case_of(case), BEST), preferred, strict=True)
         for node, (anybody, preferring) in zip(case["nodes"], pairs, strict=True):
             place = case["name"], preferring.node
             if preferring.fits and violations(case, node, as_json(preferring)["allocations"]):

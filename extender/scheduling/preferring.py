@@ -1,0 +1,167 @@
+"""What the search of a question prefers on each board, and what it finds there is worth."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from extender.allocation.attempt import Pick
+from extender.allocation.board import Board
+from extender.allocation.preference import Tightest
+from extender.allocation.question import Ask, At, Question
+from extender.allocation.situation import Situation
+from extender.allocation.solve import Manner, Solution
+from extender.topology.aliases import Member, Place
+from extender.topology.appraisal import Appraisal, Part
+from extender.topology.atlas import Atlas
+from extender.topology.choice import Chooser
+from extender.topology.choosers import Choosers
+from extender.topology.ensemble import Ensemble
+from extender.topology.frames import Framed
+from extender.topology.ground import Ground
+from extender.topology.ground import Group as Anchored
+from extender.topology.linked import Linked, Wired
+from extender.topology.machine import Group
+from extender.topology.memo import Memo
+from extender.topology.partitioned import Partitioned
+from extender.topology.policy import STEP, Policy
+from extender.topology.ratings import APART
+from extender.topology.residual import Mix
+from extender.topology.shape import mask_of, places_of
+from extender.topology.shared import Shared
+from extender.topology.together import Together
+from extender.topology.traits import is_forbidden
+from extender.topology.words import parts_of
+
+GROUNDS: Final = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What all questions share: machines, who chooses on them, and what stands on which board."""
+
+    atlas: Atlas
+    choosers: Choosers = field(default_factory=Choosers)
+    partitioned: Partitioned = field(default_factory=Partitioned)
+    shared: Shared = field(default_factory=Shared)
+    grounds: Memo[tuple[int, Policy, Mix], tuple[Board, Ground]] = field(default_factory=lambda: Memo(GROUNDS))
+
+
+class Preferring:
+    """One question's preferences: *policies* by claim, *mixes* by class of devices."""
+
+    def __init__(
+        self, memory: Memory, question: Question, policies: Sequence[Policy], mixes: Mapping[str, Mix]
+    ) -> None:
+        self._memory, self._policies, self._mixes = memory, policies, mixes
+        self._asks = question.asks
+        linked = Linked(self._wiring, Tightest(), self._strict, memory.partitioned.wholes)
+        self._alone = Framed(memory.partitioned, memory.shared, linked, self._allowed)
+        self._ensemble = Ensemble(Together(self._ground, self._alone), self._alone)
+
+    def manner(self, manner: Manner) -> Manner:
+        """Search like *manner*, but prefer what is wanted here."""
+        return replace(manner, preference=self._ensemble, is_strict=bool(self._strict))
+
+    def chooser(self, group: Group, at: At) -> Chooser:
+        """Return who chooses of *group* for an ask."""
+        return self._memory.choosers.of(group, self._policies[at.claim], self._mixes[self._asks[at].class_name])
+
+    def accepts(self, solution: Solution) -> bool:
+        """Tell whether no device is forbidden: a request for all devices takes them without asking anybody."""
+        forbidden = [_forbidden(solution.situation, policy) for policy in self._policies]
+        return not any(forbidden[pick.at.claim] >> pick.place & 1 for pick in solution.picks)
+
+    def appraise(self, solution: Solution, *, tells: bool = True) -> Appraisal:
+        """Say how good the devices of *solution* are, and why if that is to be told."""
+        situation, given = solution.situation, tuple[Pick, ...]()
+        together, apart = self._ensemble.split(situation, solution.picks)
+        total, parts = self._ensemble.appraise(situation, together)[:2] if together else (0, ())
+        found = list(parts)
+        asked = _by_ask(apart)
+        for at, picks in asked:
+            one = self._appraised(replace(situation, given=given), at, [pick.place for pick in picks], tells=tells)
+            total += one.value
+            found += _labelled(situation.asks[at].name if len(asked) > 1 else "", one.parts)
+            given += tuple(picks)
+        later = sum(at.ask for at in {pick.at for pick in solution.picks})
+        return Appraisal(total - later * STEP, tuple(found))
+
+    def _appraised(self, situation: Situation, at: At, places: Sequence[int], *, tells: bool) -> Appraisal:
+        """Appraise what one ask is given."""
+        ask = situation.asks[at]
+        if ask.takes_all or ask.is_admin:
+            return Appraisal(0)
+        framed = self._alone.value(situation, at, places)
+        if framed is not None:
+            return framed
+        machine = self._memory.atlas.on(situation.board)
+        group = next((group for group in machine if set(places) <= set(group.indices)), None)
+        if group is None:
+            return Appraisal(APART)
+        chooser, chosen = self.chooser(group, at), _mask(group, places)
+        whole = self._memory.partitioned.wholes(situation, mask_of(group.indices))
+        free = chosen | _mask(group, places_of(whole))
+        parts = parts_of(group, chooser, free, chosen) if tells else ()
+        return Appraisal(sum(chooser.terms(free, chosen)), parts)
+
+    @property
+    def _strict(self) -> list[int]:
+        return [claim for claim, policy in enumerate(self._policies) if policy.is_strict]
+
+    def _allowed(self, situation: Situation, at: At, mask: int) -> int:
+        return mask & ~_forbidden(situation, self._policies[at.claim])
+
+    def _wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
+        del ask
+        return [Wired(self.chooser(group, at), group.indices) for group in self._memory.atlas.on(board)]
+
+    def _ground(self, board: Board) -> Ground:
+        """Say what stands on *board*, as the ask for most devices sees it: the others go along."""
+        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]))
+        key = id(board), self._policies[at.claim], self._mixes[self._asks[at].class_name]
+        known = self._memory.grounds.get(key)
+        if known is None or known[0] is not board:
+            known = self._memory.grounds[key] = board, self._laid_out(board, at)
+        return known[1]
+
+    def _laid_out(self, board: Board, at: At) -> Ground:
+        machine = self._memory.atlas.on(board)
+        sites = [Place()] * len(board.candidates)
+        for group in machine:
+            for index, place in zip(group.indices, group.links.places, strict=True):
+                sites[index] = place
+        groups = tuple(_anchored(group, self.chooser(group, at)) for group in machine)
+        return Ground(board, groups, tuple(sites))
+
+
+def _anchored(group: Group, chooser: Chooser) -> Anchored:
+    def tell(free: int, mask: int) -> tuple[Part, ...]:
+        return tuple(part for part in parts_of(group, chooser, free, mask) if part.value or part.name != "zones")
+
+    return Anchored(chooser, group.indices, group.links.is_known, tell)
+
+
+def _by_ask(picks: Iterable[Pick]) -> list[tuple[At, list[Pick]]]:
+    found: dict[At, list[Pick]] = {}
+    for pick in picks:
+        found.setdefault(pick.at, []).append(pick)
+    return sorted(found.items())
+
+
+def _labelled(request: str, parts: Iterable[Part]) -> Iterable[Part]:
+    """Put the name of a request before what is said of its devices, where there are several."""
+    return (part._replace(text=f"{request}: {part.text}") if request and part.text else part for part in parts)
+
+
+def _mask(group: Group, places: Iterable[int]) -> int:
+    """Return the mask of *places* among the devices of *group*."""
+    given = set(places)
+    return mask_of(place for place, index in enumerate(group.indices) if index in given)
+
+
+def _forbidden(situation: Situation, policy: Policy) -> int:
+    """Return the mask of the candidates that *policy* forbids."""
+    if not policy.forbid:
+        return 0
+    members = (Member(candidate.key, candidate.device) for candidate in situation.board.candidates)
+    return mask_of(place for place, member in enumerate(members) if is_forbidden(policy, member))

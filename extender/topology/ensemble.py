@@ -1,0 +1,56 @@
+"""Who chooses on which board: all asks together where devices of several kinds stand there, otherwise each by itself."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import Turn
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
+from extender.topology.appraisal import Appraisal
+from extender.topology.frames import Framed
+from extender.topology.scene import Role
+from extender.topology.together import Together
+
+
+class Ensemble:
+    """Leaves partitions, shares and boards with one kind of devices to *alone*; the rest is chosen *together*."""
+
+    def __init__(self, together: Together, alone: Framed) -> None:
+        self._together, self._alone = together, alone
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return self._together.order(situation) if self.is_mixed(situation) else self._alone.order(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterable[tuple[int, ...]]:
+        """Yield sets of *size* places out of *mask*, the best first."""
+        if self.is_mixed(situation) and not self._is_apart(situation, at, mask, picks):
+            return self._together.sets(situation, at, mask, size, picks)
+        return self._alone.sets(situation, at, mask, size, picks)
+
+    def is_mixed(self, situation: Situation) -> bool:
+        """Tell whether there are devices that go with others, or zones."""
+        ground = self._together.cast(situation).ground
+        return bool(ground.kinds or ground.zoned)
+
+    def split(self, situation: Situation, picks: Sequence[Pick]) -> tuple[list[Pick], list[Pick]]:
+        """Part picks into those that were chosen together and those that were not."""
+        if not self.is_mixed(situation):
+            return [], list(picks)
+        masks: dict[At, int] = {}
+        for pick in picks:
+            masks[pick.at] = masks.get(pick.at, 0) | 1 << pick.place
+        apart = {at for at, mask in masks.items() if self._is_apart(situation, at, mask, ())}
+        return [pick for pick in picks if pick.at not in apart], [pick for pick in picks if pick.at in apart]
+
+    def appraise(self, situation: Situation, picks: Sequence[Pick]) -> Appraisal:
+        """Say what picks are worth that were chosen together."""
+        return self._together.appraise(situation, picks)
+
+    def _is_apart(self, situation: Situation, at: At, mask: int, picks: Sequence[Pick]) -> bool:
+        role = self._together.cast(situation).scene.roles[at]
+        if role is Role.ZONE:
+            return False
+        return role is Role.OTHER or self._alone.concerns(replace(situation, given=tuple(picks)), at, mask)
