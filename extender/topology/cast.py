@@ -1,6 +1,6 @@
 """What a pod's search has worked out of one situation: who leads, who goes along, and what is worth what."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations
 from math import comb
@@ -32,6 +32,15 @@ class Wanted(NamedTuple):
     @property
     def taken(self) -> int:
         return mask_of({pick.place for pick in self.picks})
+
+    def portions(self, every: int, beside: int) -> Sets:
+        """Yield the sets for this ask out of what is for later asks too, which can have what is *beside*."""
+        needed = every & ~beside
+        free = self.size - needed.bit_count()
+        if free >= 0 and not needed & ~self.mask:
+            # What nobody can take later is taken now.
+            for places in combinations(places_of(every & self.mask & ~needed), free):
+                yield tuple(sorted((*places_of(needed), *places)))
 
 
 class Cast:
@@ -65,16 +74,24 @@ class Cast:
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
         if kind is None:
             return
-        taken = wanted.taken & ~leads
-        if not leads and comb(wanted.mask.bit_count(), wanted.size) <= COMPARED:
-            sets = combinations(places_of(wanted.mask), wanted.size)
-            yield from sorted(sets, key=lambda places: -self._alone(kind, taken, places))
-            return
-        best = self.companions.partners(kind, leads, taken, wanted.mask, wanted.size)
-        if best:
-            yield best
-        ranked = self.companions.nearest(kind, leads, taken, wanted.mask)
+        later = [at for at in self.scene.later(wanted.at, Role.PARTNER, wanted.picks) if self.scene.kind(at) is kind]
+        if later:
+            yield from self._partnered(kind, leads, wanted, later)
+        yield from self._partnered(kind, leads, wanted, ())
+        ranked = self.companions.nearest(kind, leads, wanted.taken & ~leads, wanted.mask)
         yield from (tuple(sorted(places)) for places in combinations(ranked, wanted.size))
+
+    def _partnered(self, kind: Kind, leads: int, wanted: Wanted, later: Sequence[At]) -> Sets:
+        """Yield sets out of the best for an ask and for those *later*."""
+        taken, beside = wanted.taken & ~leads, self.scene.united(later) & ~wanted.taken
+        among, size = wanted.mask | beside, wanted.size + sum(map(self.scene.size, later))
+        if leads or comb(among.bit_count(), size) > COMPARED:
+            best = self.companions.partners(kind, leads, taken, among, size)
+            yield from wanted.portions(mask_of(best), beside) if best else ()
+            return
+        sets = sorted(combinations(places_of(among), size), key=lambda places: -self._alone(kind, taken, places))
+        for places in sets:
+            yield from wanted.portions(mask_of(places), beside)
 
     def zones(self, wanted: Wanted) -> Sets:
         leads = self.scene.given(wanted.picks, Role.LEAD) or self.scene.given(wanted.picks, Role.PARTNER)

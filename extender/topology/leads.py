@@ -1,11 +1,10 @@
 """The devices that lead, over all asks for them: good ones, around which what else is asked for is free."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from heapq import heappop, heappush, merge
-from itertools import combinations, islice
+from itertools import islice
 from math import comb
-from operator import or_
 from typing import Final
 
 from extender.allocation.preference import Preference
@@ -45,16 +44,12 @@ class Leads:
         yield from self._jointly(())
 
     def _jointly(self, later: Sequence[At]) -> Sets:
-        beside = reduce(or_, map(self.scene.mask, later), 0) & ~self.wanted.taken
-        size = self.wanted.size + sum(map(self.scene.size, later))
+        beside, size = (
+            self.scene.united(later) & ~self.wanted.taken,
+            self.wanted.size + sum(map(self.scene.size, later)),
+        )
         for every in self._ranked(size, self.wanted.mask | beside):
-            fresh = every & ~self.before
-            # What nobody can take later is taken now.
-            needed = fresh & ~beside
-            free = self.wanted.size - needed.bit_count()
-            if free >= 0 and not needed & ~self.wanted.mask:
-                for places in combinations(places_of(fresh & self.wanted.mask & ~needed), free):
-                    yield tuple(sorted((*places_of(needed), *places)))
+            yield from self.wanted.portions(every & ~self.before, beside)
 
     def _ranked(self, size: int, among: int) -> Iterator[int]:
         """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from extender.allocation.attempt import Pick
 from extender.allocation.preference import Turn, slack
@@ -85,7 +86,11 @@ class Scene:
         for kind in self.ground.kinds:
             mine = [at for at in asks if self.kind(at) is kind]
             if mine:
-                yield kind, mask_of(_united(map(self.mask, mine))), sum(map(self.size, mine))
+                yield kind, self.united(mine), sum(map(self.size, mine))
+
+    def united(self, asks: Iterable[At]) -> int:
+        """Return what any of *asks* could be given."""
+        return reduce(or_, map(self.mask, asks), 0)
 
     def kind(self, at: At) -> Kind | None:
         """Return the kind of partners that an ask is for."""
@@ -114,7 +119,3 @@ class Scene:
     def _precedence(self, turn: Turn) -> tuple[bool, Role, int, Turn]:
         at = self.asks.get(turn, At(*turn, 0))
         return not self.situation.asks[at].takes_all, self.roles[at], slack(self.situation, turn), turn
-
-
-def _united(masks: Iterable[int]) -> set[int]:
-    return {place for mask in masks for place in places_of(mask)}

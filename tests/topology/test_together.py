@@ -177,14 +177,17 @@ def laid_out(devices: Sequence[Device]) -> Board:
 
 
 def sets_of(solution: Solution) -> Iterator[tuple[Pick, ...]]:
-    """Yield everything that a question of different classes could be given."""
+    """Yield everything that a question could be given."""
     situation = solution.situation
     options = [
         [tuple(Pick(at, place) for place in places) for places in combinations(_bits(found.free), ask.count)]
         for (at, ask), found in zip(situation.asks.items(), situation.eligible.values(), strict=True)
     ]
     for chosen in product(*options):
-        yield tuple(pick for part in chosen for pick in part)
+        picks = tuple(pick for part in chosen for pick in part)
+        alone = [pick.place for pick in picks if not situation.is_shareable(pick.place)]
+        if len(set(alone)) == len(alone):
+            yield picks
 
 
 def _bits(mask: int) -> list[int]:
@@ -202,6 +205,12 @@ wanted = st.sampled_from(
         [{"gpu": 1}],
         [{"gpu": 3}, {"cpu": 8}],
         [{"cpu": 30}],
+        [{"gpu-a": 1, "nic": 2}, {"gpu-b": 1}],
+        [{"gpu-a": 1, "gpu-b": 2, "nic": 1}, {"cpu": 8}],
+        [{"gpu": 2, "nic": 2}, {"cpu-a": 8, "cpu-b": 8}],
+        [{"gpu": 2, "nic-a": 1, "nic-b": 1}],
+        [{"nic": 2}, {"cpu": 8}],
+        [{"nic-a": 1, "nic-b": 1}],
     ]
 )
 
