@@ -117,7 +117,9 @@ class Preferring:
 
     def _ground(self, board: Board) -> Ground:
         """Say what stands on *board*, as the ask for most devices sees it: the others go along."""
-        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]))
+        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]), default=None)
+        if at is None:
+            return Ground(board, (), (Place(),) * len(board.candidates))
         key = id(board), self._policies[at.claim], self._mixes[self._asks[at].class_name]
         known = self._memory.grounds.get(key)
         if known is None or known[0] is not board:

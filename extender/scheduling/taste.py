@@ -83,7 +83,7 @@ class Taste:
         return total
 
     def is_exact(self, fitter: Fitter, snapshot: Snapshot) -> bool:
-        """Tell whether estimates are exact: one ask for whole devices of the node, bound by nothing and beside nothing."""
+        """Tell whether estimates are exact: one ask for whole devices, bound by nothing, on nodes with nothing else."""
         question = fitter.question
         if len(question.asks) != 1 or snapshot.reach.view.any() or self.atlas.is_mixed(snapshot):
             return False

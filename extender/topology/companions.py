@@ -21,6 +21,8 @@ from extender.topology.shape import mask_of, places_of
 
 # Sets of zones that are compared with each other.
 COMPARED: Final = 256
+# More than whatever closeness or costs come to.
+CHOSEN: Final = 1000 * ONE
 # What a stranded device loses of its worth, of a thousand.
 STRANDED: Final = 700
 
@@ -48,21 +50,22 @@ class Companions:
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
         """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
-        every = places_of(among & mask_of(kind.places) & ~taken)
+        mask = mask_of(kind.places)
+        every, before = places_of(among & mask & ~taken), places_of(taken & mask)
         if len(every) < count:
             return ()
-        rows, costs = self._alone(leads, taken & mask_of(kind.places)), self._costs(kind, leads, taken)
+        costs = self._costs(kind, leads, taken)
         columns = self._distinct(every, costs, count)
         if kind.bundles.is_grouped or comb(len(columns), count) > COMPARED:
-            return self._assigned(rows, columns, costs, count)
-        free = self.scene.free_anchors(leads)
-        ground = self.scene.ground
+            return self._assigned(places_of(leads), before, {place: costs[place] for place in columns}, count)
+        return max(combinations(columns, count), key=lambda places: self._partnered(kind, leads, taken, places))
 
-        def value(places: tuple[int, ...]) -> int:
-            lost = self.loss * kind.stranded(free, self.scene.left(taken | mask_of(places)))
-            return self.weights.partner * paired(ground.at(rows), ground.at(places)).mean // 1000 - lost
-
-        return max(combinations(columns, count), key=value)
+    def _partnered(self, kind: Kind, leads: int, taken: int, places: Sequence[int]) -> int:
+        """Return exactly what partners are worth beside those *taken*."""
+        ground, every = self.scene.ground, taken | mask_of(places)
+        lost = self.loss * kind.stranded(self.scene.free_anchors(leads), self.scene.left(every))
+        partners = ground.at(places_of(every & mask_of(kind.places)))
+        return self.weights.partner * paired(ground.at(places_of(leads)), partners).mean // 1000 - lost
 
     def _distinct(self, places: Sequence[int], costs: Mapping[int, int], count: int) -> list[int]:
         """Leave out those of which there are *count* that are as good: of functions of one NIC there are many."""
@@ -72,19 +75,25 @@ class Companions:
         return sorted(place for same in alike.values() for place in same[:count])
 
     def _assigned(
-        self, rows: Sequence[int], columns: Sequence[int], costs: Mapping[int, int], count: int
+        self, rows: Sequence[int], before: Sequence[int], costs: Mapping[int, int], count: int
     ) -> tuple[int, ...]:
-        """Choose *count* of *columns*, one for each of *rows* as far as they go, as close and as cheap as can be."""
-        sites, pairs = self.scene.ground.sites, max(1, min(len(rows), count))
+        """Choose *count* of those with *costs*, for *rows* as far as they go, as close and as cheap as can be.
+
+        Those *before* were chosen: they are in any case, and may be closest to any row.
+        """
+        sites, size = self.scene.ground.sites, count + len(before)
+        columns, pairs = (*before, *costs), max(1, min(len(rows), size))
+        extra = [-costs[column] if column in costs else CHOSEN for column in columns]
         weights = [
             [
-                self.weights.partner * affinity(sites[row], sites[column]) // 1000 // pairs - costs[column]
-                for column in columns
+                self.weights.partner * affinity(sites[row], sites[column]) // 1000 // pairs + more
+                for column, more in zip(columns, extra, strict=True)
             ]
             for row in rows
         ]
-        weights += [[-costs[column] for column in columns] for _ in range(count - len(rows))]
-        return tuple(sorted(columns[column] for _, column in assigned(weights, count)))
+        weights += [extra] * (size - len(rows))
+        chosen = {columns[column] for _, column in assigned(weights, size)}
+        return tuple(sorted(chosen.difference(before)))
 
     def nearest(self, kind: Kind, leads: int, taken: int, among: int) -> list[int]:
         """Order partners one by one: the closest first, then those that strand nobody."""

@@ -1,4 +1,4 @@
-"""Who chooses on which board: all asks together where devices of several kinds stand there, otherwise each by itself."""
+"""Who chooses on which board: asks together where devices of several kinds stand there, otherwise each by itself."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -109,6 +109,8 @@ class Ground:
             if driver not in leading
             and not mask_of(places) & self.zoned
             and any(site.root or site.numa for site in self.at(places))
+            and not mask_of(places) & self.zoned
+            and any(site.root or site.numa for site in self.at(places))
         )
 
     @cached_property

@@ -17,10 +17,8 @@ from extender.topology.aliases import Member, place_of
 from extender.topology.choice import Aim, Chooser
 from extender.topology.configuration import Configuration
 from extender.topology.ground import Ground, Grounds, Group
-from extender.topology.kinds import grouped
-from extender.topology.links import links_of
+from extender.topology.machine import groups_of
 from extender.topology.residual import Mix
-from extender.topology.shape import shape_of
 from extender.topology.tables import ALIASES, shipped
 
 GPU, NIC, CPU = (DriverName(name) for name in ("gpu.nvidia.com", "dra.net", "dra.cpu"))
@@ -94,12 +92,10 @@ def grounds(configuration: Configuration | None = None) -> Grounds:
 
 def _ground(board: Board, configuration: Configuration) -> Ground:
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
-    place = {member.key: index for index, member in enumerate(members)}
-    groups = []
-    for kind in grouped(board.node, members, configuration):
-        links = links_of(board.node, kind, configuration)
-        chooser = Chooser(shape_of(links.weights, links.links, links.link_weight), AIM)
-        groups.append(Group(chooser, tuple(place[key] for key in links.devices), links.is_known))
+    groups = [
+        Group(Chooser(group.shape, AIM), group.indices, group.links.is_known)
+        for group in groups_of(board.node, members, configuration)
+    ]
     aliases = {name: tuple(names) for name, names in ALIASES.items()}
     return Ground(board, tuple(groups), tuple(place_of(member, aliases) for member in members))
 
