@@ -1,7 +1,7 @@
 """Which sets of devices are best on a node of a shape: good ones that leave good ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from extender.topology.make import Make
 from extender.topology.memo import Memo
 from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, terms, worth
 from extender.topology.quality import Quality
-from extender.topology.residual import Mix, Residual
+from extender.topology.residual import Mix, Packing, Residual
 from extender.topology.shape import Shape
 
 # Answers that are remembered of one shape, and sets of each answer.
@@ -35,14 +35,15 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """Answers for all nodes of one make, as *policy* has it."""
+    """Answers for all nodes of one make, as *policy* has it; *packing* is of its shape, where others use it too."""
 
-    def __init__(self, make: Make | Shape, aim: Aim, policy: Policy = PROTECT) -> None:
+    def __init__(self, make: Make | Shape, aim: Aim, policy: Policy = PROTECT, packing: Packing | None = None) -> None:
         self.make = make if isinstance(make, Make) else Make(make)
         self.aim = aim
         self.policy = policy
-        self.quality = Quality(self.make.shape)
-        self.residual = Residual(self.quality, aim.mix)
+        self.residual = Residual(packing or Quality(self.make.shape), aim.mix)
+        self.quality = self.residual.quality
+        self._is_plain = replace(policy, name="", forbid=()) == replace(PROTECT, name="")
         self._known: Memo[tuple[int, int, int], tuple[Choice, ...]] = Memo(ANSWERS)
 
     def best(self, free: int, size: int, among: int = -1) -> Choice | None:
@@ -81,6 +82,10 @@ class Chooser:
     def _choice(self, free: int, mask: int, before: int) -> Choice | None:
         """Value a set; None where the policy does not have it."""
         quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
+        if self._is_plain:
+            # What worth comes to where nothing but links and what is left counts: nearly always, for thousands of sets.
+            links = quality if mask & mask - 1 else 0
+            return Choice(links + self.aim.keeping * change // 1000, mask, quality, change)
         value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
         return None if value is None else Choice(value, mask, quality, change)
 

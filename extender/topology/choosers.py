@@ -7,7 +7,8 @@ from extender.topology.machine import Group
 from extender.topology.make import Make, make_of
 from extender.topology.memo import Memo
 from extender.topology.policy import Policy
-from extender.topology.residual import Mix
+from extender.topology.quality import Quality
+from extender.topology.residual import Mix, Packing
 
 MAKES: Final = 512
 
@@ -17,13 +18,18 @@ class Choosers:
 
     def __init__(self) -> None:
         self._makes: Memo[tuple[int, Policy], tuple[Group, Make]] = Memo(MAKES)
+        self._packings: Memo[object, Packing] = Memo(MAKES)
         self._known: Memo[tuple[Make, Policy, Mix], Chooser] = Memo(MAKES)
 
     def of(self, group: Group, policy: Policy, mix: Mix) -> Chooser:
         key = self._make(group, policy), policy, mix
         chooser = self._known.get(key)
         if chooser is None:
-            chooser = self._known[key] = Chooser(key[0], Aim(mix), policy)
+            shape = key[0].shape
+            packing = self._packings.get(shape)
+            if packing is None:
+                packing = self._packings[shape] = Packing(Quality(shape))
+            chooser = self._known[key] = Chooser(key[0], Aim(mix), policy, packing)
         return chooser
 
     def _make(self, group: Group, policy: Policy) -> Make:

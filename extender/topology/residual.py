@@ -26,42 +26,26 @@ class Mix:
         return Mix(tuple(sorted((size, count) for size, count in counts.items() if size > 1 and count)))
 
 
-class Residual:
-    """P and V for one shape and one mix; each is worked out once."""
+class Packing:
+    """P for one shape, whatever is asked for; each is worked out once."""
 
-    def __init__(self, quality: Quality, mix: Mix) -> None:
+    def __init__(self, quality: Quality) -> None:
         self.quality = quality
-        self.mix = mix
-        size = quality.shape.size
-        wanted = [(one, weight) for one, weight in mix.weights if one <= size]
-        most = lcm(*(size // one for one, _ in wanted))
-        self._in_cells = size > EXACT and quality.shape.is_tree
-        self._factors = [(one, weight * most // (size // one)) for one, weight in wanted]
-        self._whole = most * sum(weight for _, weight in mix.weights)
+        self._in_cells = quality.shape.size > EXACT and quality.shape.is_tree
         self._packed: Memo[tuple[State, int], int] = Memo(STATES)
-        self._value: Memo[State, int] = Memo(STATES)
         self._starting: dict[int, dict[int, list[tuple[int, int]]]] = {}
 
-    def value(self, free: int) -> int:
-        """Return V, between nothing and ONE: all that free devices are good for, as a share of the empty shape."""
-        state = self._state(free)
-        known = self._value.get(state)
-        if known is None:
-            total = sum(factor * self.packed(free, size) for size, factor in self._factors)
-            known = self._value[state] = total // self._whole if total else 0
-        return known
+    def state(self, free: int) -> State:
+        """Return what P and V depend on: in a large tree not which devices are free, but how many in which cells."""
+        return whole(self.quality.shape).signature(free) if self._in_cells else free
 
     def packed(self, free: int, size: int) -> int:
         """Return P: the most quality that sets of *size* can have together, no two with a device in common."""
-        key = (self._state(free), size)
+        key = (self.state(free), size)
         known = self._packed.get(key)
         if known is None:
             known = self._packed[key] = self._pack(free, size)
         return known
-
-    def _state(self, free: int) -> State:
-        """Return what P and V depend on: in a large tree not which devices are free, but how many in which cells."""
-        return whole(self.quality.shape).signature(free) if self._in_cells else free
 
     def _pack(self, free: int, size: int) -> int:
         if free.bit_count() < size:
@@ -114,3 +98,27 @@ class Residual:
             total += self.quality.of(chosen)
             free &= ~chosen
         return total
+
+
+class Residual:
+    """V for one shape and one mix; P may be shared with other mixes."""
+
+    def __init__(self, quality: Quality | Packing, mix: Mix) -> None:
+        packing = quality if isinstance(quality, Packing) else Packing(quality)
+        self.packing, self.quality, self.packed = packing, packing.quality, packing.packed
+        self.mix = mix
+        size = packing.quality.shape.size
+        wanted = [(one, weight) for one, weight in mix.weights if one <= size]
+        most = lcm(*(size // one for one, _ in wanted))
+        self._factors = [(one, weight * most // (size // one)) for one, weight in wanted]
+        self._whole = most * sum(weight for _, weight in mix.weights)
+        self._value: Memo[State, int] = Memo(STATES)
+
+    def value(self, free: int) -> int:
+        """Return V, between nothing and ONE: all that free devices are good for, as a share of the empty shape."""
+        state = self.packing.state(free)
+        known = self._value.get(state)
+        if known is None:
+            total = sum(factor * self.packed(free, size) for size, factor in self._factors)
+            known = self._value[state] = total // self._whole if total else 0
+        return known

@@ -84,6 +84,13 @@ def test_the_parts_make_the_value() -> None:
     assert choice.value == choice.quality + 250 * choice.change // 1000
 
 
+@given(st.integers(1, 0xFF), st.sampled_from([1, 2, 4]))
+def test_what_is_worked_out_quickly_is_what_the_policy_says(free: int, size: int) -> None:
+    chooser = Chooser(CUBE_MESH, AIM)
+    for choice in chooser.choices(free, size):
+        assert choice.value == sum(chooser.terms(free, choice.mask)) == chooser.of(free, choice.mask).value
+
+
 def test_an_empty_node_is_not_opened_for_a_single() -> None:
     chooser = Chooser(CUBE_MESH, AIM)
     empty, opened = chooser.best(0xFF, 1), chooser.best(0b1111_1110, 1)

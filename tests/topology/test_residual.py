@@ -97,10 +97,10 @@ def test_many_devices_with_arbitrary_links_count_the_sets_that_stay_whole() -> N
 def test_filling_cells_from_below_loses_nothing_on_machines_of_eight(shape: Shape, size: int) -> None:
     residual = Residual(Quality(shape), MIX)
     for free in range(1 << 8):
-        assert residual._by_cells(free, size) == residual.packed(free, size)
+        assert residual.packing._by_cells(free, size) == residual.packed(free, size)
 
 
 @given(st.integers(0, (1 << 12) - 1), st.sampled_from([2, 3, 4, 8]))
 def test_filling_cells_from_below_never_counts_more_than_there_is(free: int, size: int) -> None:
     residual = Residual(Quality(levels(450, 100, 20, cell=3)), MIX)
-    assert residual._by_cells(free, size) <= residual.packed(free, size)
+    assert residual.packing._by_cells(free, size) <= residual.packed(free, size)
