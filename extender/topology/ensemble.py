@@ -31,9 +31,9 @@ class Ensemble:
         return self._alone.sets(situation, at, mask, size, picks)
 
     def is_mixed(self, situation: Situation) -> bool:
-        """Tell whether there are devices that go with others, or zones."""
+        """Tell whether there are devices of several drivers, of which some go with others or are zones."""
         ground = self._together.cast(situation).ground
-        return bool(ground.kinds or ground.zoned)
+        return ground.is_mixed
 
     def split(self, situation: Situation, picks: Sequence[Pick]) -> tuple[list[Pick], list[Pick]]:
         """Part picks into those that were chosen together and those that were not."""

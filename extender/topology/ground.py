@@ -114,6 +114,12 @@ class Ground:
         )
 
     @cached_property
+    def is_mixed(self) -> bool:
+        """Whether devices of several drivers stand here, of which some go with others or are zones."""
+        drivers = {candidate.key.driver for candidate in self.board.candidates}
+        return len(drivers) > 1 and bool(self.kinds or self.zoned)
+
+    @cached_property
     def partners(self) -> int:
         """The mask of all that goes with anchors."""
         return mask_of(place for kind in self.kinds for place in kind.places)

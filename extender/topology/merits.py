@@ -73,8 +73,8 @@ class Merits:
         stranding = self.stranding(kind, leads, partners)
         if stranding:
             lead, number = self._noun(kind.anchors), abs(stranding // self.companions.loss)
-            what = "left without" if stranding < 0 else "taken that had lost"
-            yield Part("stranding", stranding, f"{number} x {lead} {what} its {_noun(kind.driver)}")
+            what = "left" if stranding < 0 else "taken"
+            yield Part("stranding", stranding, f"{number} x {lead} {what} for which no {_noun(kind.driver)} is free")
         if leads and partners:
             ones, others = (self.ground.at(places_of(mask)) for mask in (leads, partners))
             pairing = paired(ones, others)

@@ -107,7 +107,7 @@ async def test_a_bound_pod_is_told_what_it_was_given_and_what_else_there_was(her
     assert await here.notes(second, "DevicesAllocated") == [
         (
             f"node {name}-b: first={driver}/{name}-b/gpu-0, second={driver}/{name}-b/gpu-1; "
-            "score 10 (free devices before: 2); 1 node fits"
+            "score 10: first: on NUMA 0 alone, second: on NUMA 1 alone, 2 devices were free; 1 node fits"
         )
     ]
 
