@@ -62,7 +62,7 @@ bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own 
 	for module in throughput burst hopeless wake links; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
-	@for module in quality quality.together quality.partitions quality.shares quality.openb; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
+	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \
