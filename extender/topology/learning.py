@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.allocation.question import RESULTS
 from extender.model.claim import ResourceClaim
 from extender.topology.demand import EXPECTED, Demand
+from extender.topology.memo import Memo
 from extender.topology.residual import Mix
 
 # After so many requests of a class those before count half.
@@ -17,6 +19,8 @@ WEIGHT: Final = 16
 LEAST: Final = 16
 PARTS: Final = 16
 MOVED: Final = 2
+# Classes that are remembered: anybody can name any.
+CLASSES: Final = 1024
 
 
 @dataclass(slots=True)
@@ -48,13 +52,15 @@ class Learning:
     """Counts requests as claims appear. One writer. What is configured is not learnt."""
 
     def __init__(self) -> None:
-        self._classes: dict[str, Sizes] = {}
+        self._classes: Memo[str, Sizes] = Memo(CLASSES)
 
     def saw(self, claim: ResourceClaim) -> None:
         """Count what *claim* asks for; of alternatives the first. Single devices need no links and teach nothing."""
         for class_name, size in _asked(claim):
-            if size > 1:
-                self._classes.setdefault(class_name, Sizes()).add(size)
+            if 1 < size <= RESULTS:
+                if class_name not in self._classes:
+                    self._classes[class_name] = Sizes()
+                self._classes[class_name].add(size)
 
     def mix_for(self, class_name: str, demand: Demand) -> Mix:
         """Return what will be asked for of a class: as configured, as learnt, or as is usual."""
