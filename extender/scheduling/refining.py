@@ -54,7 +54,7 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     manner = preferring.manner(chooser.manner)
     values = []
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        key = id(states), part.policies, number, name
+        key = id(states), preferring.basis, number, name
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             answer = choose(snapshot, node, part.question, manner)
