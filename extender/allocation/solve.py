@@ -1,5 +1,6 @@
 """From a question and a board to devices, or to the reason why there are none."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from extender.allocation.attempt import Pick
@@ -64,13 +65,14 @@ class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
     kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *is_strict*: nothing but what is
-    preferred will do.
+    preferred will do. *narrowed* leaves devices out that no ask may have, whatever is found.
     """
 
     preference: Preference | None = None
     is_lenient: bool = False
     steps: int = STEPS
     is_strict: bool = False
+    narrowed: Callable[[Situation], Situation] | None = None
 
 
 FIRST = Manner()
@@ -95,6 +97,8 @@ def solving(
         if known is None:
             known = Known(tuple(usage_of(candidate.key) for candidate in board.candidates), judge_of(board))
         situation = situation_of(question, board, known.usages, usage_of, known.judge)
+        if manner.narrowed is not None:
+            situation = manner.narrowed(situation)
         picks = yield from _found(situation, manner.steps)
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient)

@@ -19,10 +19,10 @@ from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.ranking import Policy, Ranking, offered, rank
 from extender.scheduling.refining import refined
-from extender.scheduling.survey import Numbers, Survey, Tally, survey
+from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
 from extender.scheduling.taste import Taste
 from extender.scheduling.trips import Travellers
-from extender.scheduling.vocabulary import TEXTS, Word
+from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 
@@ -240,7 +240,7 @@ class Planner:
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned), self.policy)
         if not len(ranking.nodes):
-            return Rejection(Word.POLICY, TEXTS[Word.POLICY], None, tuple(surveyed.tallies()))
+            return _unwanted(surveyed, nodes)
         for number in ranking.nodes[:TRIES].tolist():
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
@@ -257,6 +257,14 @@ class Planner:
         scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
         best = compared(self.chooser.taste, surveyed, ranking, scores, placement)
         return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
+
+
+def _unwanted(surveyed: Survey, nodes: Numbers) -> Rejection:
+    """Say that searches on all *nodes* have found nothing that strict policies have."""
+    unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
+    tally = Tally(Word.POLICY, len(nodes), unwanted, surveyed.snapshot.layout.nodes[int(nodes[0])])
+    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits)
+    return Rejection(Word.POLICY, unwanted, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:

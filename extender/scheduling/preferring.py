@@ -1,6 +1,6 @@
 """What the search of a question prefers on each board, and what it finds there is worth."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -10,7 +10,8 @@ from extender.allocation.preference import Tightest
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Manner, Solution
-from extender.topology.aliases import Member, Place
+from extender.scheduling.limits import Limited, Limits
+from extender.topology.aliases import Place
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.atlas import Atlas
 from extender.topology.choice import Chooser
@@ -29,7 +30,6 @@ from extender.topology.residual import Mix
 from extender.topology.shape import mask_of, places_of
 from extender.topology.shared import Shared
 from extender.topology.together import Together
-from extender.topology.traits import is_forbidden
 from extender.topology.words import parts_of
 
 GROUNDS: Final = 1 << 10
@@ -54,22 +54,33 @@ class Preferring:
     ) -> None:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._asks = question.asks
-        linked = Linked(self._wiring, Tightest(), self._strict, memory.partitioned.wholes)
-        self._alone = Framed(memory.partitioned, memory.shared, linked, self._allowed)
+        linked = Linked(self._wiring, Tightest(), self._firm, memory.partitioned.wholes)
+        self._alone = Framed(memory.partitioned, memory.shared, linked)
+        self._limits = Limits(policies, memory.atlas.on, self.chooser)
         self._ensemble = Ensemble(Together(self._ground, self._alone), self._alone)
 
     def manner(self, manner: Manner) -> Manner:
-        """Search like *manner*, but prefer what is wanted here."""
-        return replace(manner, preference=self._ensemble, is_strict=bool(self._strict))
+        """Search like *manner*, but prefer what is wanted here, and leave out what is not to be had."""
+        is_limited = any(policy.is_strict for policy in self._policies)
+        return replace(
+            manner,
+            preference=Limited(self._ensemble, self._limits) if self._firm else self._ensemble,
+            is_strict=bool(self._firm),
+            narrowed=self._limits.narrowed if is_limited else None,
+        )
+
+    @property
+    def basis(self) -> Hashable:
+        """All that decides, beside the node and what is free there, what the search finds."""
+        return tuple(self._policies), tuple(sorted(self._mixes.items()))
 
     def chooser(self, group: Group, at: At) -> Chooser:
         """Return who chooses of *group* for an ask."""
         return self._memory.choosers.of(group, self._policies[at.claim], self._mixes[self._asks[at].class_name])
 
     def accepts(self, solution: Solution) -> bool:
-        """Tell whether no device is forbidden: a request for all devices takes them without asking anybody."""
-        forbidden = [_forbidden(solution.situation, policy) for policy in self._policies]
-        return not any(forbidden[pick.at.claim] >> pick.place & 1 for pick in solution.picks)
+        """Tell whether the policies have what was found."""
+        return self._limits.accepts(solution.situation, solution.picks)
 
     def appraise(self, solution: Solution, *, tells: bool = True) -> Appraisal:
         """Say how good the devices of *solution* are, and why if that is to be told."""
@@ -98,18 +109,15 @@ class Preferring:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
         if group is None:
             return Appraisal(APART)
-        chooser, chosen = self.chooser(group, at), _mask(group, places)
+        chooser, chosen = self.chooser(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices))
-        free = chosen | _mask(group, places_of(whole))
+        free = chosen | group.mask(places_of(whole))
         parts = parts_of(group, chooser, free, chosen) if tells else ()
         return Appraisal(sum(chooser.terms(free, chosen)), parts)
 
     @property
-    def _strict(self) -> list[int]:
-        return [claim for claim, policy in enumerate(self._policies) if policy.is_strict]
-
-    def _allowed(self, situation: Situation, at: At, mask: int) -> int:
-        return mask & ~_forbidden(situation, self._policies[at.claim])
+    def _firm(self) -> list[int]:
+        return [claim for claim, policy in enumerate(self._policies) if policy.is_firm]
 
     def _wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         del ask
@@ -132,7 +140,10 @@ class Preferring:
         for group in machine:
             for index, place in zip(group.indices, group.links.places, strict=True):
                 sites[index] = place
-        groups = tuple(_anchored(group, self.chooser(group, at)) for group in machine)
+        # What leads is chosen for all asks together, and each ask is judged by its own policy afterwards.
+        policy, mix = self._policies[at.claim].relaxed, self._mixes[self._asks[at].class_name]
+        choosers = ((group, self._memory.choosers.of(group, policy, mix)) for group in machine)
+        groups = tuple(_anchored(group, chooser) for group, chooser in choosers)
         return Ground(board, groups, tuple(sites))
 
 
@@ -153,17 +164,3 @@ def _by_ask(picks: Iterable[Pick]) -> list[tuple[At, list[Pick]]]:
 def _labelled(request: str, parts: Iterable[Part]) -> Iterable[Part]:
     """Put the name of a request before what is said of its devices, where there are several."""
     return (part._replace(text=f"{request}: {part.text}") if request and part.text else part for part in parts)
-
-
-def _mask(group: Group, places: Iterable[int]) -> int:
-    """Return the mask of *places* among the devices of *group*."""
-    given = set(places)
-    return mask_of(place for place, index in enumerate(group.indices) if index in given)
-
-
-def _forbidden(situation: Situation, policy: Policy) -> int:
-    """Return the mask of the candidates that *policy* forbids."""
-    if not policy.forbid:
-        return 0
-    members = (Member(candidate.key, candidate.device) for candidate in situation.board.candidates)
-    return mask_of(place for place, member in enumerate(members) if is_forbidden(policy, member))

@@ -9,12 +9,14 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Solution
 from extender.scheduling.placement import Chooser
 from extender.scheduling.preferring import Preferring
-from extender.scheduling.ranking import Numbers, Ranking
+from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.taste import NONE, Taste
 
-# Nodes that are looked at closely: those of which most can be expected.
+# Nodes that are looked at closely: those of which most can be expected. Of these so many must be as they are wanted:
+# no shortlist is longer.
 CLOSELY: Final = 24
+ENOUGH: Final = FULL + 1
 
 
 def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
@@ -25,17 +27,20 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     taste, snapshot = chooser.taste, surveyed.snapshot
     if taste is None or all(part.fitter is None or taste.is_exact(part.fitter, snapshot) for part in surveyed.parts):
         return ranking
-    values, count = ranking.values.copy(), 0
-    # Where a strict policy has nothing on the first nodes, it may have something on the next.
-    while count < ranking.fresh and (values[:count] == NONE).all():
-        first, count = count, min(count + CLOSELY, ranking.fresh)
+    values, count, fresh = ranking.values.copy(), 0, ranking.fresh
+    # Where a strict policy has little on the first nodes, it may have more on the next.
+    while count < len(values) and (found := int((values[:count] != NONE).sum())) < ENOUGH:
+        if count >= fresh and found:
+            break
+        first, count = count, min(count + CLOSELY, fresh if count < fresh else len(values))
         for part in surveyed.parts:
             here = first + np.flatnonzero(part.nodes[ranking.nodes[first:count]])
             if len(here) and part.fitter is not None:
                 values[here] = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
-    order = np.concatenate((np.lexsort((np.arange(count), -values[:count])), np.arange(count, len(values))))
+    seen = np.arange(count)
+    order = np.concatenate((np.lexsort((seen, -values[:count], seen >= fresh)), np.arange(count, len(values))))
     order = order[values[order] != NONE]
-    fresh = int(np.count_nonzero(order < ranking.fresh))
+    fresh = int(np.count_nonzero(order < fresh))
     return Ranking(ranking.nodes[order], ranking.free[order], _descending(values[order]), fresh)
 
 
@@ -54,7 +59,7 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     manner = preferring.manner(chooser.manner)
     values = []
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        key = id(states), part.policies, number, name
+        key = id(states), preferring.basis, number, name
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             answer = choose(snapshot, node, part.question, manner)

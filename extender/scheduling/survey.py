@@ -1,7 +1,7 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,6 +45,10 @@ class Unwanted(NamedTuple):
 
     policies: str
 
+    @staticmethod
+    def by(policies: Iterable[Policy]) -> "Unwanted":
+        return Unwanted(", ".join(sorted({policy.name for policy in policies if policy.is_strict})))
+
     @property
     def message(self) -> str:
         return f"no set of free devices is as the policy {self.policies} wants it"
@@ -77,7 +81,7 @@ class Part:
         """Say why *node* does not fit; None where it does."""
         found = self.fit.reason(node, self.question) if self.fit else None
         if found is None and self.values is not None and self.values[node] == NONE:
-            return Unwanted(", ".join(sorted({policy.name for policy in self.policies if policy.is_strict})))
+            return Unwanted.by(self.policies)
         return found
 
 

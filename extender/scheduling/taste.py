@@ -1,6 +1,6 @@
 """What is preferred where there is a choice: by which policy, on which nodes, and by what was expected."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Final
 
@@ -42,8 +42,8 @@ class Taste:
         self.document, self._mix_of = document, mix_of
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
-        # What searches found, by policies, machine and state; states are of one question.
-        self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
+        # What searches found, by policies and mixes, machine and state; states are of one question.
+        self.found: Memo[tuple[int, Hashable, int, bytes], tuple[object, int]] = Memo(FOUND)
 
     @property
     def atlas(self) -> Atlas:
@@ -109,7 +109,7 @@ class Taste:
         known = self._ratings.get(key)
         if known is None or known[0] is not fitter:
             choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
-            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_strict else APART)
+            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
             known = self._ratings[key] = fitter, fresh
         return known[1]
 
@@ -124,7 +124,10 @@ class Taste:
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values:
         if not is_rated(fitter, at, snapshot):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
-        return self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
+        values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
+        # Ratings know what stands on a node; what is attached by network may do beside it.
+        is_wider = (snapshot.reach.view != 0) & (values == NONE)
+        return np.where(is_wider, APART, values) if is_wider.any() else values
 
     def _mix(self, class_name: str) -> Mix:
         return self._mix_of(class_name, self.document.demand)

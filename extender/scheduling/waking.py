@@ -14,6 +14,7 @@ from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.state.belief import Belief
 from extender.state.questions import asked
+from extender.topology.policies import ANNOTATION
 
 # Pods woken in one round: the others have their turn in the next.
 MOST = 64
@@ -99,7 +100,9 @@ class Waker:
         if isinstance(needs, Refused):
             return needs
         hidden = needs.hidden(needs.extended).spec if needs.extended else None
-        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden)
+        # Who asks the same may be placed by another policy.
+        policies = pod.key.namespace, tuple(dict(claim.annotations).get(ANNOTATION) for claim in needs.pending)
+        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden, policies)
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None

@@ -1,12 +1,13 @@
 """Who chooses on which machine: one for all nodes of one make and one policy, so that nothing is worked out twice."""
 
+from dataclasses import replace
 from typing import Final
 
 from extender.topology.choice import Aim, Chooser
 from extender.topology.machine import Group
 from extender.topology.make import Make, make_of
 from extender.topology.memo import Memo
-from extender.topology.policy import Policy
+from extender.topology.policy import Policy, Wish
 from extender.topology.quality import Quality
 from extender.topology.residual import Mix, Packing
 
@@ -22,6 +23,9 @@ class Choosers:
         self._known: Memo[tuple[Make, Policy, Mix], Chooser] = Memo(MAKES)
 
     def of(self, group: Group, policy: Policy, mix: Mix) -> Chooser:
+        if group.is_beside and policy.links is Wish.STRICT:
+            # NICs have no links among them: who wants linked GPUs wants some beside them all the same.
+            policy = replace(policy, links=Wish.PREFERRED)
         key = self._make(group, policy), policy, mix
         chooser = self._known.get(key)
         if chooser is None:

@@ -1,7 +1,7 @@
 """The devices of a node in groups of one kind, each with its links."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +13,7 @@ from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
 from extender.topology.kinds import grouped
 from extender.topology.links import Links, links_of
-from extender.topology.shape import Shape, shape_of
+from extender.topology.shape import Shape, mask_of, shape_of
 
 # Behind a switch all pairs are alike, but for the host's memory and network, which are nearer on one NUMA node.
 ACROSS: Final = 0.9
@@ -21,11 +21,19 @@ ACROSS: Final = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """*members*, and *indices* of them among the devices that were asked about, both in the order of the links."""
+    """*members*, and *indices* of them among the devices that were asked about, both in the order of the links.
+
+    *is_beside* tells of devices without known links that others on the node have some: they go along with those.
+    """
 
     links: Links
     members: tuple[Member, ...]
     indices: tuple[int, ...]
+    is_beside: bool = False
+
+    def mask(self, places: Collection[int]) -> int:
+        """Return the mask of *places*, which count as *indices* do, among the devices of the group."""
+        return mask_of(place for place, index in enumerate(self.indices) if index in places)
 
     @cached_property
     def shape(self) -> Shape:
@@ -43,7 +51,8 @@ def groups_of(node: Node, members: Sequence[Member], configuration: Configuratio
         by_key = {member.key: member for member in kind}
         ordered = tuple(by_key[key] for key in links.devices)
         groups.append(Group(links, ordered, tuple(index_of[key] for key in links.devices)))
-    return tuple(groups)
+    is_any_known = any(group.links.is_known for group in groups)
+    return tuple(replace(group, is_beside=is_any_known and not group.links.is_known) for group in groups)
 
 
 def _nearness(links: Links) -> NDArray[np.float64]:

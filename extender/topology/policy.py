@@ -1,6 +1,6 @@
 """What people can ask for beside devices: how to place, how strict to be, what to prefer and what to leave alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -45,7 +45,18 @@ class Policy:
     @property
     def is_strict(self) -> bool:
         """Whether some devices that could be had are not taken."""
-        return Wish.STRICT in (self.numa, self.links) or bool(self.forbid)
+        return self.is_firm or bool(self.forbid)
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether some sets are not taken, though each of their devices alone would be."""
+        return Wish.STRICT in (self.numa, self.links)
+
+    @property
+    def relaxed(self) -> "Policy":
+        """The same for sets of which only a part is for this policy to judge."""
+        links = Wish.PREFERRED if self.links is Wish.STRICT else self.links
+        return replace(self, numa=Wish.IGNORED if self.numa is Wish.STRICT else self.numa, links=links, forbid=())
 
 
 PROTECT: Final = Policy()

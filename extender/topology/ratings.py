@@ -32,7 +32,7 @@ class Best(NamedTuple):
 
 
 class Ratings:
-    """Values of the best sets of *size*, continued from one snapshot to the next; *lacking* where there is none.
+    """Values of the best sets of *size*, continued from one snapshot to the next; *lacking* where no kind has one.
 
     chooser_of: who chooses of a group.
     """
@@ -79,8 +79,14 @@ class Ratings:
         if value is None:
             number, free, usable = key
             best = self._best(self.atlas.machines[number], free, usable)
-            value = self._known[key] = best.choice.value if best else self.lacking
+            value = best.choice.value if best else self._without(self.atlas.machines[number], free & usable)
+            self._known[key] = value
         return value
+
+    def _without(self, machine: Machine, free: int) -> int:
+        """Return what a node is worth that has no set of one kind: it may have one of several."""
+        allowed = (_translated(group, free) & ~self.chooser_of(group).make.forbidden for group in machine)
+        return self.lacking if sum(map(int.bit_count, allowed)) >= self.size else NONE
 
     def _best(self, machine: Machine, free: int, usable: int) -> Best | None:
         found = []

@@ -1,0 +1,148 @@
+"""What a policy does not have nobody gets, on whatever path; and what it has is found wherever it is."""
+
+from itertools import combinations, count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.change import Changed
+from extender.model.claim import RequestSlot, ResourceClaim
+from extender.model.device import Traits
+from extender.model.names import DriverName
+from extender.scheduling.planner import Offer, Plan
+from extender.state.belief import Belief
+from extender.state.ledger import Event
+from extender.topology.policies import Policies
+from extender.topology.policy import Trait
+from tests.scheduling.cast import pod
+from tests.scheduling.machines import GPU
+from tests.scheduling.mixed import (
+    ANY,
+    NIC,
+    RESERVED,
+    asks,
+    cluster,
+    devices_of,
+    gpus,
+    nics,
+    one,
+    planner_by,
+    published,
+    some,
+)
+
+FORBIDDING = Policies(forbid=(Trait(RESERVED, ("true",)),))
+OTHER = DriverName("other.example.com")
+NUMBERS = count()
+SHARED = Traits(allow_multiple_allocations=True)
+
+
+def planned(belief: Belief, *claims: ResourceClaim, policies: Policies | None = None) -> Plan:
+    for claim in claims:
+        belief.apply(Changed(claim))
+    subject = pod(f"p{next(NUMBERS)}", *(claim.key.name for claim in claims))
+    return planner_by(belief, policies or Policies()).plan(subject, None, 0.0)
+
+
+def mixed(reserved: tuple[int, ...] = ()) -> Belief:
+    return cluster(gpus("a", 8), nics("a", 8, reserved))
+
+
+@pytest.mark.parametrize(
+    ("belief", "requests"),
+    [
+        pytest.param(cluster(gpus("a", 4, is_everywhere=True), nodes="ab"), [some(2)], id="in a network's pool"),
+        pytest.param(cluster(gpus("a", 2), published("a", OTHER, 2)), [some(3, ANY)], id="devices of two drivers"),
+        pytest.param(mixed((0, 2)), [some(1), some(1, NIC, "nic")], id="a NIC beside a GPU"),
+        pytest.param(mixed((0, 2)), [some(2, NIC, "nic")], id="NICs alone"),
+        pytest.param(cluster(gpus("a", 16, (3,)), nics("a", 16)), [some(15), some(1, NIC, "n")], id="a large machine"),
+        pytest.param(
+            cluster(gpus("a", 4, (0,))),
+            [RequestSlot(name="r", first_available=(one(0, GPU, "all"), one(1, GPU, "one")))],
+            id="an alternative to all of them",
+        ),
+    ],
+)
+def test_what_is_forbidden_keeps_nobody_from_the_rest(belief: Belief, requests: list[RequestSlot]) -> None:
+    plan = planned(belief, asks("c", *requests), policies=FORBIDDING)
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal is not None
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [asks("c", some(4), policy="one-numa"), asks("d", some(4), policy="one-numa")],
+        [asks("c", some(4), policy="one-numa"), asks("d", some(2))],
+        [asks("c", some(4), some(4, name="more"), policy="one-numa")],
+        [asks("c", some(3)), asks("d", some(4), policy="one-numa")],
+        [asks("c", some(3), some(3, NIC, "nic"), policy="one-numa")],
+        [asks("c", some(2), some(2, NIC, "nic"), policy="linked")],
+    ],
+)
+def test_each_request_is_on_one_numa_node_whatever_is_asked_beside_it(claims: list[ResourceClaim]) -> None:
+    belief = mixed()
+    found = devices_of(planned(belief, *claims))
+    assert found is not None
+    for claim in claims:
+        if claim.annotations:
+            given_to = found[claim.key.name]
+            for slot in claim.spec.requests:
+                assert slot.exactly is not None
+                mine, given_to = given_to[: slot.exactly.count], given_to[slot.exactly.count :]
+                assert len({int(name[-1]) // 4 for name in mine}) == 1
+
+
+@pytest.mark.parametrize(
+    ("belief", "request_"),
+    [
+        pytest.param(cluster(gpus("a", 4)), some(0), id="all devices"),
+        pytest.param(cluster(gpus("a", 2, traits=SHARED)), some(2), id="shares"),
+        pytest.param(mixed(), some(5, NIC), id="NICs"),
+    ],
+)
+def test_a_request_that_would_span_numa_nodes_waits(belief: Belief, request_: RequestSlot) -> None:
+    assert devices_of(planned(belief, asks("c", request_))) is not None
+    belief.ledger.tell(next(iter(belief.ledger)).pod, Event.EXPIRED)
+    assert devices_of(planned(belief, asks("d", request_, policy="one-numa"))) is None
+
+
+SOME = st.sets(st.integers(0, 7), max_size=7).map(lambda found: tuple(sorted(found)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SOME, SOME, st.integers(1, 4), st.integers(0, 4))
+def test_a_pod_fits_beside_what_is_forbidden_where_it_fits_without_that(
+    bad_gpus: tuple[int, ...], bad_nics: tuple[int, ...], accelerators: int, cards: int
+) -> None:
+    belief = cluster(gpus("a", 8, bad_gpus), nics("a", 8, bad_nics))
+    requests = [some(accelerators)] + ([some(cards, NIC, "nic")] if cards else [])
+    found = devices_of(planned(belief, asks("c", *requests), policies=FORBIDDING))
+    assert (found is not None) == (8 - len(bad_gpus) >= accelerators and 8 - len(bad_nics) >= cards)
+    taken = found["c"] if found else []
+    assert not {f"gpu.nvidia.com/d{bad}" for bad in bad_gpus} & set(taken)
+    assert not {f"dra.net/d{bad}" for bad in bad_nics} & set(taken)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SOME, SOME, st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(0, 4))
+def test_one_numa_is_had_exactly_where_it_can_be(
+    bad_gpus: tuple[int, ...], bad_nics: tuple[int, ...], sizes: list[int], cards: int
+) -> None:
+    belief = cluster(gpus("a", 8, bad_gpus), nics("a", 8, bad_nics))
+    requests = [some(size, name=f"r{index}") for index, size in enumerate(sizes)]
+    requests += [some(cards, NIC, "nic")] if cards else []
+    found = devices_of(planned(belief, asks("c", *requests, policy="one-numa"), policies=FORBIDDING))
+    halves = [
+        [sum(index not in bad for index in half) for half in (range(4), range(4, 8))] for bad in (bad_gpus, bad_nics)
+    ]
+    left = [halves[0][0], halves[0][1]]
+    numbers = range(len(sizes))
+    can = any(
+        sum(sizes[one] for one in first) <= left[0]
+        and sum(sizes[one] for one in numbers if one not in first) <= left[1]
+        for length in range(len(sizes) + 1)
+        for first in combinations(numbers, length)
+    )
+    assert (found is not None) == (can and (not cards or max(halves[1]) >= cards))

@@ -1,0 +1,93 @@
+"""What the best nodes are worth is worked out by searches: enough of them, and never by what held before."""
+
+from itertools import count
+
+from extender.model.change import Changed
+from extender.scheduling.placement import Chooser
+from extender.scheduling.planner import Offer, Plan, Planner, Rejection
+from extender.scheduling.taste import Taste
+from extender.scheduling.vocabulary import Word
+from extender.scheduling.waking import Waker
+from extender.state.belief import Belief
+from extender.state.ledger import Event
+from extender.topology.document import Document
+from extender.topology.policies import Policies
+from extender.topology.residual import Mix
+from tests.scheduling.cast import pod
+from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, planner_by, some
+
+NUMBERS = count()
+
+
+def planned(belief: Belief, planner: Planner, devices: int, cards: int, policy: str = "") -> Plan:
+    """Plan a pod, and take back what it was promised."""
+    claim = asks(f"c{next(NUMBERS)}", some(devices), some(cards, NIC, "nic"), policy=policy)
+    belief.apply(Changed(claim))
+    subject = pod(f"p{claim.key.name}", claim.key.name)
+    plan = planner.plan(subject, None, 0.0)
+    belief.ledger.tell(subject.uid, Event.EXPIRED)
+    return plan
+
+
+def test_what_was_worked_out_for_one_mix_is_not_told_of_another() -> None:
+    belief = cluster(*(item for name in "ab" for item in (gpus(name, 8), nics(name, 8))), nodes="ab")
+    pairs, eights = Mix(((2, 1),)), Mix(((8, 1),))
+    told = [pairs, eights, pairs]
+
+    def planner() -> Planner:
+        taste = Taste(Document(), lambda _class, _demand: told[0])
+        return Planner(belief, Chooser(belief, lambda: "share", taste=taste))
+
+    used = planner()
+    while told:
+        plan, fresh = planned(belief, used, 1, 1), planned(belief, planner(), 1, 1)
+        assert isinstance(plan, Offer)
+        assert isinstance(fresh, Offer)
+        assert [ranked.value for ranked in plan.best] == [ranked.value for ranked in fresh.best]
+        del told[0]
+
+
+def test_nodes_that_a_strict_policy_has_are_found_behind_many_that_it_has_not() -> None:
+    # On most nodes both NUMA nodes have NICs enough or GPUs enough, and no estimate tells that they are not together.
+    spoilt = [f"a{index:02}" for index in range(60)]
+    good = [f"b{index:02}" for index in range(3)]
+    slices = [item for name in spoilt for item in (gpus(name, 8), nics(name, 2))]
+    slices += [item for name in good for item in (gpus(name, 8), nics(name, 4))]
+    belief = cluster(*slices, nodes=(*spoilt, *good))
+    plan = planned(belief, planner_by(belief, Policies()), 2, 2, "one-numa")
+    assert isinstance(plan, Offer)
+    assert set(plan.nodes) == set(good)
+
+
+def test_where_searches_find_nothing_that_a_policy_has_the_decision_says_so_once() -> None:
+    belief = cluster(*(gpus(name, 4) for name in "ab"), nodes="ab")
+    belief.apply(Changed(asks("c", some(0), policy="one-numa")))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.is_hopeless) == (Word.POLICY, True)
+    assert [(tally.nodes, tally.message) for tally in plan.rejected] == [(2, plan.detail)]
+    assert "one-numa" in plan.detail
+
+
+def test_a_pod_is_woken_although_another_that_asks_the_same_is_placed_by_a_stricter_policy() -> None:
+    belief = cluster(gpus("a", 2))
+    planner = planner_by(belief, Policies())
+    waker = Waker(belief, planner)
+    for name, policy in (("strict", "one-numa"), ("usual", "")):
+        belief.apply(Changed(asks(name, some(2), policy=policy)))
+        belief.apply(Changed(pod(name, name, created=f"2026-01-0{1 + (name == 'usual')}T00:00:00Z")))
+        waker.put(pod(name).uid)
+    assert [wake.pod.key.name for wake in waker.round(0.0)] == ["usual"]
+
+
+def test_a_pod_that_came_back_from_all_nodes_that_have_something_is_offered_those_again() -> None:
+    names = [f"n{index}" for index in range(6)]
+    slices = [item for name in names for item in (gpus(name, 8), nics(name, 4 if name == "n5" else 2))]
+    belief = cluster(*slices, nodes=names)
+    planner = planner_by(belief, Policies())
+    claim = asks("c", some(2), some(2, NIC, "nic"), policy="one-numa")
+    belief.apply(Changed(claim))
+    for _ in range(3):
+        plan = planner.plan(pod("p", "c"), None, 0.0)
+        assert isinstance(plan, Offer)
+        assert plan.nodes == ("n5",)
