@@ -28,6 +28,7 @@ class Gauges:
     freshness: Freshness
     waker: Waker
     now: Callable[[], float]
+    leads: Callable[[], bool] = lambda: True
     members: Members = field(default_factory=dict)
 
     def devices(self) -> Iterable[DeviceCount]:
@@ -71,5 +72,5 @@ class Gauges:
         return len(self.waker)
 
     def is_leading(self) -> bool:
-        """Tell whether this replica answers the scheduler: there is one only."""
-        return True
+        """Tell whether this replica answers the scheduler."""
+        return self.leads()

@@ -49,6 +49,7 @@ def used() -> Metrics:
     metrics.api("update", "resourceclaims/status", "409", 0.01)
     metrics.listed("pods")
     metrics.event("written")
+    metrics.takeover()
     metrics.foreign_conflict("gpu.example.com")
     metrics.placement(is_valid=True)
     metrics.placement(is_valid=False)
@@ -87,6 +88,7 @@ SHOWN = [
     ("unreadable_objects", {"kind": "ResourceSlice"}, 1),
     ("waiting_pods", {}, 7),
     ("leading", {}, 1),
+    ("takeovers_total", {}, 1),
     ("build_info", {"version": "1.2.3"}, 1),
 ]
 
