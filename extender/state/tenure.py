@@ -95,14 +95,14 @@ class Tenure:
         if is_candidate and now >= self._free_at():
             self._clear_at = self._cleared_at(now)
             return Step(Act.TAKE)
+        if wish is Wish.YIELD and is_quiet and self._may_release(now):
+            # From here on nothing is written, whatever becomes of the release.
+            self._trusted_until = NEVER
+            return Step(Act.RELEASE)
         if now < self._due:
             return Step(Act.WAIT, min(self._due, self._free_at()) if is_candidate else self._due)
         if self._must_look or not self.is_held:
             return Step(Act.LOOK)
-        if wish is Wish.YIELD and is_quiet and self._clear_at is not None and now >= self._clear_at:
-            # From here on nothing is written, whatever becomes of the release.
-            self._trusted_until = NEVER
-            return Step(Act.RELEASE)
         return Step(Act.RENEW)
 
     def looked(self, record: Record | None, now: float) -> None:
@@ -112,9 +112,8 @@ class Tenure:
         self.record, self._is_known, self._must_look = record, True, False
         if not self.is_held:
             self._trusted_until, self._clear_at = NEVER, None
-        elif self._clear_at is None:
-            # Ours by a write that was lost sight of: who led in between is not known.
-            self._clear_at = now + self.terms.lease_s + self.terms.linger_s
+        else:
+            self._clear(now)
         self._due = now if self.is_held else now + self.terms.renew_s
 
     def wrote(self, record: Record, asked: float, now: float) -> None:
@@ -126,6 +125,7 @@ class Tenure:
         self.record, self._since, self._must_look = record, now, False
         self._due = asked + self.terms.renew_s
         if self.is_held:
+            self._clear(now)
             self.term += now >= self._trusted_until
             self._trusted_until = asked + self.terms.trust_s
 
@@ -134,18 +134,32 @@ class Tenure:
         self._must_look = self._must_look or is_conflict or not self.is_held
         self._due = now if is_conflict else now + self.terms.renew_s / 2
 
+    def _may_release(self, now: float) -> bool:
+        """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""
+        is_clear = self._clear_at is not None and now >= self._clear_at
+        is_time = now < self._trusted_until or now >= self._due
+        return self.is_held and not self._must_look and is_clear and is_time
+
     def _free_at(self) -> float:
         """Tell from when on the record may be replaced."""
         if self.record is None or not self.record.holder:
             return self._since
         return self._since + max(self.terms.lease_s, self.record.lease_s)
 
-    def _cleared_at(self, now: float) -> float:
-        """Tell from when on nothing can arrive any more that an earlier leader has sent."""
+    def _cleared_at(self, now: float) -> float | None:
+        """Tell from when on nothing can arrive any more that an earlier leader has sent; None where that is not known.
+
+        A write that replaces a version proves that nobody led since that was read. One that creates proves nothing:
+        somebody may have led, and the Lease been deleted, at any time until then.
+        """
         if self.record is None:
-            # Somebody may have deleted it under a leader.
-            return self._since + self.terms.lease_s + self.terms.linger_s
+            return None
         return self._free_at() + self.terms.linger_s if self.record.holder else now
+
+    def _clear(self, now: float) -> None:
+        """Wait in full for whoever may have led until *now*, where that is not known better."""
+        if self._clear_at is None:
+            self._clear_at = now + self.terms.lease_s + self.terms.linger_s
 
 
 def host_of(identity: str) -> str:

@@ -147,6 +147,16 @@ def test_a_lease_that_came_by_a_write_without_an_answer_is_waited_for_in_full_un
     assert it.why_not(4) == "not leading: what an earlier leader wrote may still arrive"
 
 
+def test_that_there_was_no_lease_before_does_not_say_that_there_was_none_since() -> None:
+    it = tenure()
+    it.looked(None, 0)
+    it.looked(None, 100)
+    assert step(it, 100) == Step(Act.TAKE)
+    it.wrote(Record("9", ME), 100, 130)
+    it.wrote(Record("10", ME), 234, 234)
+    assert [bool(it.why_not(234.9)), bool(it.why_not(235))] == [True, False]
+
+
 @pytest.mark.parametrize("wish", [Wish.KEEP, Wish.YIELD])
 def test_who_is_not_to_lead_does_not_contend(wish: Wish) -> None:
     it = tenure()
@@ -164,11 +174,29 @@ def test_who_yields_renews_until_nothing_of_it_can_arrive_and_writes_nothing_onc
     assert step(it, 2, Wish.YIELD, is_quiet=False) == Step(Act.RENEW)
     it.wrote(Record("3", ME), 2, 2.5)
     assert it.why_not(4) == ""
-    assert step(it, 4, Wish.YIELD) == Step(Act.RELEASE)
-    assert it.why_not(4)
-    it.wrote(Record("4", ""), 4, 4.5)
-    assert it.why_not(5) == "not leading: nobody leads yet"
-    assert step(it, 6, Wish.YIELD) == Step(Act.LOOK)
+    assert step(it, 3, Wish.YIELD) == Step(Act.RELEASE)
+    assert it.why_not(3)
+    it.wrote(Record("4", ""), 3, 3.5)
+    assert it.why_not(4) == "not leading: nobody leads yet"
+    assert step(it, 5, Wish.YIELD) == Step(Act.LOOK)
+
+
+def test_a_release_without_an_answer_is_tried_again_later_and_nothing_is_written_in_between() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD) == Step(Act.RELEASE)
+    it.failed(1.5)
+    assert step(it, 1.6, Wish.YIELD) == Step(Act.WAIT, 2.5)
+    assert it.why_not(1.6)
+    assert step(it, 2.5, Wish.YIELD) == Step(Act.RELEASE)
+
+
+def test_who_was_about_to_yield_and_is_to_lead_again_begins_a_new_term() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD) == Step(Act.RELEASE)
+    it.failed(1.5)
+    assert step(it, 2.5, Wish.LEAD) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 2.5, 3)
+    assert (it.term, it.why_not(3)) == (2, "")
 
 
 def test_who_yields_while_an_earlier_leaders_writes_may_arrive_does_not_say_that_none_can() -> None:

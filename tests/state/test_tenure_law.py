@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.state.tenure import Terms
@@ -58,8 +58,19 @@ def lived(fate: Fate, terms: Terms = TERMS) -> World:
     return world
 
 
+# A replica that has seen no Lease, before and after another was created, led by and deleted.
+UNSEEN = Fate(
+    seed=247,
+    clocks=(1.0, 0.9375),
+    strikes=(Misfortune(1, 0, 29), Misfortune(27, 1, 62), Misfortune(93, 1, 12)),
+    schedulers=((105.0, 1),),
+    deleted=(103.0,),
+)
+
+
 @settings(max_examples=100, deadline=None)
 @given(fates)
+@example(UNSEEN)
 def test_no_write_arrives_once_another_process_may_write_and_in_the_end_somebody_leads(fate: Fate) -> None:
     world = lived(fate)
     assert world.overlaps() == []
