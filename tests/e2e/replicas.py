@@ -32,10 +32,11 @@ def lease(name: str) -> Object:
 
 @dataclass
 class Pod:
-    """A kube-scheduler and the extender beside it."""
+    """A kube-scheduler and the extender beside it, which *dies_after* a certain request (see ``mortal``)."""
 
     host: str
     plane: Plane
+    dies_after: str = ""
     verbs: int = field(default_factory=free_port)
     probes: int = field(default_factory=free_port)
     extender: Popen[bytes] | None = None
@@ -48,15 +49,20 @@ class Pod:
 
     async def start_extender(self) -> None:
         """Start the extender, and wait until it is ready, whoever leads."""
+        kubeconfig = str(self.plane.kubeconfig("extender"))
         settings = {
             "listen": {"verbs": f"127.0.0.1:{self.verbs}", "probes": f"127.0.0.1:{self.probes}"},
             "leading": {**LEADING, "host": self.host},
-            "api": {**LIMITS, "kubeconfig": str(self.plane.kubeconfig("extender"))},
+            "api": {**LIMITS, "kubeconfig": kubeconfig},
         }
         path = self.plane.folder / f"{self.host}.yaml"
         path.write_text(yaml.safe_dump(settings))
+        command = ["extender", "serve", f"--config={path}"]
+        if self.dies_after:
+            ports = (str(self.verbs), str(self.probes))
+            command = ["tests.e2e.mortal", kubeconfig, *ports, self.dies_after, str(path)]
         log = self.plane.log(f"extender-{self.host}")
-        self.extender = start(Path(sys.executable), "-m", "extender", "serve", f"--config={path}", log=log)
+        self.extender = start(Path(sys.executable), "-m", *command, log=log)
         await until(self.is_ready, f"the extender of {self.host} to be ready")
 
     async def start_scheduler(self) -> None:
@@ -81,6 +87,9 @@ class Pod:
     async def is_ready(self) -> bool:
         return (await self.asked("readyz"))[0] == 200
 
+    async def is_dead(self) -> bool:
+        return self.extender is not None and self.extender.poll() is not None
+
     async def leads(self) -> bool:
         return "dra_extender_leading 1.0" in (await self.asked("metrics"))[1]
 
@@ -104,14 +113,14 @@ class Pod:
 
 
 @asynccontextmanager
-async def two_pods(plane: Plane, admin: Client) -> AsyncIterator[tuple[Pod, Pod]]:
+async def two_pods(plane: Plane, admin: Client, dies_after: str = "") -> AsyncIterator[tuple[Pod, Pod]]:
     """Run two pods, of which the first leads."""
     names = ("dra-extender", "dra-scheduler")
     for name in names:
         await admin.delete(lease(name))
     # Nobody leads, and nobody has: so nobody is waited for.
     await admin.create(lease("dra-extender"))
-    a, b = Pod("pod-a", plane), Pod("pod-b", plane)
+    a, b = Pod("pod-a", plane, dies_after), Pod("pod-b", plane)
     try:
         await a.start()
         await until(a.leads, "the first to lead")

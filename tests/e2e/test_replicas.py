@@ -10,17 +10,18 @@ from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import can_name_hosts
 from tests.e2e.replicas import Pod, two_pods
+from tests.e2e.test_crashes import DIRECT
 from tests.e2e.world import World, unserved, world_on
 
 NODES, DEVICES = ("n1", "n2"), 8
 
 
 @asynccontextmanager
-async def scene(plane: Plane) -> AsyncIterator[tuple[World, Pod, Pod]]:
+async def scene(plane: Plane, dies_after: str = "") -> AsyncIterator[tuple[World, Pod, Pod]]:
     """Give two nodes with eight devices each, and two pods of which the first leads."""
     if not can_name_hosts():
         pytest.skip("the kernel gives no process a host name of its own")
-    async with unserved(plane) as bare, world_on(bare) as here, two_pods(plane, bare.admin) as (a, b):
+    async with unserved(plane) as bare, world_on(bare) as here, two_pods(plane, bare.admin, dies_after) as (a, b):
         for node in NODES:
             await here.node(node)
             await here.slice(node, [{"name": f"gpu-{number}"} for number in range(DEVICES)])
@@ -84,6 +85,17 @@ async def test_o1_binding_goes_on_when_of_the_leading_pod_is_killed(
         await until(next_one.leads, f"{next_one.host} to lead")
         await all_bound(here, during)
         await no_device_is_given_twice(here, 12)
+
+
+@pytest.mark.parametrize("last", ["the allocation", "the binding"])
+async def test_what_a_leader_has_left_half_written_its_follower_finishes(control_plane: Plane, last: str) -> None:
+    async with scene(control_plane, DIRECT[last]) as (here, a, b):
+        pod = await here.pod("p", templates=("one",))
+        await until(a.is_dead, f"the extender to die after {last}")
+        a.signal_scheduler()
+        await until(b.leads, "the other to lead")
+        assert await here.bound(pod) in NODES
+        await no_device_is_given_twice(here, 1)
 
 
 async def test_a_leader_that_was_stopped_for_a_while_does_nothing_when_it_goes_on(control_plane: Plane) -> None:
