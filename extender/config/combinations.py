@@ -7,6 +7,8 @@ from extender.config.settings import Settings
 from extender.model.names import is_dns_subdomain, is_label_key
 
 Complaint = tuple[str, str]
+# Clocks of replicas may differ in their speed by what is left.
+MOST_TRUST = 0.8
 
 
 def complaints_about(settings: Settings) -> Iterator[Complaint]:
@@ -14,6 +16,7 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
     yield from _listening(settings)
     yield from _tls(settings)
     yield from _times(settings)
+    yield from _leading(settings)
     taint = settings.ownership.owner_taint
     if taint and not is_label_key(taint):
         yield "ownership.ownerTaint", "must be the key of a taint, as example.com/owner"
@@ -62,3 +65,15 @@ def _times(settings: Settings) -> Iterator[Complaint]:
         yield "api.timeoutSeconds", f"must be less than api.bindSeconds, {api.bind_seconds:g}"
     if api.bind_seconds >= api.scheduler_timeout_seconds:
         yield "api.bindSeconds", f"must be less than api.schedulerTimeoutSeconds, {api.scheduler_timeout_seconds:g}"
+
+
+def _leading(settings: Settings) -> Iterator[Complaint]:
+    leading = settings.leading
+    if leading.trust_seconds > MOST_TRUST * leading.lease_seconds:
+        yield "leading.trustSeconds", f"must be at most {MOST_TRUST:g} of leading.leaseSeconds, {leading.lease_seconds}"
+    if leading.renew_seconds > leading.trust_seconds / 2:
+        yield "leading.renewSeconds", f"must be at most half of leading.trustSeconds, {leading.trust_seconds:g}"
+    for name in ("namespace", "lease", "scheduler_lease"):
+        value = getattr(leading, name)
+        if not is_dns_subdomain(value) and (value or name != "scheduler_lease"):
+            yield f"leading.{'schedulerLease' if name == 'scheduler_lease' else name}", "must be the name of an object"

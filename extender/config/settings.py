@@ -114,6 +114,31 @@ class Holds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leading:
+    """Several replicas, of which one answers and writes."""
+
+    enabled: Annotated[bool, Key("contend for a Lease, and answer and write only while it is ours")] = False
+    namespace: Annotated[str, Key("namespace of both Leases")] = "dra-extender"
+    lease: Annotated[str, Key("our Lease")] = "dra-extender"
+    scheduler_lease: Annotated[
+        str, Key("Lease of the scheduler beside us: we contend only while it leads; empty for any time")
+    ] = "dra-scheduler"
+    host: Annotated[
+        str, Key("what the scheduler beside us calls itself in its Lease, up to the _; empty for the host name")
+    ] = ""
+    lease_seconds: Annotated[
+        int, Key("a Lease that was not renewed for so long may be taken; the same for all replicas", least=1)
+    ] = 15
+    trust_seconds: Annotated[float, Key("a renewal is relied upon for so long, well below leaseSeconds", least=0.1)] = (
+        10
+    )
+    renew_seconds: Annotated[float, Key("the Leases are read and renewed so often", least=0.1)] = 2
+    server_seconds: Annotated[
+        float, Key("how long the API server may work at a write: its --request-timeout", least=0)
+    ] = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
     """The view of the cluster."""
 
@@ -169,6 +194,7 @@ class Settings:
     placement: Placement = field(default_factory=Placement)
     ownership: Ownership = field(default_factory=Ownership)
     holds: Holds = field(default_factory=Holds)
+    leading: Leading = field(default_factory=Leading)
     watch: Watch = field(default_factory=Watch)
     waking: Waking = field(default_factory=Waking)
     events: Events = field(default_factory=Events)

@@ -34,12 +34,22 @@ SUCCESS: Final = 200
 UNAUTHORIZED: Final = 401
 
 
+def unhindered() -> str:
+    """Keep nothing back."""
+    return ""
+
+
+class KeptBackError(Exception):
+    """A request was not sent, for its sender must not send it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request carries; a JSON patch is a list."""
+    """What a request carries; a JSON patch is a list. *why_not*, asked last, says what keeps it from being sent."""
 
     content: object
     content_type: str = JSON
+    why_not: Callable[[], str] = unhindered
 
 
 class Stream:
@@ -124,6 +134,8 @@ class Api:
             return Unanswered(request.was_sent, f"no answer within {timeout_s:g} s")
         except (aiohttp.ClientError, OSError) as error:
             return Unanswered(request.was_sent, _told(error))
+        except KeptBackError as error:
+            return Unanswered(was_sent=False, why=str(error))
 
     async def _whole(self, request: "_Request") -> Answer:
         return await _read(await self._respond(request))
@@ -145,6 +157,9 @@ class Api:
 
     async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
         access = await self._credentials.access()
+        why_not = request.why_not()
+        if why_not:
+            raise KeptBackError(why_not)
         return await self._session.request(
             request.method,
             URL(f"{access.server}{request.target}", encoded=True),
@@ -167,6 +182,7 @@ class _Request:
         self.target = f"{path}?{urlencode(query)}" if query else path
         self.data = None if body is None else orjson.dumps(body.content)
         self.content_type = JSON if body is None else body.content_type
+        self.why_not = unhindered if body is None else body.why_not
         self.was_sent = False
 
 

@@ -29,6 +29,11 @@ class Freshness:
         """Tell the same of those resources without which nobody is answered."""
         return self.vital.isdisjoint(self.unsynced())
 
+    def is_listed_since(self, at: float) -> bool:
+        """Tell whether what is vital was known to be current at *at* or later."""
+        seen = (self._seen[name] for name in self.vital)
+        return all(item is not None and item.at >= at for item in seen)
+
     def unsynced(self) -> tuple[str, ...]:
         """Name the resources of which nothing is known yet."""
         return tuple(name for name, seen in self._seen.items() if seen is None)

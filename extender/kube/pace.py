@@ -21,6 +21,11 @@ class Pace:
     chance: Callable[[], float] = random.random
 
 
+def since_boot() -> float:
+    """Return a time that only goes forward, and does so while the machine sleeps, where the system has such a clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class Backoff:
     """Delays that double from one failure to the next, up to a limit, and differ from one client to the next."""
 

@@ -4,12 +4,13 @@ Each carries ``?timeout=`` below our own deadline, so that the API server gives 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.allocation.extended import Use
 from extender.kube import objects
 from extender.kube.answer import Json
-from extender.kube.api import JSON_PATCH, MERGE_PATCH, Api, Body, Query
+from extender.kube.api import JSON, JSON_PATCH, MERGE_PATCH, Api, Body, Query
+from extender.kube.fence import Fence
 from extender.kube.outcome import Outcome, outcome_of
 from extender.kube.resource import PODS, Served
 from extender.model.claim import Allocation, Consumer, ResourceClaim
@@ -23,11 +24,15 @@ POD = Served(PODS, "v1")
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """Writes to one API server; *claims* tells in which version it has claims, *timeout_s* our deadline for each."""
+    """Writes to one API server; *claims* tells in which version it has claims, *timeout_s* our deadline for each.
+
+    What the *fence* keeps back was not sent, and is refused as such.
+    """
 
     api: Api
     claims: Callable[[], Served]
     timeout_s: float = 4.0
+    fence: Fence = field(default_factory=Fence)
 
     async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
         """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
@@ -55,7 +60,7 @@ class Writes:
 
     async def bind_pod(self, pod: Pod, node: NodeName) -> Outcome:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
-        return await self._send("POST", POD.path(*pod.key, "binding"), Body(objects.binding(pod, node)))
+        return await self._send("POST", POD.path(*pod.key, "binding"), objects.binding(pod, node))
 
     async def nominate(self, pod: Pod, node: NodeName | None) -> Outcome:
         """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod."""
@@ -71,30 +76,36 @@ class Writes:
 
     async def create_claim(self, namespace: str, claim: Json) -> Outcome:
         """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
-        return await self._send("POST", self.claims().path(namespace), Body(claim))
+        return await self._send("POST", self.claims().path(namespace), claim)
 
     async def delete_claim(self, key: ObjectKey, uid: Uid) -> Outcome:
         """Delete the claim *key* if it is still the one with *uid*."""
-        return await self._send("DELETE", self.claims().path(*key), Body(objects.delete_options(uid)))
+        return await self._send("DELETE", self.claims().path(*key), objects.delete_options(uid))
 
     async def create_event(self, namespace: str, event: Json) -> Outcome:
         """Create *event* of events.k8s.io/v1 (see ``objects.event``)."""
-        return await self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", Body(event))
+        return await self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)
 
     async def read_claim(self, key: ObjectKey) -> Outcome:
         """Read a claim as it is now, to find out what became of a write."""
-        return await self._send("GET", self.claims().path(*key))
+        return await self._read(self.claims().path(*key))
 
     async def read_pod(self, key: ObjectKey) -> Outcome:
         """Read a pod as it is now, to find out what became of a write."""
-        return await self._send("GET", POD.path(*key))
+        return await self._read(POD.path(*key))
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
-        return await self._send("PATCH", self.claims().path(*claim.key, subresource), Body(patch, JSON_PATCH))
+        return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
 
     async def _merge(self, path: str, patch: Json) -> Outcome:
-        return await self._send("PATCH", path, Body(patch, MERGE_PATCH))
+        return await self._send("PATCH", path, patch, MERGE_PATCH)
 
-    async def _send(self, method: str, path: str, body: Body | None = None) -> Outcome:
-        query: Query = () if body is None else (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"),)
+    async def _read(self, path: str) -> Outcome:
+        return outcome_of(await self.api.call("GET", path, timeout_s=self.timeout_s))
+
+    async def _send(self, method: str, path: str, content: object, content_type: str = JSON) -> Outcome:
+        return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not)))
+
+    async def _sent(self, method: str, path: str, body: Body) -> Outcome:
+        query: Query = (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"),)
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))

@@ -31,12 +31,15 @@ class Ahead:
     writes: Writes
     metrics: Metrics
     now: Callable[[], float]
+    leads: Callable[[], bool] = lambda: True
     _fresh: dict[Uid, None] = field(default_factory=dict)
     _sent: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now."""
+        if not self.leads():
+            return
         if pod.uid not in self._sent and pod.claims and not pod.nominated_node and _are_made(pod):
             self._fresh[pod.uid] = None
 

@@ -33,7 +33,7 @@ REMEMBERED = 256
 
 @dataclass(slots=True)
 class Answers:
-    """Answers from belief. *missing* says what keeps us from answering at all, if anything does."""
+    """Answers from belief. *missing* says what keeps us from answering at all, if anything does; *leading* who does."""
 
     belief: Belief
     planner: Planner
@@ -43,13 +43,14 @@ class Answers:
     attention: Attention
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
+    leading: Callable[[], str] = lambda: ""
     _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
-        missing = self.missing()
-        if missing:
-            return Filtered(error=f"not ready: {'; '.join(missing)}")
+        hindrance = self._hindrance()
+        if hindrance:
+            return Filtered(error=hindrance)
         pod = request.pod
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
@@ -86,15 +87,23 @@ class Answers:
 
     def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
         """Leave the nodes on which the pod would have its devices."""
-        missing = self.missing()
-        if missing:
-            return Failed(f"not ready: {'; '.join(missing)}")
+        hindrance = self._hindrance()
+        if hindrance:
+            return Failed(hindrance)
         victims = {NodeName(name): items.pods for name, items in request.victims.items()}
         return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
-        missing = self.missing()
-        if missing:
-            return f"not ready: {'; '.join(missing)}"
+        hindrance = self._hindrance()
+        if hindrance:
+            return hindrance
         return await self.binds.bind(Order(request.pod, request.uid, request.node))
+
+    def _hindrance(self) -> str:
+        """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""
+        why_not = self.leading()
+        if why_not:
+            return why_not
+        missing = self.missing()
+        return f"not ready: {'; '.join(missing)}" if missing else ""

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from extender import VERSION
@@ -16,9 +16,10 @@ from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
 from extender.kube.api import Api
+from extender.kube.fence import Fence
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
-from extender.kube.pace import Pace
+from extender.kube.pace import Pace, since_boot
 from extender.kube.resource import BOUND, CLAIMS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
@@ -40,12 +41,15 @@ from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
+from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.journal import Journal
+from extender.service.leading import Alone, Leading, leading_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
 from extender.service.placing import PlacementFile
+from extender.service.reign import Reign
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
@@ -55,8 +59,18 @@ from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
 QUIET_S: Final = 75.0
+LEASE_CONNECTIONS: Final = 4
+# How long we stay to give up the Lease: whoever is next need not wait for it then.
+FAREWELL_S: Final = 8.0
 Ended = Callable[[Order, Result], None]
 Work = dict[str, Coroutine[Any, Any, object]]
+
+
+class Apis(NamedTuple):
+    """The API server, and once more for Leases."""
+
+    api: Api
+    leases: Api
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +83,10 @@ class Service:
     health: Health
     journal: Journal
     server: Server
+    leading: Alone | Leading
 
     async def ready(self) -> None:
-        """Return once everything was listed and what was half written has been looked after."""
+        """Return once everything was listed and what was half written has been looked after, or we could lead."""
         await self.health.begun.wait()
 
 
@@ -87,7 +102,9 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     metrics = Metrics(VERSION)
     api = Api(credentials, called=metrics.api)
-    service, work = _assembled(settings, api, options, metrics)
+    # Many writes at a time must not keep the Lease from being renewed.
+    lease_api = Api(credentials, LEASE_CONNECTIONS, called=metrics.api)
+    service, work = _assembled(settings, Apis(api, lease_api), options, metrics)
     await service.server.start()
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
     for task in tasks:
@@ -95,16 +112,25 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     try:
         yield service
     finally:
-        await service.server.stop()
-        await service.answers.binds.stop()
+        await _ended(service)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await lease_api.close()
         await api.close()
 
 
-def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics) -> tuple[Service, Work]:
+async def _ended(service: Service) -> None:
+    """Finish what is under way, and say so in the Lease."""
+    service.leading.is_ending = True
+    await service.server.stop()
+    await service.answers.binds.stop()
+    await service.leading.end(FAREWELL_S)
+
+
+def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metrics) -> tuple[Service, Work]:
     """Build everything; nothing waits for the API server before it runs."""
+    api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
     belief, chooser, planner = _believing(settings)
@@ -116,28 +142,34 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     placing = PlacementFile(settings.placement.file, metrics, take)
     take(placing.document)
     versions = Versions(api, pace, sink)
-    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds)
+    leading = leading_of(settings, apis.leases, lambda: freshness.has_vital)
+    fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
+    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
-    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste))
+    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
-    ahead = Ahead(belief, planner, writes, metrics, now) if settings.waking.nominate_ahead else None
-    sink.feed, sink.observer = carrier.feed, Observer(belief, metrics)
+    ahead = Ahead(belief, planner, writes, metrics, now, leading.leads) if settings.waking.nominate_ahead else None
+    sink.feed, sink.observer = carrier.feed, Observer(belief, metrics, leading.leads)
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
-    health = Health(freshness, settings.watch.max_age_seconds, now)
+    health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now)
+    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now, leading.hindrance)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
-    work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in followed}
-    work |= {"attention": attention.run(health.begin, lambda: freshness.has_vital), "events": notices.run()}
-    work |= {"placement document": placing.run(pace)}
+    follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
+    work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
-    return Service(answers, attention, belief, health, journal, server), work
+    service = Service(answers, attention, belief, health, journal, server, leading)
+    if isinstance(leading, Alone):
+        return service, work | {"attention": attention.run(health.begin, lambda: freshness.has_vital)}
+    reign = Reign(leading, follows, attention, freshness, health, metrics)
+    leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
+    return service, work | {"election": leading.run(), "reign": reign.run()}
 
 
 def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:

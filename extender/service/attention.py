@@ -98,13 +98,16 @@ class Attention:
                 self.waker.put(pod.uid)
         await self.round()
 
-    async def run(self, begun: Callable[[], None], is_synced: Callable[[], bool]) -> None:
-        """Begin once everything is known, then do rounds for ever: when something has changed, and now and then."""
-        while not is_synced():
+    async def run(
+        self, begun: Callable[[], None], is_synced: Callable[[], bool], is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Begin once everything is known, then do rounds until it is over: when something changes, and now and then."""
+        while not is_synced() and not is_over():
             await self._stirring()
-        await self._tried(self.begin)
-        begun()
-        while True:
+        if not is_over():
+            await self._tried(self.begin)
+            begun()
+        while not is_over():
             await self._stirring()
             await self._tried(self.round)
 

@@ -39,6 +39,11 @@ class Binds:
         result = task.result()
         return result.message if isinstance(result, NotBound) else ""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether none is under way."""
+        return not self._tasks
+
     async def stop(self) -> None:
         """Wait for what is under way."""
         if self._tasks:

@@ -31,6 +31,7 @@ class Gauges:
     waker: Waker
     now: Callable[[], float]
     taste: Callable[[], Taste | None] = lambda: None
+    leads: Callable[[], bool] = lambda: True
     members: Members = field(default_factory=dict)
 
     def devices(self) -> Iterable[DeviceCount]:
@@ -86,8 +87,8 @@ class Gauges:
         return counted
 
     def is_leading(self) -> bool:
-        """Tell whether this replica answers the scheduler: there is one only."""
-        return True
+        """Tell whether this replica answers the scheduler."""
+        return self.leads()
 
 
 def _known(group: Group) -> str:

@@ -16,7 +16,8 @@ LOG: Final = logging.getLogger(__name__)
 class Health:
     """Ready: everything was listed once, what was half written has been looked after, and the view is not too old.
 
-    The scheduler is answered a little earlier: without what is not vital.
+    The scheduler is answered a little earlier: without what is not vital. One of several replicas is ready when it
+    could lead: *trouble* says what keeps it from that.
     """
 
     freshness: Freshness
@@ -24,6 +25,7 @@ class Health:
     now: Callable[[], float]
     is_broken: bool = False
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+    trouble: Callable[[], str] = lambda: ""
 
     def begin(self) -> None:
         """Remember that what was half written has been looked after."""
@@ -43,7 +45,9 @@ class Health:
 
     def missing(self) -> Sequence[str]:
         """Say what is missing until we are ready."""
-        return self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
+        trouble = self.trouble()
+        missing = self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
+        return [*missing, trouble] if trouble else missing
 
     def hindering(self) -> Sequence[str]:
         """Say what keeps us from answering."""

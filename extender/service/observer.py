@@ -1,6 +1,7 @@
 """What following tells, put into the log and the metrics: gaps, unreadable objects, allocations by others."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ class Observer:
 
     belief: Belief
     metrics: Metrics
+    leads: Callable[[], bool] = lambda: True
     _is_foreign: bool = False
 
     def before(self, told: Told) -> None:
@@ -45,9 +47,10 @@ class Observer:
                 self._is_foreign = claim.allocation is not None and self._is_news(claim)
 
     def _is_news(self, claim: ResourceClaim) -> bool:
+        # While another replica leads, allocations are its own.
         known = self.belief.cluster.claims.with_uid(claim.uid)
         is_new = known is None or known.allocation is None
-        return is_new and not self.belief.ledger.is_binding(claim.uid)
+        return is_new and self.leads() and not self.belief.ledger.is_binding(claim.uid)
 
     def after(self, told: Told) -> None:
         """Note an allocation by somebody else of devices that an earlier claim holds."""

@@ -18,5 +18,7 @@ SCHEDULER: Final = "scheduler"
 GENERATION: Final = "generation"
 FILE: Final = "file"
 VERSION: Final = "version"
+HOLDER: Final = "holder"
+TERM: Final = "term"
 
 KEYS: Final = frozenset(value for name, value in list(globals().items()) if name.isupper() and isinstance(value, str))

@@ -51,6 +51,7 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
         self._reloads = self._counter(
             "placement_config_reloads", "New versions of the placement document, taken or refused.", "result"
         )
@@ -108,6 +109,10 @@ class Metrics:
     def foreign_conflict(self, driver: str) -> None:
         """Count an allocation of our devices by somebody else."""
         self._conflicts.labels(driver).inc()
+
+    def takeover(self) -> None:
+        """Count that we have begun to lead."""
+        self._takeovers.inc()
 
     def placement(self, *, is_valid: bool) -> None:
         """Count a new version of the placement document."""

@@ -99,6 +99,16 @@ WRONG = {
     "no-certificate": ("tls: {key: k}", "tls.certificate: is needed with tls.key"),
     "only-authorities": ("tls: {clientAuthorities: a}", "tls.certificate: is needed with tls.clientAuthorities"),
     "slow-bind": ("api: {bindSeconds: 30}", "api.bindSeconds: must be less than api.schedulerTimeoutSeconds, 30"),
+    "bold-trust": (
+        "leading: {leaseSeconds: 12}",
+        "leading.trustSeconds: must be at most 0.8 of leading.leaseSeconds, 12",
+    ),
+    "late-renewal": (
+        "leading: {renewSeconds: 6}",
+        "leading.renewSeconds: must be at most half of leading.trustSeconds, 10",
+    ),
+    "no-lease": ("leading: {lease: ''}", "leading.lease: must be the name of an object"),
+    "no-such-lease": ("leading: {schedulerLease: A/B}", "leading.schedulerLease: must be the name of an object"),
     "slow-write": ("api: {timeoutSeconds: 20}", "api.timeoutSeconds: must be less than api.bindSeconds, 20"),
     "taint": ("ownership: {ownerTaint: a b}", "ownership.ownerTaint: must be the key of a taint, as example.com/"),
     "ahead-alone": ("waking: {nominate: false, nominateAhead: true}", "waking.nominateAhead: needs waking.nominate"),

@@ -45,6 +45,7 @@ class Scheduler:
 
     url: str
     log: Path
+    process: subprocess.Popen[bytes]
 
 
 class Plane:
@@ -110,21 +111,26 @@ class Plane:
         return self.folder / f"{name}.log"
 
     @asynccontextmanager
-    async def scheduler(self, configuration: Path, *, extender: str | None = None) -> AsyncIterator[Scheduler]:
-        """Run kube-scheduler by a file that people apply; changed are its credentials and the extender's address."""
+    async def scheduler(
+        self, configuration: Path, *, extender: str | None = None, host: str = ""
+    ) -> AsyncIterator[Scheduler]:
+        """Run kube-scheduler by a file that people apply; changed are its credentials and the extender's address.
+
+        *host* is what it takes the machine's name for, by which it calls itself in its Lease.
+        """
         name = f"scheduler-{secrets.token_hex(4)}"
         port = free_port()
         substituted = self.folder / f"{name}.yaml"
         substituted.write_text(json.dumps(self._substituted(configuration, extender)))
-        self._run(name, *self._scheduler(substituted, port), program="kube-scheduler")
+        self._run(name, *self._scheduler(substituted, port), program="kube-scheduler", host=host)
         try:
             await self._until_scheduling(name, port)
-            yield Scheduler(f"https://127.0.0.1:{port}", self.log(name))
+            yield Scheduler(f"https://127.0.0.1:{port}", self.log(name), self.running[name])
         finally:
             await asyncio.to_thread(stop, self.running.pop(name))
 
-    def _run(self, name: str, *arguments: str, program: str = "") -> None:
-        self.running[name] = start(self.programs / (program or name), *arguments, log=self.log(name))
+    def _run(self, name: str, *arguments: str, program: str = "", host: str = "") -> None:
+        self.running[name] = start(self.programs / (program or name), *arguments, log=self.log(name), host=host)
 
     def _api_server(self, etcd: str) -> list[str]:
         key = self.folder / "accounts.key"

@@ -1,8 +1,8 @@
 """The service as a program that dies as soon as the API server has answered a certain request, before it is read.
 
-    python -m tests.e2e.mortal KUBECONFIG PORT PROBES PATTERN
+    python -m tests.e2e.mortal KUBECONFIG PORT PROBES PATTERN [CONFIGURATION]
 
-PATTERN is searched in the method and the path: "PATCH .*/status$". Without one it lives on.
+PATTERN is searched in the method and the path: "PATCH .*/status$".
 """
 
 import asyncio
@@ -10,7 +10,9 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 
+from extender.config.load import load
 from extender.config.settings import Settings
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api, Body, Query
@@ -33,7 +35,8 @@ class Mortal(Api):
 
 async def main() -> None:
     options = Options(verbs=Address("127.0.0.1", int(sys.argv[2])), probes=Address("127.0.0.1", int(sys.argv[3])))
-    async with assembly.running(Settings(), await credentials(sys.argv[1]), options):
+    settings = load(Path(sys.argv[5])) if sys.argv[5:] else Settings()
+    async with assembly.running(settings, await credentials(sys.argv[1]), options):
         await asyncio.Event().wait()
 
 

@@ -121,6 +121,33 @@ def test_the_variant_takes_the_place_of_the_usual_configuration(
     assert held["data"] == {**usual["data"], "scheduler.yaml": (FEW / "scheduler.yaml").read_text()}
 
 
+def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
+    overlays: dict[str, list[Object]], tmp_path: Path
+) -> None:
+    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / OVERLAYS[-1], CONFIG / "two-replicas"))
+    kustomization = {"resources": [overlay], "components": [component]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    usual, pair = named(overlays[OVERLAYS[-1]]), named(rendered(tmp_path))
+    key = ("Deployment", "dra-scheduler")
+    assert {name for name in pair if pair[name] != usual.get(name)} == {key, ("PodDisruptionBudget", "dra-scheduler")}
+    spec = pair[key]["spec"]
+    assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
+    extender, scheduler = spec["template"]["spec"]["containers"]
+    assert (extender["name"], scheduler["name"]) == ("extender", "scheduler")
+    environment = {entry["name"]: entry["value"] for entry in extender["env"]}
+    assert load(BASE / "extender.yaml", environment).leading.enabled
+
+
+def test_the_extender_asks_for_the_leases_that_it_has_rights_to() -> None:
+    roles = [each for each in documents(RIGHTS["extender"]) if each["kind"] == "Role"]
+    granted = {name for role in roles for rule in role["rules"] for name in rule.get("resourceNames", ())}
+    leading = load(BASE / "extender.yaml").leading
+    assert {leading.lease, leading.scheduler_lease} == granted
+    assert {role["metadata"]["namespace"] for role in roles} == {leading.namespace}
+    election = documents(SCHEDULER)[0]["leaderElection"]
+    assert (election["resourceNamespace"], election["resourceName"]) == (leading.namespace, leading.scheduler_lease)
+
+
 @pytest.mark.parametrize("path", [SCHEDULER, FEW / "scheduler.yaml"], ids=["usual", "few-device-nodes"])
 def test_the_extender_owns_allocation_and_binding(path: Path) -> None:
     (extender,) = documents(path)[0]["extenders"]

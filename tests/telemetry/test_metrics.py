@@ -52,6 +52,7 @@ def used() -> Metrics:
     metrics.api("update", "resourceclaims/status", "409", 0.01)
     metrics.listed("pods")
     metrics.event("written")
+    metrics.takeover()
     metrics.foreign_conflict("gpu.example.com")
     metrics.placed("protect")
     metrics.part("links", 0.6)
@@ -98,6 +99,7 @@ SHOWN = [
     ("placement_worth_sum", {"part": "kept", "side": "against"}, 0.2),
     ("waiting_pods", {}, 7),
     ("leading", {}, 1),
+    ("takeovers_total", {}, 1),
     ("build_info", {"version": "1.2.3"}, 1),
 ]
 

@@ -1,0 +1,87 @@
+"""Leases of coordination.k8s.io/v1, read and written: each write replaces the version that was read, or nothing."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from extender.kube.answer import Json
+from extender.kube.api import Api, Body
+from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
+from extender.model.names import ObjectKey
+from extender.scheduling.steps import Later, Refusal
+from extender.state.tenure import Record
+
+API = "coordination.k8s.io/v1"
+# What a write meets where somebody else was faster.
+CONFLICTS = frozenset((Refusal.CONFLICT, Refusal.EXISTS, Refusal.NOT_FOUND))
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A Lease as the API server has it, None in place of a record where it has none."""
+
+    record: Record | None = None
+    raw: Json | None = None
+
+
+Failure = Refused | Later | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """Leases at one API server. *wall* is the time of the day, which is written for people and read by nobody here."""
+
+    api: Api
+    timeout_s: float
+    wall: Callable[[], float]
+
+    async def read(self, key: ObjectKey) -> Lease | Failure:
+        """Read a Lease as it is now."""
+        outcome = outcome_of(await self.api.call("GET", path_of(key), timeout_s=self.timeout_s))
+        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
+            return Lease()
+        return _lease_in(outcome)
+
+    async def hold(self, key: ObjectKey, known: Lease, holder: str, lease_s: float) -> Lease | Failure:
+        """Write that *holder* has the Lease from now on, or nobody; only where it still is as it was *known*."""
+        method, path = ("PUT", path_of(key)) if known.raw else ("POST", path_of(key, is_whole=False))
+        query = (("timeout", f"{self.timeout_s * 1000:.0f}ms"),)
+        body = Body(_written(key, known, holder, lease_s, self.wall()))
+        return _lease_in(
+            outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
+        )
+
+
+def path_of(key: ObjectKey, *, is_whole: bool = True) -> str:
+    """Spell the path of a Lease, or of all in its namespace."""
+    return f"/apis/{API}/namespaces/{key.namespace}/leases" + (f"/{key.name}" if is_whole else "")
+
+
+def is_conflict(failure: Failure) -> bool:
+    """Tell whether somebody else has written since."""
+    return isinstance(failure, Refused) and failure.kind in CONFLICTS
+
+
+def _lease_in(outcome: Outcome) -> Lease | Failure:
+    if not isinstance(outcome, Done):
+        return outcome
+    spec = outcome.object.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    seconds = spec.get("leaseDurationSeconds")
+    holder = str(spec.get("holderIdentity") or "")
+    return Lease(Record(outcome.resource_version, holder, float(seconds or 0)), outcome.object)
+
+
+def _written(key: ObjectKey, known: Lease, holder: str, lease_s: float, wall: float) -> Json:
+    """Spell the Lease: what we do not know of it stays."""
+    raw = known.raw or {"metadata": {"namespace": key.namespace, "name": key.name}}
+    before = raw.get("spec")
+    spec = dict(before) if isinstance(before, dict) else {}
+    at = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if holder != spec.get("holderIdentity", ""):
+        spec |= {"acquireTime": at, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + bool(holder)}
+    spec |= {"renewTime": at, "leaseDurationSeconds": math.ceil(lease_s), "holderIdentity": holder}
+    if not holder:
+        del spec["holderIdentity"]  # which may be missing, but not empty
+    return {**raw, "apiVersion": API, "kind": "Lease", "spec": spec}

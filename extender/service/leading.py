@@ -1,0 +1,184 @@
+"""The election: our Lease taken, renewed and given up, and the scheduler's watched, by what the tenure says."""
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from extender.config.settings import Settings
+from extender.kube.api import Api
+from extender.kube.leases import Lease, Leases, is_conflict
+from extender.kube.pace import Pace, since_boot
+from extender.model.names import ObjectKey
+from extender.state.tenure import NOT_LEADING, Act, Record, Step, Tenure, Terms, Wish, host_of, wish_of
+from extender.telemetry import keys
+
+LOG: Final = logging.getLogger(__name__)
+# Wishes change between two looks at the Lease; so often it is seen whether they have.
+LOOK_S: Final = 0.2
+
+
+class Alone:
+    """The only replica: it always leads."""
+
+    is_ending = False
+
+    def why_not(self) -> str:
+        """Say why nothing may be written; nothing where it may."""
+        return ""
+
+    def hindrance(self) -> str:
+        """Say why the scheduler is not answered; nothing where it is."""
+        return ""
+
+    def leads(self) -> bool:
+        """Tell whether the scheduler is answered."""
+        return True
+
+    def obstacle(self) -> str:
+        """Say what keeps us from ever leading."""
+        return ""
+
+    async def end(self, _patience_s: float) -> None:
+        """Give up nothing."""
+
+
+@dataclass(slots=True)
+class Leading:
+    """One of several replicas in the election.
+
+    scheduler: the Lease of the scheduler beside us, if we are tied to it; is_able: we know the cluster; is_idle: we
+    have nothing to finish, and nothing that we have sent can still arrive.
+    """
+
+    tenure: Tenure
+    leases: Leases
+    lease: ObjectKey
+    scheduler: ObjectKey | None
+    is_able: Callable[[], bool]
+    is_idle: Callable[[], bool] = lambda: True
+    now: Callable[[], float] = since_boot
+    pace: Pace = field(default_factory=Pace)
+    is_ending: bool = False
+    served: int = 0  # the term in which the scheduler is answered: all is listed anew and mended
+    _trouble: str = ""
+    _known: Lease = field(default_factory=Lease)
+    _scheduler: str | None = None
+
+    @property
+    def host(self) -> str:
+        """Whose replica we are."""
+        return host_of(self.tenure.me)
+
+    @property
+    def wish(self) -> Wish:
+        """What we strive for."""
+        scheduler = self._scheduler if self.scheduler else self.tenure.me
+        return wish_of(scheduler, self.host, is_able=self.is_able(), is_ending=self.is_ending)
+
+    def why_not(self) -> str:
+        """Say why nothing may be written; nothing where it may."""
+        return self.tenure.why_not(self.now())
+
+    def hindrance(self) -> str:
+        """Say why the scheduler is not answered; nothing where it is."""
+        why_not = self.why_not()
+        if why_not:
+            return why_not
+        if self.wish is Wish.YIELD:
+            return f"{NOT_LEADING}: about to hand over"
+        return "" if self.served == self.tenure.term else f"{NOT_LEADING}: about to take over"
+
+    def leads(self) -> bool:
+        """Tell whether the scheduler is answered."""
+        return not self.hindrance()
+
+    def obstacle(self) -> str:
+        """Say what keeps us from ever leading."""
+        return self._trouble
+
+    async def run(self) -> None:
+        """Contend for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._elect(), name="election")
+            group.create_task(self._watch(), name="scheduler's Lease")
+
+    async def end(self, patience_s: float) -> None:
+        """Give the Lease up, if that can be done in time: without, whoever is next has to wait for it to run out."""
+        self.is_ending = True
+        until = self.now() + patience_s
+        while self.tenure.is_held and self.now() < until:
+            await self.pace.sleep(LOOK_S)
+
+    async def _elect(self) -> None:
+        while True:
+            step = self.tenure.next(self.now(), self.wish, is_quiet=self.is_idle())
+            if step.act is Act.WAIT:
+                await self.pace.sleep(max(0.0, min(step.at - self.now(), LOOK_S)))
+            else:
+                await self._do(step)
+
+    async def _do(self, step: Step) -> None:
+        asked, before = self.now(), self.tenure.record
+        if step.act is Act.LOOK:
+            found = await self.leases.read(self.lease)
+        else:
+            holder = "" if step.act is Act.RELEASE else self.tenure.me
+            found = await self.leases.hold(self.lease, self._known, holder, self.tenure.terms.lease_s)
+        if not isinstance(found, Lease):
+            self._fail(step, str(found), is_lost=is_conflict(found))
+            return
+        self._known, self._trouble = found, ""
+        if step.act is Act.LOOK or found.record is None:
+            self.tenure.looked(found.record, self.now())
+        else:
+            self.tenure.wrote(found.record, asked, self.now())
+        holder = _holder_of(found.record)
+        if holder != _holder_of(before):
+            LOG.info("the Lease has another holder", extra={keys.HOLDER: holder})
+
+    def _fail(self, step: Step, why: str, *, is_lost: bool) -> None:
+        self.tenure.failed(self.now(), is_conflict=is_lost)
+        if not is_lost:
+            self._trouble = f"the Lease {self.lease} cannot be read or written"
+            LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
+
+    async def _watch(self) -> None:
+        """Keep in mind who holds the scheduler's Lease. One that cannot be read is as it was."""
+        while self.scheduler:
+            found = await self.leases.read(self.scheduler)
+            if isinstance(found, Lease):
+                holder = _holder_of(found.record)
+                if holder != self._scheduler:
+                    LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
+                self._scheduler = holder
+            else:
+                LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
+            await self.pace.sleep(self.tenure.terms.renew_s)
+
+
+def _holder_of(record: Record | None) -> str:
+    """Name who holds a Lease; empty where nobody does, or there is none."""
+    return record.holder if record else ""
+
+
+def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alone | Leading:
+    """Return one of several replicas, or the only one."""
+    told, limits = settings.leading, settings.api
+    if not told.enabled:
+        return Alone()
+    terms = Terms(
+        lease_s=told.lease_seconds,
+        trust_s=told.trust_seconds,
+        renew_s=told.renew_seconds,
+        linger_s=limits.bind_seconds + limits.timeout_seconds + told.server_seconds,
+    )
+    # Each process is somebody else: what an earlier one of the same pod has sent may arrive still.
+    me = f"{told.host or socket.gethostname()}_{uuid4()}"
+    leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 4), time.time)
+    scheduler = ObjectKey(told.namespace, told.scheduler_lease) if told.scheduler_lease else None
+    return Leading(Tenure(me, terms), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)

@@ -1,0 +1,178 @@
+"""Who leads, as far as one replica can know, and what it does about it. One writer, no clock.
+
+All times are of one clock of this replica that only goes forward. A time that is written in a Lease is for people: what
+counts is how long a record was seen unchanged, and each write names the version that it replaces.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+NEVER: Final = float("-inf")
+NOT_LEADING: Final = "not leading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long things last.
+
+    lease_s: a record that was not renewed for so long may be replaced; trust_s: how long a renewal is relied upon, well
+    below it, so that clocks need not run alike; renew_s: how often the Lease is looked at, or renewed; linger_s: what
+    an earlier leader has sent may land for so long after it has ceased to lead.
+    """
+
+    lease_s: float = 15.0
+    trust_s: float = 10.0
+    renew_s: float = 2.0
+    linger_s: float = 90.0
+
+
+class Record(NamedTuple):
+    """A Lease as it was read. Nobody holds it where *holder* is empty: then nothing of the last one is on its way."""
+
+    version: str
+    holder: str
+    lease_s: float = 0.0
+
+
+class Wish(Enum):
+    """What this replica is to strive for."""
+
+    LEAD = auto()
+    KEEP = auto()  # not to contend, and to go on where it leads
+    YIELD = auto()  # to cease, as soon as nothing of ours is on its way
+
+
+class Act(Enum):
+    """What is to be done at the API server."""
+
+    LOOK = auto()
+    TAKE = auto()
+    RENEW = auto()
+    RELEASE = auto()
+    WAIT = auto()
+
+
+class Step(NamedTuple):
+    """What is to be done next; nothing before *at*."""
+
+    act: Act
+    at: float = NEVER
+
+
+class Tenure:
+    """The Lease as one replica knows it. *term* differs from one time of leading to the next."""
+
+    def __init__(self, me: str, terms: Terms) -> None:
+        self.me, self.terms = me, terms
+        self.term = 0
+        self.record: Record | None = None
+        self._is_known = False
+        self._must_look = True
+        self._since = NEVER  # when the record was first seen as it is
+        self._due = NEVER
+        self._trusted_until = NEVER
+        self._clear_at: float | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the Lease was ours when it was last seen: that alone allows nothing."""
+        return self.record is not None and self.record.holder == self.me
+
+    def why_not(self, now: float) -> str:
+        """Say why nothing may be written; nothing where it may."""
+        if self.is_held and now < self._trusted_until:
+            is_clear = self._clear_at is not None and now >= self._clear_at
+            return "" if is_clear else f"{NOT_LEADING}: what an earlier leader wrote may still arrive"
+        if self.is_held:
+            return f"{NOT_LEADING}: the Lease was not renewed in time"
+        holder = self.record.holder if self.record else ""
+        return f"{NOT_LEADING}: {host_of(holder)} leads" if holder else f"{NOT_LEADING}: nobody leads yet"
+
+    def next(self, now: float, wish: Wish, *, is_quiet: bool) -> Step:
+        """Return what is to be done. *is_quiet*: nothing that we have sent can still arrive."""
+        is_candidate = wish is Wish.LEAD and not self.is_held and not self._must_look
+        if is_candidate and now >= self._free_at():
+            self._clear_at = self._cleared_at(now)
+            return Step(Act.TAKE)
+        if wish is Wish.YIELD and is_quiet and self._may_release(now):
+            # From here on nothing is written, whatever becomes of the release.
+            self._trusted_until = NEVER
+            return Step(Act.RELEASE)
+        if now < self._due:
+            return Step(Act.WAIT, min(self._due, self._free_at()) if is_candidate else self._due)
+        if self._must_look or not self.is_held:
+            return Step(Act.LOOK)
+        return Step(Act.RENEW)
+
+    def looked(self, record: Record | None, now: float) -> None:
+        """Take over what was read, None where there is no Lease."""
+        if not self._is_known or record != self.record:
+            self._since = now
+        self.record, self._is_known, self._must_look = record, True, False
+        if not self.is_held:
+            self._trusted_until, self._clear_at = NEVER, None
+        else:
+            self._clear(now)
+        self._due = now if self.is_held else now + self.terms.renew_s
+
+    def wrote(self, record: Record, asked: float, now: float) -> None:
+        """Take over what came of a write that was sent at *asked*."""
+        if self.record is not None and record.version == self.record.version:
+            # It changed nothing, so to others the record is as old as before.
+            self.failed(now)
+            return
+        self.record, self._since, self._must_look = record, now, False
+        self._due = asked + self.terms.renew_s
+        if self.is_held:
+            self._clear(now)
+            self.term += now >= self._trusted_until
+            self._trusted_until = asked + self.terms.trust_s
+
+    def failed(self, now: float, *, is_conflict: bool = False) -> None:
+        """Note that a request did not succeed, as far as anybody knows; in a conflict the record is another by now."""
+        self._must_look = self._must_look or is_conflict or not self.is_held
+        self._due = now if is_conflict else now + self.terms.renew_s / 2
+
+    def _may_release(self, now: float) -> bool:
+        """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""
+        is_clear = self._clear_at is not None and now >= self._clear_at
+        is_time = now < self._trusted_until or now >= self._due
+        return self.is_held and not self._must_look and is_clear and is_time
+
+    def _free_at(self) -> float:
+        """Tell from when on the record may be replaced."""
+        if self.record is None or not self.record.holder:
+            return self._since
+        return self._since + max(self.terms.lease_s, self.record.lease_s)
+
+    def _cleared_at(self, now: float) -> float | None:
+        """Tell from when on nothing can arrive any more that an earlier leader has sent; None where that is not known.
+
+        A write that replaces a version proves that nobody led since that was read. One that creates proves nothing:
+        somebody may have led, and the Lease been deleted, at any time until then.
+        """
+        if self.record is None:
+            return None
+        return self._free_at() + self.terms.linger_s if self.record.holder else now
+
+    def _clear(self, now: float) -> None:
+        """Wait in full for whoever may have led until *now*, where that is not known better."""
+        if self._clear_at is None:
+            self._clear_at = now + self.terms.lease_s + self.terms.linger_s
+
+
+def host_of(identity: str) -> str:
+    """Return whose identity that is, without what tells one process there from the next."""
+    return identity.rpartition("_")[0] or identity
+
+
+def wish_of(scheduler: str | None, host: str, *, is_able: bool, is_ending: bool) -> Wish:
+    """Return what to strive for: the scheduler that calls us has to lead as well.
+
+    scheduler: who holds the scheduler's Lease, empty for nobody, None where it is not known; is_able: the cluster is
+    known to us; is_ending: we are about to end.
+    """
+    if is_ending or (scheduler and host_of(scheduler) != host):
+        return Wish.YIELD
+    return Wish.LEAD if scheduler and is_able else Wish.KEEP

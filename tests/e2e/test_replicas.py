@@ -1,0 +1,122 @@
+"""Two replicas, each of kube-scheduler and extender: whatever of them is killed or stopped, binding goes on."""
+
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.controlplane.client import Object, until
+from tests.controlplane.plane import Plane
+from tests.controlplane.processes import can_name_hosts
+from tests.e2e.replicas import Pod, two_pods
+from tests.e2e.test_crashes import DIRECT
+from tests.e2e.world import World, unserved, world_on
+
+NODES, DEVICES = ("n1", "n2"), 8
+
+
+@asynccontextmanager
+async def scene(plane: Plane, dies_after: str = "") -> AsyncIterator[tuple[World, Pod, Pod]]:
+    """Give two nodes with eight devices each, and two pods of which the first leads."""
+    if not can_name_hosts():
+        pytest.skip("the kernel gives no process a host name of its own")
+    async with unserved(plane) as bare, world_on(bare) as here, two_pods(plane, bare.admin, dies_after) as (a, b):
+        for node in NODES:
+            await here.node(node)
+            await here.slice(node, [{"name": f"gpu-{number}"} for number in range(DEVICES)])
+        await here.device_class()
+        await here.template("one", here.request())
+        yield here, a, b
+
+
+async def pods(here: World, name: str, count: int = 4) -> list[Object]:
+    return [await here.pod(f"{name}-{number}", templates=("one",)) for number in range(count)]
+
+
+async def all_bound(here: World, waiting: list[Object]) -> None:
+    for pod in waiting:
+        assert await here.bound(pod) in NODES
+
+
+async def no_device_is_given_twice(here: World, count: int) -> None:
+    given = [device for claim in await here.claims() for device in here.given(claim)]
+    assert len(given) == len(set(given)) == count
+
+
+async def kill_extender(leader: Pod) -> None:
+    """Kill the extender alone; its kubelet starts it again."""
+    leader.signal_extender()
+    await leader.start_extender()
+
+
+async def kill_scheduler(leader: Pod) -> None:
+    leader.signal_scheduler()
+
+
+async def kill_both(leader: Pod) -> None:
+    leader.signal_extender()
+    leader.signal_scheduler()
+
+
+async def stop_both(leader: Pod) -> None:
+    """Stop the whole machine, as far as these two can tell."""
+    leader.signal_extender(signal.SIGSTOP)
+    leader.signal_scheduler(signal.SIGSTOP)
+
+
+@pytest.mark.parametrize(
+    ("strike", "is_followed"),
+    [
+        pytest.param(kill_extender, False, id="the extender"),
+        pytest.param(kill_scheduler, True, id="the scheduler"),
+        pytest.param(kill_both, True, id="both"),
+    ],
+)
+async def test_o1_binding_goes_on_when_of_the_leading_pod_is_killed(
+    control_plane: Plane, strike: Callable[[Pod], Awaitable[None]], *, is_followed: bool
+) -> None:
+    async with scene(control_plane) as (here, a, b):
+        await all_bound(here, await pods(here, "before"))
+        during = await pods(here, "during")
+        await strike(a)
+        during += await pods(here, "after")
+        next_one = b if is_followed else a
+        await until(next_one.leads, f"{next_one.host} to lead")
+        await all_bound(here, during)
+        await no_device_is_given_twice(here, 12)
+
+
+@pytest.mark.parametrize("last", ["the allocation", "the binding"])
+async def test_what_a_leader_has_left_half_written_its_follower_finishes(control_plane: Plane, last: str) -> None:
+    async with scene(control_plane, DIRECT[last]) as (here, a, b):
+        pod = await here.pod("p", templates=("one",))
+        await until(a.is_dead, f"the extender to die after {last}")
+        a.signal_scheduler()
+        await until(b.leads, "the other to lead")
+        assert await here.bound(pod) in NODES
+        await no_device_is_given_twice(here, 1)
+
+
+async def test_a_leader_that_was_stopped_for_a_while_does_nothing_when_it_goes_on(control_plane: Plane) -> None:
+    async with scene(control_plane) as (here, a, b):
+        during = await pods(here, "during")
+        await stop_both(a)
+        await until(b.leads, "the other to lead")
+        a.signal_extender(signal.SIGCONT)
+        a.signal_scheduler(signal.SIGCONT)
+        await until(a.is_ready, "the first to be ready")
+        assert not await a.leads()
+        await all_bound(here, during + await pods(here, "after"))
+        await no_device_is_given_twice(here, 8)
+        assert await b.leads()
+
+
+async def test_a_leader_that_ends_is_followed_without_a_wait(control_plane: Plane) -> None:
+    async with scene(control_plane) as (here, a, b):
+        during = await pods(here, "during")
+        await a.end()
+        await until(b.leads, "the other to lead")
+        await all_bound(here, during)
+        await no_device_is_given_twice(here, 4)
+        assert "dra_extender_takeovers_total 1.0" in (await b.asked("metrics"))[1]

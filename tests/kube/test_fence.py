@@ -1,0 +1,104 @@
+"""What every write has to pass."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from extender.kube.access import Access, Fixed
+from extender.kube.api import Api
+from extender.kube.fence import Fence
+from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.resource import CLAIMS, Served
+from extender.kube.writes import Writes
+from extender.model.names import ObjectKey, Uid
+from extender.scheduling.steps import Refusal
+from tests.kube.scripted import Script, failure, response, scripted
+
+PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c"
+KEY, UID = ObjectKey("default", "c"), Uid("u")
+WHY_NOT = "not leading: b leads"
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[tuple[Script, Api]]:
+    async with scripted() as pair:
+        yield pair
+
+
+def writes(api: Api, fence: Fence) -> Writes:
+    return Writes(api, lambda: Served(CLAIMS, "v1"), 2.0, fence)
+
+
+async def test_a_write_that_is_kept_back_is_not_sent_and_is_refused(script: tuple[Script, Api]) -> None:
+    peer, api = script
+    outcome = await writes(api, Fence(lambda: WHY_NOT)).delete_claim(KEY, UID)
+    assert isinstance(outcome, Refused)
+    assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
+    assert peer.asked == []
+
+
+async def test_what_is_only_read_passes(script: tuple[Script, Api]) -> None:
+    peer, api = script
+    peer.add(PATH, response({"kind": "ResourceClaim"}))
+    assert isinstance(await writes(api, Fence(lambda: WHY_NOT)).read_claim(KEY), Done)
+
+
+async def test_it_is_asked_after_all_that_can_take_time_before_the_write_is_sent(script: tuple[Script, Api]) -> None:
+    """Credentials are read from files, and read again where they were refused."""
+    peer, api = script
+    peer.add(PATH, failure(401, "Unauthorized"))
+    answers = ["", WHY_NOT]
+    outcome = await writes(api, Fence(lambda: answers.pop(0))).delete_claim(KEY, UID)
+    assert isinstance(outcome, Refused)
+    assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
+    assert len(peer.asked) == 1
+
+
+async def ended(outcome: Outcome) -> Outcome:
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "quiet_from"),
+    [
+        pytest.param(Done({}), 0.0, id="landed"),
+        pytest.param(Refused(kind=Refusal.CONFLICT, status=409, reason="", message=""), 0.0, id="refused"),
+        pytest.param(Unknown("no answer"), 60.0, id="unknown: as long as the API server may work at it"),
+    ],
+)
+async def test_it_is_quiet_when_nothing_can_arrive_any_more(outcome: Outcome, quiet_from: float) -> None:
+    now = [0.0]
+    fence = Fence(now=lambda: now[0])
+    assert await fence.passed(ended(outcome)) == outcome
+    now[0] = max(0.0, quiet_from - 0.1)
+    assert fence.is_quiet is (quiet_from == 0)
+    now[0] = quiet_from
+    assert fence.is_quiet
+
+
+async def test_a_write_that_is_cut_short_may_arrive_still() -> None:
+    now = [0.0]
+    fence = Fence(now=lambda: now[0])
+
+    async def hanging() -> Outcome:
+        await asyncio.Event().wait()
+        return Done({})
+
+    task = asyncio.create_task(fence.passed(hanging()))
+    await asyncio.sleep(0)
+    now[0] = 100.0
+    assert not fence.is_quiet
+    task.cancel()
+    await asyncio.wait({task})
+    assert not fence.is_quiet
+    now[0] = 160.0
+    assert fence.is_quiet
+
+
+async def test_a_write_that_found_no_connection_is_in_no_doubt() -> None:
+    api = Api(Fixed(Access(server="http://127.0.0.1:1")))
+    fence = Fence()
+    await writes(api, fence).delete_claim(KEY, UID)
+    await api.close()
+    assert fence.is_quiet

@@ -1,0 +1,233 @@
+"""Who leads: the rules of one replica, each at the moment at which it decides."""
+
+import pytest
+
+from extender.state.tenure import Act, Record, Step, Tenure, Terms, Wish, host_of, wish_of
+
+TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
+ME, OTHER = "a_1", "b_2"
+
+
+def tenure() -> Tenure:
+    return Tenure(ME, TERMS)
+
+
+def step(it: Tenure, now: float, wish: Wish = Wish.LEAD, *, is_quiet: bool = True) -> Step:
+    return it.next(now, wish, is_quiet=is_quiet)
+
+
+def leader(asked: float = 0.0) -> Tenure:
+    """Return who has led since *asked*, after a predecessor that had released its Lease."""
+    it = tenure()
+    it.looked(Record("1", ""), asked)
+    assert step(it, asked) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), asked, asked + 0.5)
+    return it
+
+
+def test_the_first_thing_is_to_look() -> None:
+    assert step(tenure(), 5.0) == Step(Act.LOOK)
+
+
+@pytest.mark.parametrize(
+    ("record", "taken_at", "clear_at"),
+    [
+        pytest.param(Record("1", ""), 100, 100, id="released: at once"),
+        pytest.param(Record("1", OTHER), 115, 205, id="held: its lease, and what its holder has sent"),
+        pytest.param(Record("1", OTHER, 30), 130, 220, id="held by one with a longer lease"),
+        pytest.param(Record("1", OTHER, 3), 115, 205, id="held by one with a shorter lease"),
+        pytest.param(None, 100, 205, id="no Lease: somebody may have deleted it under a leader"),
+    ],
+)
+def test_a_lease_is_taken_when_it_is_free_and_used_when_nothing_can_arrive_any_more(
+    record: Record | None, taken_at: float, clear_at: float
+) -> None:
+    it = tenure()
+    it.looked(record, 100)
+    if taken_at > 100:
+        assert step(it, taken_at - 0.1) != Step(Act.TAKE)
+    assert step(it, taken_at) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), taken_at, taken_at)
+    now = taken_at
+    while now < clear_at:
+        assert it.why_not(now) == "not leading: what an earlier leader wrote may still arrive"
+        now = min(now + 1, clear_at)
+        it.wrote(Record(f"at {now}", ME), now, now)
+    assert it.why_not(clear_at) == ""
+
+
+def test_only_what_changes_counts_as_renewed_and_the_time_in_it_does_not() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    it.looked(Record("1", OTHER), 14)
+    assert step(it, 15) == Step(Act.TAKE)
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    it.looked(Record("2", OTHER), 14)
+    assert step(it, 16) == Step(Act.LOOK)
+    assert step(it, 29) == Step(Act.TAKE)
+
+
+def test_who_has_watched_a_dead_leader_for_long_need_not_wait() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    assert step(it, 200) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), 200, 200)
+    assert it.why_not(200) == ""
+
+
+def test_a_renewal_is_trusted_from_the_moment_it_was_sent_and_for_less_than_the_lease() -> None:
+    it = leader(asked=0)
+    assert [it.why_not(9.9), it.why_not(10)] == ["", "not leading: the Lease was not renewed in time"]
+    it.wrote(Record("3", ME), 9, 9.5)
+    assert [it.why_not(18.9), it.why_not(19)] == ["", "not leading: the Lease was not renewed in time"]
+
+
+def test_an_answer_that_comes_too_late_is_no_permission() -> None:
+    it = leader(asked=0)
+    it.wrote(Record("3", ME), 2, 13)
+    assert it.why_not(13)
+
+
+def test_a_write_that_changed_nothing_renews_nothing() -> None:
+    it = leader(asked=0)
+    it.wrote(Record("2", ME), 9, 9.5)
+    assert it.why_not(10)
+
+
+def test_a_leader_renews_in_time() -> None:
+    it = leader(asked=0)
+    assert step(it, 1.9) == Step(Act.WAIT, 2)
+    assert step(it, 2) == Step(Act.RENEW)
+
+
+def test_a_conflict_is_looked_into_at_once() -> None:
+    it = leader(asked=0)
+    it.failed(2, is_conflict=True)
+    assert step(it, 2) == Step(Act.LOOK)
+
+
+def test_a_leader_whose_lease_another_has_steps_down_at_once() -> None:
+    it = leader(asked=0)
+    it.looked(Record("3", OTHER), 1)
+    assert it.why_not(1) == "not leading: b leads"
+    assert step(it, 1.5) == Step(Act.WAIT, 3)
+
+
+def test_a_leader_without_an_answer_tries_again_and_leads_on_in_a_new_term() -> None:
+    it = leader(asked=0)
+    assert it.term == 1
+    it.failed(5)
+    assert step(it, 6) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 6, 7)
+    assert it.term == 1
+    it.wrote(Record("4", ME), 20, 21)
+    assert (it.term, it.why_not(21)) == (2, "")
+
+
+def test_a_lease_that_came_by_a_write_without_an_answer_is_waited_for_in_full_unless_nobody_was_seen_since() -> None:
+    it = tenure()
+    it.looked(Record("1", ""), 0)
+    assert step(it, 0) == Step(Act.TAKE)
+    it.failed(1)
+    assert step(it, 2) == Step(Act.LOOK)
+    it.looked(Record("2", ME), 2)
+    assert it.why_not(2) == "not leading: the Lease was not renewed in time"
+    assert step(it, 2) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 2, 3)
+    assert it.why_not(3) == ""
+
+    it = tenure()
+    it.looked(Record("1", ""), 0)
+    assert step(it, 0) == Step(Act.TAKE)
+    it.failed(1)
+    it.looked(Record("1", ""), 2)
+    it.looked(Record("2", ME), 3)
+    it.wrote(Record("3", ME), 3, 4)
+    assert it.why_not(4) == "not leading: what an earlier leader wrote may still arrive"
+
+
+def test_that_there_was_no_lease_before_does_not_say_that_there_was_none_since() -> None:
+    it = tenure()
+    it.looked(None, 0)
+    it.looked(None, 100)
+    assert step(it, 100) == Step(Act.TAKE)
+    it.wrote(Record("9", ME), 100, 130)
+    it.wrote(Record("10", ME), 234, 234)
+    assert [bool(it.why_not(234.9)), bool(it.why_not(235))] == [True, False]
+
+
+@pytest.mark.parametrize("wish", [Wish.KEEP, Wish.YIELD])
+def test_who_is_not_to_lead_does_not_contend(wish: Wish) -> None:
+    it = tenure()
+    it.looked(Record("1", ""), 0)
+    assert step(it, 0, wish) == Step(Act.WAIT, 2)
+    assert step(it, 2, wish) == Step(Act.LOOK)
+
+
+def test_a_leader_keeps_what_it_would_not_contend_for() -> None:
+    assert step(leader(asked=0), 2, Wish.KEEP) == Step(Act.RENEW)
+
+
+def test_who_yields_renews_until_nothing_of_it_can_arrive_and_writes_nothing_once_it_releases() -> None:
+    it = leader(asked=0)
+    assert step(it, 2, Wish.YIELD, is_quiet=False) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 2, 2.5)
+    assert it.why_not(4) == ""
+    assert step(it, 3, Wish.YIELD) == Step(Act.RELEASE)
+    assert it.why_not(3)
+    it.wrote(Record("4", ""), 3, 3.5)
+    assert it.why_not(4) == "not leading: nobody leads yet"
+    assert step(it, 5, Wish.YIELD) == Step(Act.LOOK)
+
+
+def test_a_release_without_an_answer_is_tried_again_later_and_nothing_is_written_in_between() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD) == Step(Act.RELEASE)
+    it.failed(1.5)
+    assert step(it, 1.6, Wish.YIELD) == Step(Act.WAIT, 2.5)
+    assert it.why_not(1.6)
+    assert step(it, 2.5, Wish.YIELD) == Step(Act.RELEASE)
+
+
+def test_who_was_about_to_yield_and_is_to_lead_again_begins_a_new_term() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD) == Step(Act.RELEASE)
+    it.failed(1.5)
+    assert step(it, 2.5, Wish.LEAD) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 2.5, 3)
+    assert (it.term, it.why_not(3)) == (2, "")
+
+
+def test_who_yields_while_an_earlier_leaders_writes_may_arrive_does_not_say_that_none_can() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    assert step(it, 15) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), 15, 15)
+    assert step(it, 17, Wish.YIELD) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 104, 104)
+    assert step(it, 106, Wish.YIELD) == Step(Act.RELEASE)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "is_able", "is_ending", "wish"),
+    [
+        pytest.param("a_9", True, False, Wish.LEAD, id="our scheduler leads"),
+        pytest.param("a_9", False, False, Wish.KEEP, id="the cluster is not known yet"),
+        pytest.param("b_9", True, False, Wish.YIELD, id="another pod's scheduler leads"),
+        pytest.param("", True, False, Wish.KEEP, id="no scheduler leads"),
+        pytest.param(None, True, False, Wish.KEEP, id="nobody knows who leads"),
+        pytest.param("a_9", True, True, Wish.YIELD, id="we are about to end"),
+    ],
+)
+def test_o1_the_scheduler_that_calls_us_has_to_lead_too(
+    scheduler: str | None, wish: Wish, *, is_able: bool, is_ending: bool
+) -> None:
+    assert wish_of(scheduler, "a", is_able=is_able, is_ending=is_ending) is wish
+
+
+@pytest.mark.parametrize(
+    ("identity", "host"), [("pod-7d9f_0b1c", "pod-7d9f"), ("a_b_c", "a_b"), ("somebody", "somebody"), ("", "")]
+)
+def test_an_identity_names_a_pod_and_a_process_in_it(identity: str, host: str) -> None:
+    assert host_of(identity) == host
