@@ -81,6 +81,12 @@ class Binder:
 
     def bind(self, order: Order) -> Doing:
         """Carry out *order*, which may have been carried out before, wholly or in part."""
+        with self.belief.alone_with(order.uid) as is_alone:
+            if not is_alone:
+                return NotBound("claims of the pod are being freed")
+            return (yield from self._bound(order))
+
+    def _bound(self, order: Order) -> Doing:
         pod = yield from _current(order, self.belief)
         if isinstance(pod, NotBound):
             return pod

@@ -33,6 +33,11 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
 
 def freed(pod: Pod, belief: Belief) -> Mending:
     """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt."""
+    with belief.alone_with(pod.uid) as is_alone:
+        return is_alone and (yield from _freed(pod, belief))
+
+
+def _freed(pod: Pod, belief: Belief) -> Mending:
     done, made = False, stale_claim(pod, belief)
     for claim in unusable(pod, belief):
         is_free = yield from release(claim, pod, is_ours=True)
@@ -62,7 +67,9 @@ def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
     if fresh is not None and fresh.allocation is None and version(fresh) <= hold.version:
         outcome = yield TouchClaim(fresh)
         fresh = same_claim(hold.claim, outcome)
-    if fresh is None and not is_gone(outcome):
+    # Meanwhile the binding may have found out itself, and have written anew: of that write nothing is known here.
+    is_anew = belief.ledger.hold_of(hold.claim) not in (None, hold)
+    if is_anew or (fresh is None and not is_gone(outcome)):
         return False
     has_landed = fresh is not None and fresh.allocation is not None
     belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)
