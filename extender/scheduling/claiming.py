@@ -37,10 +37,14 @@ ATTEMPTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A claim that the pod may use now. *is_ours*: we allocated it just now; otherwise we only reserved it."""
+    """A claim that the pod may use now. *is_ours*: we allocated it just now; otherwise we only reserved it.
+
+    *is_had*: it was reserved for the pod before, so that a Binding may have been sent before, too.
+    """
 
     claim: ResourceClaim
     is_ours: bool
+    is_had: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
             case Done(ResourceClaim() as fresh) if is_had and not _is_usable_by(fresh, pod, claim):
                 return Problem(f"claim {claim.key.name} was taken from the pod")
             case Done(ResourceClaim() as fresh):
-                return Written(fresh, is_ours=False)
+                return Written(fresh, is_ours=False, is_had=is_had)
             case Later(seconds):
                 yield Pause(seconds)
                 continue

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
+from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Step, TouchClaim
@@ -38,8 +39,10 @@ def freed(pod: Pod, belief: Belief) -> Mending:
 
 
 def _freed(pod: Pod, belief: Belief) -> Mending:
-    done, made = False, stale_claim(pod, belief)
-    for claim in unusable(pod, belief):
+    done, made, found = False, stale_claim(pod, belief), unusable(pod, belief)
+    if not found or not (yield from kept_off(pod)):
+        return False
+    for claim in found:
         is_free = yield from release(claim, pod, is_ours=True)
         if claim is made:
             is_free = isinstance((yield DeleteClaim(claim)), Done)

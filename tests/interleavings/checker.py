@@ -94,7 +94,7 @@ class Objects:
         return claim is not None and not claim["metadata"].get("deletionTimestamp")
 
     def _fits(self, pod: Json, published: Json) -> bool:
-        """Tell whether *pod* fits where *published* is: with what it has there, and with what it alone has elsewhere."""
+        """Tell whether *pod* fits where *published* is. What it alone has, here or elsewhere, could be freed."""
         node, uid = published["spec"]["nodeName"], _uid(pod)
         claims = [self.claims[name] for name in dict.fromkeys(self._asked(pod)) if name]
         fixed = [claim for claim in claims if _devices(claim) and _reserved(claim) - {uid}]

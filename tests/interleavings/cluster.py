@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, Final
 
-from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
@@ -25,6 +25,8 @@ WANTS: Final = (
     ("shared-b",), ("shared-b", "one"), ("extended",), ("extended",), ("extended", "one"), (),
 )  # fmt: skip
 MOST_PODS: Final = 12
+# How many of the pods that leave have not been bound.
+IMPATIENT: Final = 0.2
 GRACE: Final = {"gracePeriodSeconds": 0}
 
 
@@ -45,7 +47,7 @@ class People:
             self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {}})
             self.api.registry.create(self.kind("resourceslices"), "", _slice(name, range(devices), 1))
         selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
-        spec = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
+        spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
         self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
         for name, number in TEMPLATES.items():
             spec = {"spec": _claim_spec(number)}
@@ -63,17 +65,19 @@ class People:
     def pods(self) -> list[Json]:
         return self.api.store.all(POD)
 
-    def arrive(self) -> None:
+    def arrive(self) -> bool:
         """Create a pod; a name that is free again may be used again."""
-        if len(self.pods()) < MOST_PODS:
-            name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
-            if self.api.store.get(POD, (NAMESPACE, name)) is None:
-                self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(WANTS), self.random))
+        name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
+        if len(self.pods()) == MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
+            return False
+        self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(WANTS), self.random))
+        return True
 
-    def leave(self) -> None:
+    def leave(self) -> bool:
         """Delete a pod, let one finish, or let one end that is being deleted."""
-        if not (pods := self.pods()):
-            return
+        pods = [pod for pod in self.pods() if pod["spec"].get("nodeName") or self.random.random() < IMPATIENT]
+        if not pods:
+            return False
         pod = self.random.choice(pods)
         if pod["metadata"].get("deletionTimestamp"):
             self.api.registry.delete(POD, key_of(pod), GRACE)
@@ -81,6 +85,7 @@ class People:
             self.finish(pod)
         else:
             self.api.registry.delete(POD, key_of(pod), {})
+        return True
 
     def finish(self, pod: Json) -> None:
         self.api.registry.update(
@@ -117,8 +122,12 @@ class People:
             devices = range(DEVICES[name] - (0 if is_whole else self.random.randrange(2)))
             kind, key = self.kind("resourceslices"), ("", f"{name}-gpus")
             generation = self.api.registry.get(kind, key)["spec"]["pool"]["generation"] + 1
-            spec = _slice(name, devices, generation)["spec"]
-            self.api.registry.update(kind, key, "", lambda old, spec=spec: {**old, "spec": spec})
+            new = _slice(name, devices, generation)["spec"]
+            self.api.registry.update(kind, key, "", partial(_specified, spec=new))
+
+
+def _specified(item: Json, spec: Json) -> Json:
+    return {**item, "spec": spec}
 
 
 def _annotated(item: Json, mark: Json) -> Json:
@@ -149,6 +158,3 @@ def _pod(name: str, wants: tuple[str, ...], random: Random) -> Json:
     container = {"name": "main", "image": "none", "resources": amounts}
     spec = {"schedulerName": "dra-scheduler", "containers": [container], "resourceClaims": entries}
     return {"metadata": {"name": name}, "spec": {**spec, "priority": random.choice((0, 0, 10))}}
-
-
-__all__ = ["Failure", "People"]

@@ -1,7 +1,6 @@
 """An event loop in simulated time: it runs what is ready, and its clock moves when it is told to."""
 
 import asyncio
-from collections import deque
 from typing import Any
 
 
@@ -35,9 +34,8 @@ class Loop(asyncio.SelectorEventLoop):
         return min((timer.when() for timer in timers if not timer.cancelled()), default=None)
 
     def _is_busy(self) -> bool:
-        ready: deque[asyncio.Handle] = self._own("_ready")
         due = self.next_due()
-        return bool(ready) or (due is not None and due <= self.moment)
+        return len(self._own("_ready")) > 0 or (due is not None and due <= self.moment)
 
     def _own(self, name: str) -> Any:
         # The queues of asyncio's loops have had these names since there are any; nothing else tells what is due.

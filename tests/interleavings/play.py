@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import count
 from random import Random
 from unittest.mock import patch
@@ -25,14 +26,24 @@ from tests.interleavings.server import LATE_S, Desk, Request, refusal
 
 # Steps from one calm to the next, and how long a calm may last until everything is in order.
 STORM = 400
+# When the play begins, in seconds since 1970.
+FIRST_DAY = 1_767_225_600
 CALM_S = 900.0
+# How often a new process has listed everything before anything else happens, and how often nobody's absence is noticed.
+PROMPT, IN_VAIN = 0.7, 0.1
+# How long nothing may happen.
+WAITS_S = (0.01, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 12.0)
+# How much more often, or less, something may happen in one storm than in others.
+WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
 # Of writes that are on their way, how many arrive.
-ARRIVES = 0.5
+ARRIVES = 0.7
 # How long a process that is to be replaced may go on with the bindings under way.
 LONGEST_BIND_S = 20.0
+# How long nobody answers after a process has ended: until nothing can land any more that it has sent.
+TAKEOVER_S = LATE_S + 1
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818 - what it says of the play
     """Something does not hold."""
 
 
@@ -41,12 +52,13 @@ class Play:
     """One run. Everything that happens in it follows from *seed*."""
 
     seed: int
-    takeover_s: float = LATE_S + 1
+    takeover_s: float = TAKEOVER_S
     loop: Loop = field(default_factory=Loop)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
     process: Process | None = None
     is_leading: bool = False
+    misery: float = 1.0
     back_at: float = 0.0
     checked: int = 0
     steps: int = 0
@@ -77,7 +89,15 @@ class Play:
         """Begin a new life of the extender, which knows nothing."""
         self.process, self.is_leading = process_of(self.loop, self.desk), True
         self.process.begin()
+        if self.random.random() < PROMPT:
+            self.catch_up()
         self.loop.settle()
+
+    def end(self) -> None:
+        """Let nothing go on after the play."""
+        if self.process:
+            self.process.die(set)
+        self.scheduler.restart()
 
     def answer(self) -> bool:
         awaited = [request for request in self.desk.open if request.is_awaited]
@@ -87,7 +107,7 @@ class Play:
 
     def fate(self, request: Request) -> None:
         """Decide what becomes of *request*."""
-        chance = self.random.random()
+        chance = self.random.random() / self.misery
         for share, name, act in self.fates(request):
             chance -= share
             if chance < 0:
@@ -105,7 +125,7 @@ class Play:
         yield 0.02, "500", lambda: desk.refuse(request, refusal(500, "InternalError"))
         yield 0.01, "409", lambda: desk.refuse(request, refusal(409, "Conflict"))
         yield 0.01, "422", lambda: desk.refuse(request, refusal(422, "Invalid"))
-        yield 0.03, "cut off", lambda: self.cut(request)
+        yield 0.05, "cut off", lambda: self.cut(request)
 
     def cut(self, request: Request) -> None:
         """Break the connection: *request* is somewhere on its way."""
@@ -123,14 +143,14 @@ class Play:
     def watch(self) -> bool:
         watches = self.process.watches.values() if self.process else ()
         behind = [watch for watch in watches if watch.is_behind]
-        for _ in range(self.random.choice((1, 1, 2, 4)) if behind else 0):
+        for _ in range(self.random.choice((1, 2, 4, 8)) if behind else 0):
             self.random.choice(behind).step()
         return bool(behind)
 
     def stumble(self) -> bool:
         """Cut a watch off, so that everything is listed anew; or have it tell something twice."""
         watches = tuple(self.process.watches.values()) if self.process else ()
-        if watches and self.random.random() < ARRIVES:
+        if watches and self.random.random() < 0.5:
             self.random.choice(watches).read()
         elif watches:
             self.random.choice(watches).again()
@@ -138,7 +158,7 @@ class Play:
 
     def attempt(self) -> bool:
         self.happened["bindings ended"] += self.scheduler.poll()
-        due = self.scheduler.due()
+        due = self.scheduler.due() if self.scheduler.extender() or self.random.random() < IN_VAIN else []
         if due:
             self.scheduler.attempt(self.random.choice(due))
         return bool(due)
@@ -150,14 +170,14 @@ class Play:
 
     def wait(self) -> None:
         if self.process is None:
-            return self.pass_time(max(0.0, self.back_at - self.loop.moment) * self.random.choice((0.3, 1.0)))
-        self.pass_time(self.random.choice((0.01, 0.1, 0.3, 1.0, 1.0, 3.0, 12.0)))
+            return self.pass_time(max(0.0, self.back_at - self.loop.moment))
+        self.pass_time(self.random.choice(WAITS_S))
         return None
 
     def pass_time(self, seconds: float) -> None:
         self.loop.pass_to(self.loop.moment + seconds)
         self.desk.too_late()
-        if self.process and self.is_leading and not self.scheduler.is_calm:
+        if self.process and self.is_leading:
             # A watch may be late, but a view as old as that would not be answered from.
             for watch in self.process.watches.values():
                 if not watch.is_behind:
@@ -185,30 +205,30 @@ class Play:
         self.back_at = self.loop.moment + LONGEST_BIND_S
         return True
 
-    def acts(self) -> dict[str, tuple[int, Callable[[], object]]]:
+    def acts(self) -> dict[str, tuple[float, Callable[[], object]]]:
         people = self.people
         return {
             "answer": (300, self.answer),
             "watch": (260, self.watch),
             "attempt": (120, self.attempt),
-            "time": (100, self.wait),
+            "time": (30, self.wait),
             "land": (40, self.land),
             "control": (60, self.control),
-            "arrive": (30, people.arrive),
+            "arrive": (40, people.arrive),
             "leave": (20, people.leave),
-            "meddle": (12, people.meddle),
-            "republish": (3, people.republish),
-            "stumble": (10, self.stumble),
-            "event": (5, self.scheduler.event),
+            "meddle": (8, people.meddle),
+            "republish": (2, people.republish),
+            "stumble": (6, self.stumble),
+            "event": (4, self.scheduler.event),
             "scheduler restarts": (2, self.scheduler.restart),
-            "crash": (2, self.crash),
-            "hand over": (2, self.hand_over),
+            "crash": (0.3, self.crash),
+            "hand over": (0.2, self.hand_over),
         }
 
     def run(self, steps: int) -> None:
-        """Take *steps* steps, with a calm after each storm and at the end."""
+        """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
         acts = self.acts()
-        names, weights = list(acts), [weight for weight, _ in acts.values()]
+        names, weights = list(acts), self.weather(acts)
         for number in range(1, steps + 1):
             self.steps = number
             while not self.happens(name := self.random.choices(names, weights)[0], acts[name][1]):
@@ -217,6 +237,13 @@ class Play:
             self.check()
             if number % STORM == 0 or number == steps:
                 self.calm()
+                weights = self.weather(acts)
+
+    def weather(self, acts: dict[str, tuple[float, Callable[[], object]]]) -> list[float]:
+        """Draw how often what happens, and how often requests fail, until the next calm."""
+        self.scheduler.change()
+        self.misery = self.random.choice((0.3, 1.0, 1.0, 2.0, 4.0))
+        return [weight * self.random.choice(WEATHER) for weight, _ in acts.values()]
 
     def happens(self, name: str, act: Callable[[], object]) -> bool:
         """Let something happen; False where there is nothing that could."""
@@ -232,9 +259,8 @@ class Play:
 
     def objects(self) -> Objects:
         store = self.api.store
-        return Objects(
-            store.each(POD), store.each(self.people.kind("resourceclaims")), store.each(self.people.kind("resourceslices"))
-        )
+        claims, slices = self.people.kind("resourceclaims"), self.people.kind("resourceslices")
+        return Objects(store.each(POD), store.each(claims), store.each(slices))
 
     def check(self) -> None:
         """Check what must hold at once, where anything was written."""
@@ -251,14 +277,13 @@ class Play:
 
     def calm(self) -> None:
         """End all faults, and see that everything comes to order; then, half of the time, that all ends."""
-        self.scheduler.is_calm = True
+        self.scheduler.relax()
         self.people.republish(is_whole=True)
         self.people.share()
         self.until_ordered(is_empty=False)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
             self.until_ordered(is_empty=True)
-        self.scheduler.is_calm = False
 
     def until_ordered(self, *, is_empty: bool) -> None:
         since = self.loop.moment
@@ -312,23 +337,25 @@ class Play:
 
 
 @contextmanager
-def staged(seed: int, takeover_s: float = LATE_S + 1) -> Iterator[Play]:
-    """Set a play up, in which nothing is left to real chance or time; what the product logs as a mistake is one."""
-    numbers, chance = count(1), Random(seed)  # noqa: S311 - no secret depends on it
+def staged(seed: int, takeover_s: float = TAKEOVER_S) -> Iterator[Play]:
+    """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
+    numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
         play = Play(seed, takeover_s)
         stack.callback(play.loop.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
-        stack.enter_context(patch.object(registry, "now", lambda: f"2026-01-01T00:{int(play.loop.moment) % 3600 // 60:02}:{int(play.loop.moment) % 60:02}Z"))
+        stack.enter_context(patch.object(registry, "now", lambda: _date(play.loop.moment)))
         handler = _Listening(play.mistakes)
-        logging.getLogger("extender").addHandler(handler)
-        stack.callback(logging.getLogger("extender").removeHandler, handler)
+        log.addHandler(handler)
+        stack.callback(log.removeHandler, handler)
+        stack.callback(play.end)
         play.begin()
         yield play
-        if play.process:
-            play.process.die(set)
-        play.loop.settle()
+
+
+def _date(moment: float) -> str:
+    return datetime.fromtimestamp(FIRST_DAY + int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class _Listening(logging.Handler):
@@ -343,8 +370,8 @@ class _Listening(logging.Handler):
             self._mistakes.append(record.exc_info[1])
 
 
-def played(seed: int, steps: int) -> Counter[str]:
+def played(seed: int, steps: int, takeover_s: float = TAKEOVER_S) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    with staged(seed) as play:
+    with staged(seed, takeover_s) as play:
         play.run(steps)
         return play.happened

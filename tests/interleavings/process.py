@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from extender.allocation.features import Features
 from extender.config.settings import Settings
-from extender.kube.api import Api
 from extender.kube.freshness import Freshness
 from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
-from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.decision import Decisions
@@ -33,6 +31,9 @@ from tests.interleavings.loop import Loop
 from tests.interleavings.server import Desk, Line
 from tests.interleavings.watching import Watching
 
+if TYPE_CHECKING:
+    from extender.kube.api import Api
+
 FOLLOWED: Final = tuple(resource for resource in RESOURCES if resource is not BOUND)
 SETTINGS: Final = Settings()
 METRICS: Final = Metrics()
@@ -43,7 +44,6 @@ class Process:
     """One life of the extender."""
 
     loop: Loop
-    desk: Desk
     line: Line
     belief: Belief
     answers: Answers
@@ -80,9 +80,14 @@ def process_of(loop: Loop, desk: Desk) -> Process:
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
     policy = Policy(Answer(SETTINGS.answer.policy), SETTINGS.answer.shortlist)
     planner = Planner(belief, chooser, policy)
-    writes = Writes(cast(Api, line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds)
+    writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds)
     stirred: list[Attention] = []
-    feed = Feed(belief, freshness, lambda: [item.stir() for item in stirred] and None, lambda _what: None)
+
+    def stir() -> None:
+        for item in stirred:
+            item.stir()
+
+    feed = Feed(belief, freshness, stir, lambda _what: None)
     carrier = Carrier(writes, feed, loop.time)
     journal = Journal(belief, Notices(writes, "model", 20, is_enabled=False), METRICS, loop.time, Decisions(1000))
     habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.rechecks)
@@ -96,14 +101,6 @@ def process_of(loop: Loop, desk: Desk) -> Process:
 
     binds = Binds(Binder(belief, chooser, loop.time), carrier, SETTINGS.api.bind_seconds, ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, loop.time)
-    return Process(loop, desk, line, belief, answers, attention, health, _watches(loop, store_kinds(desk), store, feed.take))
-
-
-def store_kinds(desk: Desk) -> dict[str, Any]:
-    return {kind.plural: kind for kind in desk.api.kinds.values()}
-
-
-def _watches(loop: Loop, kinds: dict[str, Any], store: Any, take: Callable[[Told], None]) -> dict[str, Watching]:
-    return {
-        resource.name: Watching(store, kinds[resource.name], resource, take, loop.time) for resource in FOLLOWED
-    }
+    kinds = {kind.plural: kind for kind in desk.api.kinds.values()}
+    watches = {item.name: Watching(store, kinds[item.name], item, feed.take, loop.time) for item in FOLLOWED}
+    return Process(loop, line, belief, answers, attention, health, watches)

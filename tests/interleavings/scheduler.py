@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from extender.demo.apiserver.kinds import NODE, POD, Kind
 from extender.demo.apiserver.store import Store
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.web.verbs import BindRequest, FilterRequest, PrioritizeRequest
@@ -20,8 +20,6 @@ FIRST_BACKOFF_S: Final = 1.0
 LAST_BACKOFF_S: Final = 10.0
 FLUSH_S: Final = 300.0
 HTTP_TIMEOUT_S: Final = 30.0
-# Of how many filters that let nodes pass something else stops the pod: a volume, a quota, a webhook.
-SPOILT: Final = 0.05
 
 
 @dataclass(slots=True)
@@ -35,14 +33,20 @@ class Queued:
 
 @dataclass(slots=True)
 class Scheduler:
-    """One kube-scheduler after another. *extender* is whom it calls, None while there is nobody."""
+    """One kube-scheduler after another. *extender* is whom it calls, None while there is nobody.
+
+    closed: nodes that other plugins refuse; narrowness: how often it looks at some nodes only; spoilt: how many pods
+    something else stops after they were let pass.
+    """
 
     loop: Loop
     store: Store
     claims: Kind
     random: Random
     extender: Callable[[], Process | None]
-    is_calm: bool = False
+    closed: tuple[str, ...] = ()
+    narrowness: float = 0.0
+    spoilt: float = 0.0
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
@@ -57,6 +61,18 @@ class Scheduler:
         self.binding.clear()
         self.loop.settle()
 
+    def change(self) -> None:
+        """Have other plugins refuse other nodes and other pods from now on."""
+        names = [item["metadata"]["name"] for item in self.store.all(NODE)]
+        self.closed = tuple(self.random.sample(names, self.random.choice((0, 0, 1, 2))))
+        self.narrowness = self.random.choice((0.0, 0.3, 0.9))
+        self.spoilt = self.random.choice((0.0, 0.05, 0.3))
+
+    def relax(self) -> None:
+        """Have nobody but the extender refuse anything."""
+        self.closed, self.narrowness, self.spoilt = (), 0.0, 0.0
+        self.event()
+
     def due(self) -> list[Json]:
         """Return the pods whose turn it is, each with what is known of it brought up to date."""
         waiting = {pod["metadata"]["uid"]: pod for pod in self._waiting()}
@@ -66,15 +82,13 @@ class Scheduler:
             self.queue.setdefault(uid, Queued(self.loop.moment))
         return [pod for uid, pod in waiting.items() if uid not in self.binding and self._is_due(self.queue[uid], pod)]
 
-    def next_due(self) -> float | None:
-        return min((item.due for item in self.queue.values()), default=None)
-
     def attempt(self, pod: Json) -> None:
         """Try *pod* once."""
         process = self.extender()
         noun = parse_pod(pod)
         assert isinstance(noun, Pod)
-        names = [item["metadata"]["name"] for item in self.store.all(NODE)]
+        everything = [item["metadata"]["name"] for item in self.store.all(NODE)]
+        names = [name for name in everything if name not in self.closed]
         if process is None:
             return self._again(noun)
         nominated = pod["status"].get("nominatedNodeName")
@@ -83,7 +97,7 @@ class Scheduler:
             filtered = process.answers.filter(FilterRequest(noun, self._window(names)))
         if filtered.error:
             return self._again(noun)
-        if not filtered.names or (not self.is_calm and self.random.random() < SPOILT):
+        if not filtered.names or self.random.random() < self.spoilt:
             return self._reject(noun, is_ours=not filtered.names)
         node = self._chosen(process, noun, list(filtered.names))
         task = self.loop.create_task(self._bound(process, noun, node), name=f"scheduler binds {noun.key}")
@@ -96,9 +110,8 @@ class Scheduler:
         ended = [(uid, task) for uid, task in self.binding.items() if task.done()]
         for uid, task in ended:
             del self.binding[uid]
-            if True:
-                if task.result() and uid in self.queue:
-                    self._delay(self.queue[uid])
+            if task.result() and uid in self.queue:
+                self._delay(self.queue[uid])
         return sum(not task.result() for _, task in ended)
 
     def event(self) -> None:
@@ -114,7 +127,10 @@ class Scheduler:
     def _is_ready(self, pod: Json) -> bool:
         """Tell whether the claims of *pod* are there: PreEnqueue keeps it until they are."""
         made = {entry["name"]: entry["resourceClaimName"] for entry in pod["status"].get("resourceClaimStatuses") or ()}
-        names = [entry.get("resourceClaimName") or made.get(entry["name"]) for entry in pod["spec"].get("resourceClaims") or ()]
+        names = [
+            entry.get("resourceClaimName") or made.get(entry["name"])
+            for entry in pod["spec"].get("resourceClaims") or ()
+        ]
         claims = [self.store.get(self.claims, (pod["metadata"]["namespace"], name or "")) for name in names]
         return all(claim and not claim["metadata"].get("deletionTimestamp") for claim in claims)
 
@@ -124,7 +140,7 @@ class Scheduler:
         return item.due <= self.loop.moment
 
     def _window(self, names: list[str]) -> list[str]:
-        if self.is_calm or self.random.random() < 0.7:
+        if self.random.random() >= self.narrowness:
             return names
         return sorted(self.random.sample(names, self.random.randint(1, len(names))))
 
@@ -165,6 +181,3 @@ class Scheduler:
 def _told(pod: Json | None) -> str:
     """Return what an update of *pod* shows in."""
     return pod["metadata"]["resourceVersion"] if pod else ""
-
-
-__all__ = ["ObjectKey", "Scheduler", "Uid"]

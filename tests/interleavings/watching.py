@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
 from extender.demo.apiserver.selection import selection_of
-from extender.demo.apiserver.store import Record, Store, key_of
-from extender.kube.resource import PODS, Resource
+from extender.demo.apiserver.store import Record, Store
+from extender.kube.resource import Resource
 from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed
 from extender.model.names import ObjectKey
@@ -43,8 +44,10 @@ class Watching:
         if self.listed is not None:
             (self.last, self.position), self.listed = self.listed, None
             self.tell(self.last)
-        elif records := self.store.since(self.kind, self.position):
+        elif records := self._records():
             self._tell(records[0])
+        elif self.listed is not None:
+            return
         else:
             self.position = self.store.revision
         self.tell(Seen(self.resource, str(self.position), self.moment()))
@@ -53,6 +56,14 @@ class Watching:
         """Tell the last thing once more."""
         if self.last is not None and not isinstance(self.last, Listed):
             self.tell(self.last)
+
+    def _records(self) -> list[Record]:
+        """Return what happened since; where that is forgotten by now, everything is listed anew."""
+        try:
+            return self.store.since(self.kind, self.position)
+        except Failure:
+            self.read()
+            return []
 
     def _tell(self, record: Record) -> None:
         self.position = record.revision
@@ -68,12 +79,3 @@ class Watching:
 
     def _parsed(self, item: Json) -> Any:
         return self.resource.parse(item, "v1")
-
-
-def is_waiting(item: Json) -> bool:
-    """Tell whether *item* is a pod that is watched."""
-    return selection_of(PODS.only, PODS_KIND).matches(item)
-
-
-PODS_KIND = Kind(name="Pod", plural="pods", is_namespaced=True, has_status=True)
-__all__ = ["Watching", "is_waiting", "key_of"]
