@@ -12,9 +12,11 @@ COMPILE := --quiet --universal --fork-strategy fewest --python-version 3.11 --ge
 CODE := extender tests $(wildcard loadtests)
 FUZZ_SECONDS ?= 600
 CASES ?= 20000
+STEPS ?= 100000
+SEED ?= 1
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +65,9 @@ bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own 
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
 	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
+
+model: .venv/ready ## Play STEPS (100000) random steps of a cluster in simulated time, from SEED (1) on, and see that nothing is lost
+	@$(BIN)/python -m tests.interleavings --steps $(STEPS) --seed $(SEED)
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -44,10 +44,10 @@ class Controller:
         if self._store.changed(self._template, since):
             since = 0
         pods = self._store.changed(POD, since)
-        for key in pods:
+        for key in sorted(pods):
             self._attempt(self._make, self._store.get(POD, key))
         has_ended = any(_is_done(self._store.get(POD, key)) for key in pods)
-        for key in self._store.changed(self._claim, 0 if has_ended else since):
+        for key in sorted(self._store.changed(self._claim, 0 if has_ended else since)):
             self._attempt(self._release, self._store.get(self._claim, key))
             self._attempt(self._collect, self._store.get(self._claim, key))
 
@@ -86,7 +86,9 @@ class Controller:
         status = claim["status"]
         reserved = status.get("reservedFor") or []
         kept = [entry for entry in reserved if not self._has_ended(claim, entry)]
-        if kept == reserved:
+        # One that is being deleted is let go of also where nobody ever reserved it.
+        is_abandoned = bool(claim["metadata"].get("deletionTimestamp")) and not kept
+        if kept == reserved and not is_abandoned:
             return
         is_free = not kept and FINALIZER in (claim["metadata"].get("finalizers") or ())
         left = {name: value for name, value in status.items() if name not in ("reservedFor", "allocation", "devices")}

@@ -94,7 +94,8 @@ def extended_status(pod: Pod, claim: str, uses: Sequence[Use]) -> Json:
         {"containerName": item.container, "resourceName": item.resource, "requestName": item.request} for item in uses
     ]
     status = {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": requests}}
-    return {"metadata": {"uid": pod.uid}, "status": status}
+    # Guarded by the version, unlike a nomination: whatever lands late must not name a claim that is gone.
+    return {"metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version}, "status": status}
 
 
 def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) -> Json:

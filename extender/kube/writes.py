@@ -67,7 +67,7 @@ class Writes:
         return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node))
 
     async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> Outcome:
-        """Tell in the pod's status which *claim* has its extended resources."""
+        """Tell in the status of *pod*, as it was read, which *claim* has its extended resources."""
         return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, uses))
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:

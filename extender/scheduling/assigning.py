@@ -57,6 +57,18 @@ def assigned(
     return Unassigned("the pod kept changing")
 
 
+def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:
+    """See to it that no Binding of *pod* can land that was sent before; False where one has, or where nobody knows.
+
+    What the pod has may be taken from it then, and not before: our watch may be behind, or an answer may be missing.
+    """
+    outcome: Outcome = yield TouchPod(pod)
+    fresh = outcome.what if isinstance(outcome, Done) else None
+    if isinstance(fresh, Pod):
+        return not fresh.node_name
+    return isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND
+
+
 def obstacle_of(pod: Pod) -> str:
     """Say why *pod* cannot be bound as it is; nothing where it can."""
     if pod.is_deleting:

@@ -11,7 +11,7 @@ from typing import Final
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import assigned, obstacle_of
+from extender.scheduling.assigning import assigned, kept_off, obstacle_of
 from extender.scheduling.claiming import (
     Problem,
     Written,
@@ -22,6 +22,7 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, standing_of, time_of
+from extender.scheduling.mapping import mapped
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.steps import (
@@ -29,7 +30,6 @@ from extender.scheduling.steps import (
     CreateClaim,
     DeleteClaim,
     Done,
-    MapExtended,
     Outcome,
     ReadPod,
     Step,
@@ -81,6 +81,12 @@ class Binder:
 
     def bind(self, order: Order) -> Doing:
         """Carry out *order*, which may have been carried out before, wholly or in part."""
+        with self.belief.alone_with(order.uid) as is_alone:
+            if not is_alone:
+                return NotBound("claims of the pod are being freed")
+            return (yield from self._bound(order))
+
+    def _bound(self, order: Order) -> Doing:
         pod = yield from _current(order, self.belief)
         if isinstance(pod, NotBound):
             return pod
@@ -137,8 +143,8 @@ class _Work:
         problem = problem or (yield from self._verified())
         pod = self.needs.pod
         if problem is None and self.made:
-            mapped = yield from self._mapped(pod)
-            pod, problem = (pod, mapped) if isinstance(mapped, Problem) else (mapped, None)
+            told = yield from self._mapped(pod)
+            pod, problem = (pod, told) if isinstance(told, Problem) else (told, None)
         if problem is not None:
             return (yield from self._undone(problem.message))
         standing = standing_of(self._claims_now(), self.clock())
@@ -214,18 +220,21 @@ class _Work:
 
     def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | Problem]:
         for made in self.made:
-            outcome = yield MapExtended(pod, made.key.name, self.placement.hidden)
-            if not isinstance(outcome, Done) or not isinstance(outcome.what, Pod):
-                return Problem(f"the pod's status could not be written: {told_by(outcome)}")
-            pod = outcome.what
+            found = yield from mapped(pod, made.key.name, self.placement.hidden)
+            if isinstance(found, Problem):
+                return found
+            pod = found
         return pod
 
     def _undone(self, message: str, *, frees: bool = False, is_running: bool = False) -> Doing:
         """Take everything back, the last first, as far as it can be; what cannot is found again later.
 
         What was allocated before stays allocated, unless *frees*: its devices are of no use. A pod that *is_running*
-        may be using it.
+        may be using it. Where it had something before, a Binding may have been sent before, too.
         """
+        is_first = not any(item.is_had for item in self.written)
+        if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
+            return NotBound(message, is_waiting=True)
         for item in reversed(self.written):
             if item.is_ours or not is_running:
                 yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)

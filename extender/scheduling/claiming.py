@@ -37,10 +37,14 @@ ATTEMPTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A claim that the pod may use now. *is_ours*: we allocated it just now; otherwise we only reserved it."""
+    """A claim that the pod may use now. *is_ours*: we allocated it just now; otherwise we only reserved it.
+
+    *is_had*: it was reserved for the pod before, so that a Binding may have been sent before, too.
+    """
 
     claim: ResourceClaim
     is_ours: bool
+    is_had: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +145,19 @@ def is_gone(outcome: Outcome) -> bool:
 
 
 def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
-    """Reserve a claim that is allocated already."""
+    """Reserve a claim that is allocated already.
+
+    One that is reserved for *pod* is touched: what an earlier attempt sent to take it back may not be shown yet, or not
+    have landed yet.
+    """
     for _ in range(ATTEMPTS):
-        if is_reserved_for(claim, pod):
-            return Written(claim, is_ours=False)
-        outcome = yield Reserve(claim, consumer_of(pod))
+        is_had = is_reserved_for(claim, pod)
+        outcome = yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))
         match outcome:
+            case Done(ResourceClaim() as fresh) if is_had and not _is_usable_by(fresh, pod, claim):
+                return Problem(f"claim {claim.key.name} was taken from the pod")
             case Done(ResourceClaim() as fresh):
-                return Written(fresh, is_ours=False)
+                return Written(fresh, is_ours=False, is_had=is_had)
             case Later(seconds):
                 yield Pause(seconds)
                 continue
@@ -162,13 +171,16 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
 
 
 def release(claim: ResourceClaim, pod: Pod, *, is_ours: bool) -> Generator[Step, Outcome, bool]:
-    """Take back what *pod* has of *claim*: its reservation, and the allocation if nobody else uses it."""
+    """Take back what *pod* has of *claim*: its reservation, and the allocation if nobody else uses it.
+
+    With the last reservation the allocation always goes, whoever wrote it: of one that nobody uses nobody would think.
+    """
     given = claim
     for _ in range(ATTEMPTS):
         is_last = all(item.uid == pod.uid for item in claim.reserved_for)
         if not is_reserved_for(claim, pod) and not (is_ours and is_last and _gives_the_same(claim, given)):
             return True
-        outcome = yield Release(claim, pod.uid, deallocate=is_ours and is_last)
+        outcome = yield Release(claim, pod.uid, deallocate=is_last)
         match outcome:
             case Done():
                 return True
@@ -182,6 +194,10 @@ def release(claim: ResourceClaim, pod: Pod, *, is_ours: bool) -> Generator[Step,
             return is_gone(outcome)
         claim = fresh
     return False
+
+
+def _is_usable_by(fresh: ResourceClaim, pod: Pod, known: ResourceClaim) -> bool:
+    return not fresh.is_deleting and is_reserved_for(fresh, pod) and _gives_the_same(fresh, known)
 
 
 def _gives_the_same(left: ResourceClaim, right: ResourceClaim) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
+from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Step, TouchClaim
@@ -33,8 +34,15 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
 
 def freed(pod: Pod, belief: Belief) -> Mending:
     """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt."""
-    done, made = False, stale_claim(pod, belief)
-    for claim in unusable(pod, belief):
+    with belief.alone_with(pod.uid) as is_alone:
+        return is_alone and (yield from _freed(pod, belief))
+
+
+def _freed(pod: Pod, belief: Belief) -> Mending:
+    done, made, found = False, stale_claim(pod, belief), unusable(pod, belief)
+    if not found or not (yield from kept_off(pod)):
+        return False
+    for claim in found:
         is_free = yield from release(claim, pod, is_ours=True)
         if claim is made:
             is_free = isinstance((yield DeleteClaim(claim)), Done)
@@ -62,7 +70,9 @@ def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
     if fresh is not None and fresh.allocation is None and version(fresh) <= hold.version:
         outcome = yield TouchClaim(fresh)
         fresh = same_claim(hold.claim, outcome)
-    if fresh is None and not is_gone(outcome):
+    # Meanwhile the binding may have found out itself, and have written anew: of that write nothing is known here.
+    is_anew = belief.ledger.hold_of(hold.claim) not in (None, hold)
+    if is_anew or (fresh is None and not is_gone(outcome)):
         return False
     has_landed = fresh is not None and fresh.allocation is not None
     belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)

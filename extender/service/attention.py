@@ -146,14 +146,19 @@ class Attention:
             self._counted = self.now()
             self._refusals.update(tuple(self._refusals))
         for uid in [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]:
-            del self._refusals[uid]
             pod = self.belief.pods.with_uid(uid)
-            if pod is None:
-                continue
-            if await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S):
-                LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
-            elif unusable(pod, self.belief):
+            # While another is freed the scheduler may ask about this one: what was offered is left alone.
+            is_free = uid in self._refusals and pod is not None and await self._freed(pod)
+            if uid in self._refusals and pod is not None and not is_free and unusable(pod, self.belief):
                 self._refusals[uid] = self.habits.attempts - 1
+            else:
+                self._refusals.pop(uid, None)
+
+    async def _freed(self, pod: Pod) -> bool:
+        is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
+        if is_free:
+            LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
+        return is_free
 
     def _resume(self) -> None:
         """Steer the pods whose claims of earlier attempts are gone: that makes no difference to what is free."""
@@ -167,10 +172,10 @@ class Attention:
                 self._steers[uid] = plan.placement.node
 
     async def _steer(self) -> None:
-        for uid, node in tuple(self._steers.items()):
-            del self._steers[uid]
-            pod = self.belief.pods.with_uid(uid)
-            if pod is not None:
+        for uid in tuple(self._steers):
+            # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
+            node, pod = self._steers.pop(uid, None), self.belief.pods.with_uid(uid)
+            if node is not None and pod is not None:
                 await self._wake(pod, node)
 
     async def _ready(self) -> None:
@@ -180,7 +185,8 @@ class Attention:
             needs = needs_of(pod, self.belief) if pod else None
             if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
                 continue
-            del self._awaiting[uid]
+            if self._awaiting.pop(uid, None) is None:
+                continue
             # Where its devices are free again, the pod has nothing to come back to.
             if pod is not None and not (isinstance(needs, Needs) and not needs.allocated):
                 await self._wake(pod, node)

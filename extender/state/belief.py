@@ -4,6 +4,8 @@ One change at a time. Taking over what the watch shows and ending the holds that
 sees a device free in between.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from extender.allocation.extended import Classes, served_by_classes
@@ -41,6 +43,7 @@ class Belief:
         self.questions = Questions(features, manner)
         self.learning = Learning()
         self._seniority = Seniority()
+        self._worked_on: set[Uid] = set()
         self._owner_taint = owner_taint
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
 
@@ -99,6 +102,20 @@ class Belief:
                         self.learning.saw(claim)
                     self._seniority.put(claim)
                 self._conclude_all()
+
+    @contextmanager
+    def alone_with(self, pod: Uid) -> Iterator[bool]:
+        """Say whether nobody else works on what *pod* has, and keep all others away from it meanwhile.
+
+        What one work has just written looks to another like something left behind.
+        """
+        is_alone = pod not in self._worked_on
+        self._worked_on.add(pod)
+        try:
+            yield is_alone
+        finally:
+            if is_alone:
+                self._worked_on.discard(pod)
 
     def made(self, unmade: Uid, claim: ResourceClaim) -> None:
         """Remember that *claim* is what did not exist yet; the watch may be behind, or have shown it already."""

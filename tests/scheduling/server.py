@@ -101,6 +101,9 @@ class Server:
             case TouchPod(pod):
                 return self._of_pod(pod, lambda known: known)
             case MapExtended(pod, name, _):
+                known = self.pods.get(pod.key)
+                if known is not None and known.resource_version != pod.resource_version:
+                    return CONFLICT
                 return self._of_pod(pod, lambda known: replace(known, extended_claim=name))
             case CreateClaim(pod, hidden):
                 return Done(self.put(_hidden(pod, self.revision + 1, hidden.spec)))

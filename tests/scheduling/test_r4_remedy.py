@@ -43,13 +43,13 @@ def test_r4_a_claim_that_keeps_its_pod_away_is_freed_unless_another_uses_it(user
 
 
 @pytest.mark.parametrize("is_reserved", [True, False])
-def test_r4_freeing_is_one_write_and_outlasts_a_conflict(*, is_reserved: bool) -> None:
+def test_r4_freeing_is_one_write_to_the_claim_and_outlasts_a_conflict(*, is_reserved: bool) -> None:
     world = world_of(held(claim("a"), device("n9", 0), by=POD if is_reserved else None))
 
     def fault(server: Server, _step: Step) -> None:
         server.put(server.claims[A])
 
-    world.fault, world.at = fault, 0
+    world.fault, world.at = fault, 1  # after the pod was touched
     assert world.carry(freed(POD, world.belief))
     assert world.server.claims[A].allocation is None
     assert world.server.claims[A].reserved_for == ()
@@ -107,7 +107,7 @@ def test_r4_what_another_pod_has_begun_to_use_meanwhile_stays() -> None:
         known = server.claims[A]
         server.put(replace(known, reserved_for=(*known.reserved_for, consumer(OTHER))))
 
-    world.fault, world.at = fault, 0
+    world.fault, world.at = fault, 1  # after the pod was touched
     assert world.carry(freed(POD, world.belief))
     assert world.server.claims[A].allocation is not None
     assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]

@@ -1,5 +1,6 @@
 """What is looked after unasked."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from extender.service.attention import Attention, Habits
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import planner_of
 from tests.scheduling.server import World
-from tests.scheduling.stage import N1, POD, A
+from tests.scheduling.stage import N1, N2, OTHER, POD, A
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 
 
@@ -71,3 +72,14 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
     world.server.deliver(world.belief)
     await attention._ready()
     assert wakes.woken == []
+
+
+async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world, wakes, START)
+    attention._steers |= {POD.uid: N1, OTHER.uid: N2}
+    steering = asyncio.create_task(attention._steer())
+    await asyncio.sleep(0)
+    attention.offered(OTHER)
+    await steering
+    assert wakes.woken == [(POD.key.name, N1)]

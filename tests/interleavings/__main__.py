@@ -1,0 +1,45 @@
+"""The long test: as many steps as are asked for, and the seed and step of whatever does not hold."""
+
+import sys
+import time
+from argparse import ArgumentParser
+from collections import Counter
+
+from tests.interleavings.play import Broken, played
+
+RUN = 10_000
+
+
+def main() -> int:
+    """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; each has the next")
+    arguments = parser.parse_args()
+    began, total, broken = time.monotonic(), Counter[str](), 0
+    for number in range(max(1, arguments.steps // RUN)):
+        seed, steps = arguments.seed + number, min(RUN, arguments.steps)
+        try:
+            total += played(seed, steps)
+        except Broken as why:
+            broken += 1
+            sys.stdout.write(f"seed {seed}: {shorter(seed, steps, why)}\n")
+    listed = ", ".join(f"{name} {times:,}" for name, times in sorted(total.items()))
+    sys.stdout.write(f"{arguments.steps:,} steps in {time.monotonic() - began:.0f} s, {broken} runs broken\n{listed}\n")
+    return 1 if broken else 0
+
+
+def shorter(seed: int, steps: int, why: Broken) -> Broken:
+    """Halve the steps for as long as the same seed still breaks something."""
+    while steps > 1:
+        try:
+            played(seed, steps // 2)
+        except Broken as found:
+            why, steps = found, steps // 2
+        else:
+            break
+    return why
+
+
+if __name__ == "__main__":
+    sys.exit(main())

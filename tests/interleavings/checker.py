@@ -1,0 +1,147 @@
+"""What must hold, read off the API server's own objects. Nothing of the product is imported here.
+
+*At once*, after every write: no device is in two claims, and a bound pod has its devices on its node. *In time*: no
+claim keeps devices that no pod wants, and no pod waits that fits.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+Device = tuple[str, str, str]
+FINISHED = ("Succeeded", "Failed")
+RESOURCE = "example.com/gpu"
+
+
+class Objects:
+    """Pods, claims and slices as they are stored, at one moment."""
+
+    def __init__(self, pods: list[Json], claims: list[Json], slices: list[Json]) -> None:
+        self.pods = pods
+        self.claims = {_name(claim): claim for claim in claims}
+        self.slices = slices
+
+    def doubles(self) -> Iterator[str]:
+        """Name the devices that are in two claims."""
+        holders: dict[Device, list[str]] = {}
+        for name, claim in self.claims.items():
+            for device in _devices(claim):
+                holders.setdefault(device, []).append(name)
+        for device, names in holders.items():
+            if len(names) > 1:
+                yield f"device {'/'.join(device)} is in {' and '.join(sorted(names))}"
+
+    def bare(self) -> Iterator[str]:
+        """Name the bound pods that lack devices, or have some elsewhere."""
+        for pod in self.pods:
+            node = pod["spec"].get("nodeName")
+            if node and pod["status"].get("phase") not in FINISHED:
+                yield from (f"pod {_name(pod)} on {node}: {why}" for why in self._lacks(pod, node))
+
+    def _lacks(self, pod: Json, node: str) -> Iterator[str]:
+        for name in self.wanted(pod):
+            claim = self.claims.get(name or "")
+            if claim is None:
+                yield f"claim {name} is not there"
+            elif not _devices(claim):
+                yield f"claim {name} has no devices"
+            elif _uid(pod) not in _reserved(claim):
+                yield f"claim {name} is not reserved for it"
+            elif {pool for _, pool, _ in _devices(claim)} != {node}:
+                yield f"claim {name} has devices elsewhere"
+            elif len(_devices(claim)) != _count(claim):
+                yield f"claim {name} has {len(_devices(claim))} devices, not {_count(claim)}"
+
+    def wanted(self, pod: Json) -> list[str | None]:
+        """Name the claims of *pod*; None for one that is not made yet."""
+        status = pod["status"]
+        made = {entry["name"]: entry["resourceClaimName"] for entry in status.get("resourceClaimStatuses") or ()}
+        names = [
+            entry.get("resourceClaimName") or made.get(entry["name"])
+            for entry in pod["spec"].get("resourceClaims") or ()
+        ]
+        mapped = (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+        return [*names, mapped] if _extended(pod) else names
+
+    def leaks(self) -> Iterator[str]:
+        """Name the claims that have devices, while no pod that lives has a use for them."""
+        living = {_uid(pod): pod for pod in self.pods if pod["status"].get("phase") not in FINISHED}
+        named = {name for pod in living.values() for name in self.wanted(pod)}
+        for name, claim in self.claims.items():
+            if _devices(claim) and name not in named and not (_reserved(claim) & living.keys()):
+                yield f"claim {name}"
+
+    def waiting(self) -> list[Json]:
+        """Return the pods that could be bound if their devices were free."""
+        return [
+            pod
+            for pod in self.pods
+            if not pod["spec"].get("nodeName")
+            and not pod["metadata"].get("deletionTimestamp")
+            and all(self._is_usable(name) for name in self._asked(pod))
+        ]
+
+    def fitting(self) -> list[str]:
+        """Name the pods that wait although they fit on some node as it is now."""
+        return [_name(pod) for pod in self.waiting() if any(self._fits(pod, item) for item in self.slices)]
+
+    def _asked(self, pod: Json) -> list[str | None]:
+        names = self.wanted(pod)
+        return names[:-1] if _extended(pod) else names
+
+    def _is_usable(self, name: str | None) -> bool:
+        claim = self.claims.get(name or "")
+        return claim is not None and not claim["metadata"].get("deletionTimestamp")
+
+    def _fits(self, pod: Json, published: Json) -> bool:
+        """Tell whether *pod* fits where *published* is. What it alone has, here or elsewhere, could be freed."""
+        node, uid = published["spec"]["nodeName"], _uid(pod)
+        claims = [self.claims[name] for name in dict.fromkeys(self._asked(pod)) if name]
+        fixed = [claim for claim in claims if _devices(claim) and _reserved(claim) - {uid}]
+        if any({pool for _, pool, _ in _devices(claim)} != {node} for claim in fixed):
+            return False
+        own = {_name(claim) for claim in claims} | self._made_for(uid)
+        taken = {device for name, claim in self.claims.items() if name not in own for device in _devices(claim)}
+        taken |= {device for claim in fixed for device in _devices(claim)}
+        free = {_key(published, device) for device in published["spec"]["devices"]} - taken
+        return sum(_count(claim) for claim in claims if claim not in fixed) + _extended(pod) <= len(free)
+
+    def _made_for(self, uid: str) -> set[str]:
+        return {
+            name
+            for name, claim in self.claims.items()
+            if any(owner["uid"] == uid for owner in claim["metadata"].get("ownerReferences") or ())
+        }
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _uid(item: Json) -> str:
+    return str(item["metadata"]["uid"])
+
+
+def _devices(claim: Json) -> list[Device]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results") or ()
+    return [(item["driver"], item["pool"], item["device"]) for item in results]
+
+
+def _reserved(claim: Json) -> set[str]:
+    return {entry["uid"] for entry in (claim.get("status") or {}).get("reservedFor") or ()}
+
+
+def _count(claim: Json) -> int:
+    return sum(int(item["exactly"]["count"]) for item in claim["spec"]["devices"]["requests"])
+
+
+def _extended(pod: Json) -> int:
+    """Count the devices that *pod* asks for by number."""
+    listed = [container.get("resources") or {} for container in pod["spec"]["containers"]]
+    return sum(int((amounts.get("requests") or {}).get(RESOURCE, 0)) for amounts in listed)
+
+
+def _key(published: Json, device: Json) -> Device:
+    spec = published["spec"]
+    return spec["driver"], spec["pool"]["name"], device["name"]

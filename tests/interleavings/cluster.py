@@ -1,0 +1,160 @@
+"""The cluster and the people in it: what is there at the beginning, and what they do to it later."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from random import Random
+from typing import Any, Final
+
+from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
+from extender.demo.apiserver.server import ApiServer
+from extender.demo.apiserver.store import key_of
+
+Json = dict[str, Any]
+DRIVER: Final = "gpu.example.com"
+NAMESPACE: Final = "ns"
+API: Final = "resource.k8s.io/v1"
+# How many devices each node has.
+DEVICES: Final = {"n1": 4, "n2": 3, "n3": 2, "n4": 2}
+TEMPLATES: Final = {"one": 1, "two": 2, "three": 3}
+SHARED: Final = {"shared-a": 1, "shared-b": 2}
+# What pods ask for: templates, shared claims, extended resources.
+WANTS: Final = (
+    ("one",), ("one",), ("two",), ("three",), ("one", "one"), ("one", "two"), ("shared-a",), ("shared-a",),
+    ("shared-b",), ("shared-b", "one"), ("extended",), ("extended",), ("extended", "one"), (),
+)  # fmt: skip
+MOST_PODS: Final = 12
+# How many of the pods that leave have not been bound.
+IMPATIENT: Final = 0.2
+GRACE: Final = {"gracePeriodSeconds": 0}
+
+
+@dataclass(slots=True)
+class People:
+    """Everybody who writes to the cluster beside the scheduler and the extender."""
+
+    api: ApiServer
+    random: Random
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def kind(self, plural: str) -> Kind:
+        return self.api.kinds[DRA, "v1", plural]
+
+    def furnish(self) -> None:
+        """Put up nodes, devices, classes, templates and shared claims."""
+        for name, devices in DEVICES.items():
+            self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {}})
+            self.api.registry.create(self.kind("resourceslices"), "", _slice(name, range(devices), 1))
+        selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
+        spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
+        self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
+        for name, number in TEMPLATES.items():
+            spec = {"spec": _claim_spec(number)}
+            item = {"metadata": {"name": name}, "spec": spec}
+            self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
+        self.share()
+
+    def share(self) -> None:
+        """Make the shared claims that are not there."""
+        for name, number in SHARED.items():
+            if self.api.store.get(self.kind("resourceclaims"), (NAMESPACE, name)) is None:
+                item = {"metadata": {"name": name}, "spec": _claim_spec(number)}
+                self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)
+
+    def pods(self) -> list[Json]:
+        return self.api.store.all(POD)
+
+    def arrive(self) -> bool:
+        """Create a pod; a name that is free again may be used again."""
+        name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
+        if len(self.pods()) == MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
+            return False
+        self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(WANTS), self.random))
+        return True
+
+    def leave(self) -> bool:
+        """Delete a pod, let one finish, or let one end that is being deleted."""
+        pods = [pod for pod in self.pods() if pod["spec"].get("nodeName") or self.random.random() < IMPATIENT]
+        if not pods:
+            return False
+        pod = self.random.choice(pods)
+        if pod["metadata"].get("deletionTimestamp"):
+            self.api.registry.delete(POD, key_of(pod), GRACE)
+        elif pod["spec"].get("nodeName") and self.random.random() < 0.3:
+            self.finish(pod)
+        else:
+            self.api.registry.delete(POD, key_of(pod), {})
+        return True
+
+    def finish(self, pod: Json) -> None:
+        self.api.registry.update(
+            POD, key_of(pod), "status", lambda old: {**old, "status": {**old["status"], "phase": "Succeeded"}}
+        )
+
+    def clear(self, *, is_all: bool) -> None:
+        """End the pods that are being deleted or have finished, or all."""
+        for pod in self.pods():
+            if is_all or pod["metadata"].get("deletionTimestamp") or pod["status"].get("phase") == "Succeeded":
+                self.api.registry.delete(POD, key_of(pod), GRACE)
+
+    def meddle(self) -> None:
+        """Touch or delete a claim, or touch a pod."""
+        kind = self.kind("resourceclaims")
+        what = self.random.choice(("touch", "touch", "delete", "pod", "share"))
+        items = self.pods() if what == "pod" else self.api.store.all(kind)
+        if what == "share" or not items:
+            return self.share()
+        item = self.random.choice(items)
+        if what == "delete":
+            self.api.registry.delete(kind, key_of(item), {})
+        else:
+            self.touch(POD if what == "pod" else kind, item)
+        return None
+
+    def touch(self, kind: Kind, item: Json) -> None:
+        mark = {"touched-by-somebody": str(next(self.numbers))}
+        self.api.registry.update(kind, key_of(item), "", lambda old: _annotated(old, mark))
+
+    def republish(self, *, is_whole: bool = False) -> None:
+        """Publish the devices of a node anew, in a new generation; one may be missing."""
+        for name in DEVICES if is_whole else [self.random.choice(tuple(DEVICES))]:
+            devices = range(DEVICES[name] - (0 if is_whole else self.random.randrange(2)))
+            kind, key = self.kind("resourceslices"), ("", f"{name}-gpus")
+            generation = self.api.registry.get(kind, key)["spec"]["pool"]["generation"] + 1
+            new = _slice(name, devices, generation)["spec"]
+            self.api.registry.update(kind, key, "", partial(_specified, spec=new))
+
+
+def _specified(item: Json, spec: Json) -> Json:
+    return {**item, "spec": spec}
+
+
+def _annotated(item: Json, mark: Json) -> Json:
+    annotations = {**(item["metadata"].get("annotations") or {}), **mark}
+    return {**item, "metadata": {**item["metadata"], "annotations": annotations}}
+
+
+def _slice(node: str, devices: range, generation: int) -> Json:
+    pool = {"name": node, "generation": generation, "resourceSliceCount": 1}
+    listed = [{"name": f"d{index}"} for index in devices]
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
+    return {"metadata": {"name": f"{node}-gpus"}, "spec": spec}
+
+
+def _claim_spec(number: int) -> Json:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": number}
+    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def _pod(name: str, wants: tuple[str, ...], random: Random) -> Json:
+    entries: list[Json] = []
+    for index, want in enumerate(wants):
+        if want in TEMPLATES:
+            entries.append({"name": f"c{index}", "resourceClaimTemplateName": want})
+        elif want in SHARED:
+            entries.append({"name": f"c{index}", "resourceClaimName": want})
+    amounts = {"requests": {"example.com/gpu": str(random.randint(1, 2))}} if "extended" in wants else {}
+    container = {"name": "main", "image": "none", "resources": amounts}
+    spec = {"schedulerName": "dra-scheduler", "containers": [container], "resourceClaims": entries}
+    return {"metadata": {"name": name}, "spec": {**spec, "priority": random.choice((0, 0, 10))}}

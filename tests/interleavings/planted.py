@@ -1,0 +1,79 @@
+"""Bugs to plant, one line each: in the ledger, in belief, on the way of a binding. The play has to find every one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sys import modules
+from types import CodeType, FunctionType
+from typing import Any, Final, NamedTuple
+
+from extender.scheduling import assigning, claiming, remedy
+from extender.state import ledger
+from extender.state.belief import Belief
+from extender.state.ledger import Ledger
+
+
+class Bug(NamedTuple):
+    """A line of a function, and what stands there instead."""
+
+    function: Callable[..., Any]
+    line: str
+    instead: str
+
+
+BUGS: Final = {
+    "what is promised looks free": Bug(Ledger.overlay, "overlay(snapshot, self.holds())\n", "overlay(snapshot, ())\n"),
+    "an event that a phase does not know ends the hold": Bug(ledger._after, "return hold\n", "return None\n"),
+    "what happens to one claim ends the holds of the pod's others": Bug(
+        Ledger.tell, "if claim in (None, hold.claim) else hold", "if hold.claim else hold"
+    ),
+    "nobody remembers which version a write is based on": Bug(Ledger.rebase, "replace(hold, version=version)", "hold"),
+    "no answer is taken for a refusal": Bug(Belief.unanswered, "else Event.UNANSWERED", "else Event.REFUSED"),
+    "an old event ends the hold of a newer write": Bug(Belief._conclude, "version(claim) > hold.version", "True"),
+    "a claim in use can be deleted": Bug(
+        claiming._next_write, "if FINALIZER not in claim.finalizers:", "if not claim:"
+    ),
+    "a write that may land is given up": Bug(claiming._lost, "if not is_open:", "if claim:"),
+    "an old reservation is believed": Bug(
+        claiming.reserve,
+        "= yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))",
+        "= Done(claim) if is_had else (yield Reserve(claim, consumer_of(pod)))",
+    ),
+    "a Binding without an answer is not made impossible": Bug(
+        assigning._after_binding, "and not fresh.node_name and is_open:", "and not fresh and is_open:"
+    ),
+    "a Binding that may land is taken for refused": Bug(assigning._after_binding, ", is_open=True)", ")"),
+    "nobody finds out about writes without an answer": Bug(
+        remedy.settled, "if is_open and key", "if not is_open and key"
+    ),
+}
+
+
+@contextmanager
+def planted(bug: Bug) -> Iterator[None]:
+    """Have *bug* in the product until the end of the block: for everybody who has imported the function."""
+    function = getattr(bug.function, "__wrapped__", bug.function)
+    assert isinstance(function, FunctionType)
+    path = modules[function.__module__].__file__
+    assert path is not None
+    text = Path(path).read_text()
+    begin = text.index(f"def {function.__name__}(")
+    place = text.index(bug.line, begin)
+    spoilt = text[:place] + bug.instead + text[place + len(bug.line) :]
+    sound, function.__code__ = function.__code__, _code(compile(spoilt, path, "exec"), function.__qualname__)
+    assert sound != function.__code__, "the bug is elsewhere"
+    try:
+        yield
+    finally:
+        function.__code__ = sound
+
+
+def _code(whole: CodeType, name: str) -> CodeType:
+    """Find the code of the function *name* in that of its module."""
+    for part in whole.co_consts:
+        if isinstance(part, CodeType):
+            if part.co_qualname == name:
+                return part
+            if name.startswith(f"{part.co_qualname}."):
+                return _code(part, name)
+    raise AssertionError(name)

@@ -1,0 +1,377 @@
+"""The play: steps chosen by chance, each of which lets one thing happen; now and then all faults end for a while."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from random import Random
+from unittest.mock import patch
+from uuid import UUID
+
+from extender.demo.apiserver import registry
+from extender.demo.apiserver.failure import Failure
+from extender.demo.apiserver.kinds import POD
+from extender.demo.apiserver.server import ApiServer
+from extender.demo.controller import Controller
+from extender.kube.answer import Unanswered
+from tests.interleavings.checker import Objects
+from tests.interleavings.cluster import People
+from tests.interleavings.loop import Loop
+from tests.interleavings.process import Process, process_of
+from tests.interleavings.scheduler import Scheduler
+from tests.interleavings.server import LATE_S, Desk, Request, refusal
+
+# Steps from one calm to the next, and how long a calm may last until everything is in order.
+STORM = 400
+# When the play begins, in seconds since 1970.
+FIRST_DAY = 1_767_225_600
+CALM_S = 900.0
+# How often a new process has listed everything before anything else happens, and how often nobody's absence is noticed.
+PROMPT, IN_VAIN = 0.7, 0.1
+# How long nothing may happen.
+WAITS_S = (0.01, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 12.0)
+# How much more often, or less, something may happen in one storm than in others.
+WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
+# Of writes that are on their way, how many arrive.
+ARRIVES = 0.7
+# How long a process that is to be replaced may go on with the bindings under way.
+LONGEST_BIND_S = 20.0
+# How long nobody answers after a process has ended: until nothing can land any more that it has sent.
+TAKEOVER_S = LATE_S + 1
+
+
+class Broken(AssertionError):  # noqa: N818 - what it says of the play
+    """Something does not hold."""
+
+
+@dataclass
+class Play:
+    """One run. Everything that happens in it follows from *seed*."""
+
+    seed: int
+    takeover_s: float = TAKEOVER_S
+    loop: Loop = field(default_factory=Loop)
+    api: ApiServer = field(default_factory=ApiServer)
+    happened: Counter[str] = field(default_factory=Counter)
+    process: Process | None = None
+    is_leading: bool = False
+    misery: float = 1.0
+    back_at: float = 0.0
+    checked: int = 0
+    steps: int = 0
+    mistakes: list[BaseException] = field(default_factory=list)
+    random: Random = field(init=False)
+    desk: Desk = field(init=False)
+    people: People = field(init=False)
+    controller: Controller = field(init=False)
+    scheduler: Scheduler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
+        self.desk = Desk(self.api, self.loop.time)
+        self.people = People(self.api, self.random)
+        self.controller = Controller(self.api)
+        self.scheduler = Scheduler(
+            self.loop, self.api.store, self.people.kind("resourceclaims"), self.random,
+            lambda: self.process if self.is_leading else None,
+        )  # fmt: skip
+
+    # What happens
+
+    def begin(self) -> None:
+        self.people.furnish()
+        self.start()
+
+    def start(self) -> None:
+        """Begin a new life of the extender, which knows nothing."""
+        self.process, self.is_leading = process_of(self.loop, self.desk), True
+        self.process.begin()
+        if self.random.random() < PROMPT:
+            self.catch_up()
+        self.loop.settle()
+
+    def end(self) -> None:
+        """Let nothing go on after the play."""
+        if self.process:
+            self.process.die(set)
+        self.scheduler.restart()
+
+    def answer(self) -> bool:
+        awaited = [request for request in self.desk.open if request.is_awaited]
+        if awaited:
+            self.fate(self.random.choice(awaited))
+        return bool(awaited)
+
+    def fate(self, request: Request) -> None:
+        """Decide what becomes of *request*."""
+        chance = self.random.random() / self.misery
+        for share, name, act in self.fates(request):
+            chance -= share
+            if chance < 0:
+                self.happened[f"answer: {name}"] += 1
+                act()
+                return
+        self.happened["answer: done"] += 1
+        self.desk.land(request)
+
+    def fates(self, request: Request) -> Iterator[tuple[float, str, Callable[[], None]]]:
+        desk = self.desk
+        yield 0.03, "done, unheard", lambda: desk.land(request, is_heard=False)
+        yield 0.02, "lost before", lambda: desk.refuse(request, Unanswered(was_sent=False, why="no connection"))
+        yield 0.02, "429", lambda: desk.refuse(request, refusal(429, "TooManyRequests", retryAfterSeconds=1))
+        yield 0.02, "500", lambda: desk.refuse(request, refusal(500, "InternalError"))
+        yield 0.01, "409", lambda: desk.refuse(request, refusal(409, "Conflict"))
+        yield 0.01, "422", lambda: desk.refuse(request, refusal(422, "Invalid"))
+        yield 0.05, "cut off", lambda: self.cut(request)
+
+    def cut(self, request: Request) -> None:
+        """Break the connection: *request* is somewhere on its way."""
+        request.answer.set_result(Unanswered(was_sent=True, why="the connection broke"))
+
+    def land(self) -> bool:
+        """Have a write arrive that nobody waits for any more, or never."""
+        late = [request for request in self.desk.open if not request.is_awaited]
+        if late and self.random.random() < ARRIVES:
+            self.desk.land(self.random.choice(late))
+        elif late:
+            self.desk.forget(self.random.choice(late))
+        return bool(late)
+
+    def watch(self) -> bool:
+        watches = self.process.watches.values() if self.process else ()
+        behind = [watch for watch in watches if watch.is_behind]
+        for _ in range(self.random.choice((1, 2, 4, 8)) if behind else 0):
+            self.random.choice(behind).step()
+        return bool(behind)
+
+    def stumble(self) -> bool:
+        """Cut a watch off, so that everything is listed anew; or have it tell something twice."""
+        watches = tuple(self.process.watches.values()) if self.process else ()
+        if watches and self.random.random() < 0.5:
+            self.random.choice(watches).read()
+        elif watches:
+            self.random.choice(watches).again()
+        return bool(watches)
+
+    def attempt(self) -> bool:
+        self.happened["bindings ended"] += self.scheduler.poll()
+        due = self.scheduler.due() if self.scheduler.extender() or self.random.random() < IN_VAIN else []
+        if due:
+            self.scheduler.attempt(self.random.choice(due))
+        return bool(due)
+
+    def control(self) -> bool:
+        before = self.api.store.revision
+        self.controller.reconcile()
+        return self.api.store.revision != before
+
+    def wait(self) -> None:
+        if self.process is None:
+            return self.pass_time(max(0.0, self.back_at - self.loop.moment))
+        self.pass_time(self.random.choice(WAITS_S))
+        return None
+
+    def pass_time(self, seconds: float) -> None:
+        self.loop.pass_to(self.loop.moment + seconds)
+        self.desk.too_late()
+        if self.process and self.is_leading:
+            # A watch may be late, but a view as old as that would not be answered from.
+            for watch in self.process.watches.values():
+                if not watch.is_behind:
+                    watch.step()
+        if self.process is None and self.loop.moment >= self.back_at:
+            self.start()
+        elif self.process and not self.is_leading and self.loop.moment >= self.back_at:
+            self.crash()
+
+    def crash(self) -> bool:
+        """End the extender; another begins when nothing can land any more that this one has sent."""
+        if self.process is None:
+            return False
+        self.process.die(self.scheduler.tasks)
+        self.process, self.is_leading = None, False
+        self.back_at = self.loop.moment + self.takeover_s
+        return True
+
+    def hand_over(self) -> bool:
+        """Ask the extender nothing any more, and end it when what it was asked must have come to an end."""
+        if self.process is None or not self.is_leading:
+            return False
+        self.is_leading = False
+        self.process.retire()
+        self.back_at = self.loop.moment + LONGEST_BIND_S
+        return True
+
+    def acts(self) -> dict[str, tuple[float, Callable[[], object]]]:
+        people = self.people
+        return {
+            "answer": (300, self.answer),
+            "watch": (260, self.watch),
+            "attempt": (120, self.attempt),
+            "time": (30, self.wait),
+            "land": (40, self.land),
+            "control": (60, self.control),
+            "arrive": (40, people.arrive),
+            "leave": (20, people.leave),
+            "meddle": (8, people.meddle),
+            "republish": (2, people.republish),
+            "stumble": (6, self.stumble),
+            "event": (4, self.scheduler.event),
+            "scheduler restarts": (2, self.scheduler.restart),
+            "crash": (0.3, self.crash),
+            "hand over": (0.2, self.hand_over),
+        }
+
+    def run(self, steps: int) -> None:
+        """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
+        acts = self.acts()
+        names, weights = list(acts), self.weather(acts)
+        for number in range(1, steps + 1):
+            self.steps = number
+            while not self.happens(name := self.random.choices(names, weights)[0], acts[name][1]):
+                pass
+            self.loop.settle()
+            self.check()
+            if number % STORM == 0 or number == steps:
+                self.calm()
+                weights = self.weather(acts)
+
+    def weather(self, acts: dict[str, tuple[float, Callable[[], object]]]) -> list[float]:
+        """Draw how often what happens, and how often requests fail, until the next calm."""
+        self.scheduler.change()
+        self.misery = self.random.choice((0.3, 1.0, 1.0, 2.0, 4.0))
+        return [weight * self.random.choice(WEATHER) for weight, _ in acts.values()]
+
+    def happens(self, name: str, act: Callable[[], object]) -> bool:
+        """Let something happen; False where there is nothing that could."""
+        try:
+            if act() is False:
+                return False
+        except Failure:
+            name = f"{name}: refused"
+        self.happened[name] += 1
+        return True
+
+    # What must hold
+
+    def objects(self) -> Objects:
+        store = self.api.store
+        claims, slices = self.people.kind("resourceclaims"), self.people.kind("resourceslices")
+        return Objects(store.each(POD), store.each(claims), store.each(slices))
+
+    def check(self) -> None:
+        """Check what must hold at once, where anything was written."""
+        for mistake in self.mistakes:
+            raise Broken(f"{mistake!r} ({self.where()})") from mistake
+        if self.checked != self.api.store.revision:
+            self.checked = self.api.store.revision
+            objects = self.objects()
+            for complaint in (*objects.doubles(), *objects.bare()):
+                raise Broken(f"{complaint} ({self.where()})")
+
+    def where(self) -> str:
+        return f"seed {self.seed}, step {self.steps}, {self.loop.moment:.1f} s"
+
+    def calm(self) -> None:
+        """End all faults, and see that everything comes to order; then, half of the time, that all ends."""
+        self.scheduler.relax()
+        self.people.republish(is_whole=True)
+        self.people.share()
+        self.until_ordered(is_empty=False)
+        if self.random.random() < 0.5:
+            self.people.clear(is_all=True)
+            self.until_ordered(is_empty=True)
+
+    def until_ordered(self, *, is_empty: bool) -> None:
+        since = self.loop.moment
+        self.scheduler.event()
+        while wrong := self.disorder(is_empty=is_empty):
+            if self.loop.moment - since > CALM_S:
+                raise Broken(f"{wrong} for ever ({self.where()})")
+            self.breathe()
+
+    def breathe(self) -> None:
+        """Let everything go as it should for a moment."""
+        self.happened["calm"] += 1
+        self.people.clear(is_all=False)
+        self.controller.reconcile()
+        while self.desk.open or (self.process and any(watch.is_behind for watch in self.process.watches.values())):
+            for request in tuple(self.desk.open):
+                self.desk.land(request)
+            self.loop.settle()
+            self.check()
+            self.catch_up()
+        self.happened["bindings ended"] += self.scheduler.poll()
+        for pod in self.scheduler.due():
+            self.scheduler.attempt(pod)
+        self.loop.settle()
+        if not self.desk.open:
+            self.pass_time(1.0)
+        self.catch_up()
+        self.check()
+
+    def catch_up(self) -> None:
+        if self.process:
+            for watch in self.process.watches.values():
+                watch.step()
+                while watch.is_behind:
+                    watch.step()
+        self.loop.settle()
+
+    def disorder(self, *, is_empty: bool) -> str:
+        """Say what is not as it should be at the end of a calm."""
+        if self.process is None or not self.is_leading or self.desk.open or self.scheduler.binding:
+            return "something is under way"
+        objects = self.objects()
+        if fitting := objects.fitting():
+            return f"pods {', '.join(fitting)} wait and fit"
+        if leaks := list(objects.leaks()):
+            return f"{', '.join(leaks)} have devices that nobody uses"
+        waiting = {pod["metadata"]["uid"] for pod in objects.pods if not pod["spec"].get("nodeName")}
+        if held := [promise for promise in self.process.belief.ledger if promise.pod not in waiting]:
+            return f"{len(held)} holds of pods that do not wait"
+        return f"{len(objects.pods)} pods are there" if is_empty and objects.pods else ""
+
+
+@contextmanager
+def staged(seed: int, takeover_s: float = TAKEOVER_S) -> Iterator[Play]:
+    """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
+    numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
+    with ExitStack() as stack:
+        play = Play(seed, takeover_s)
+        stack.callback(play.loop.close)
+        stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
+        stack.enter_context(patch.object(registry, "CHANCE", chance))
+        stack.enter_context(patch.object(registry, "now", lambda: _date(play.loop.moment)))
+        handler = _Listening(play.mistakes)
+        log.addHandler(handler)
+        stack.callback(log.removeHandler, handler)
+        stack.callback(play.end)
+        play.begin()
+        yield play
+
+
+def _date(moment: float) -> str:
+    return datetime.fromtimestamp(FIRST_DAY + int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class _Listening(logging.Handler):
+    """Takes what is logged with an exception for a mistake."""
+
+    def __init__(self, mistakes: list[BaseException]) -> None:
+        super().__init__(logging.ERROR)
+        self._mistakes = mistakes
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1]:
+            self._mistakes.append(record.exc_info[1])
+
+
+def played(seed: int, steps: int, takeover_s: float = TAKEOVER_S) -> Counter[str]:
+    """Run a play, and return what happened in it."""
+    with staged(seed, takeover_s) as play:
+        play.run(steps)
+        return play.happened

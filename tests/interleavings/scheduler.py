@@ -1,0 +1,183 @@
+"""A pretend kube-scheduler: pods with back-off, filter, prioritize, bind; it gives up calls, and it is restarted."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+from extender.demo.apiserver.kinds import NODE, POD, Kind
+from extender.demo.apiserver.store import Store
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.model.parse import parse_pod
+from extender.web.verbs import BindRequest, FilterRequest, PrioritizeRequest
+from tests.interleavings.loop import Loop
+from tests.interleavings.process import Process
+
+Json = dict[str, Any]
+FIRST_BACKOFF_S: Final = 1.0
+LAST_BACKOFF_S: Final = 10.0
+FLUSH_S: Final = 300.0
+HTTP_TIMEOUT_S: Final = 30.0
+
+
+@dataclass(slots=True)
+class Queued:
+    """When a pod is tried next, and what it looked like when it was found to fit nowhere."""
+
+    due: float
+    attempts: int = 0
+    rejected_at: str = ""
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """One kube-scheduler after another. *extender* is whom it calls, None while there is nobody.
+
+    closed: nodes that other plugins refuse; narrowness: how often it looks at some nodes only; spoilt: how many pods
+    something else stops after they were let pass.
+    """
+
+    loop: Loop
+    store: Store
+    claims: Kind
+    random: Random
+    extender: Callable[[], Process | None]
+    closed: tuple[str, ...] = ()
+    narrowness: float = 0.0
+    spoilt: float = 0.0
+    queue: dict[str, Queued] = field(default_factory=dict)
+    binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        return set(self.binding.values())
+
+    def restart(self) -> None:
+        """Forget everything; what was asked of the extender goes on there."""
+        for task in self.binding.values():
+            task.cancel()
+        self.queue.clear()
+        self.binding.clear()
+        self.loop.settle()
+
+    def change(self) -> None:
+        """Have other plugins refuse other nodes and other pods from now on."""
+        names = [item["metadata"]["name"] for item in self.store.all(NODE)]
+        self.closed = tuple(self.random.sample(names, self.random.choice((0, 0, 1, 2))))
+        self.narrowness = self.random.choice((0.0, 0.3, 0.9))
+        self.spoilt = self.random.choice((0.0, 0.05, 0.3))
+
+    def relax(self) -> None:
+        """Have nobody but the extender refuse anything."""
+        self.closed, self.narrowness, self.spoilt = (), 0.0, 0.0
+        self.event()
+
+    def due(self) -> list[Json]:
+        """Return the pods whose turn it is, each with what is known of it brought up to date."""
+        waiting = {pod["metadata"]["uid"]: pod for pod in self._waiting()}
+        for uid in self.queue.keys() - waiting.keys():
+            del self.queue[uid]
+        for uid in waiting:
+            self.queue.setdefault(uid, Queued(self.loop.moment))
+        return [pod for uid, pod in waiting.items() if uid not in self.binding and self._is_due(self.queue[uid], pod)]
+
+    def attempt(self, pod: Json) -> None:
+        """Try *pod* once."""
+        process = self.extender()
+        noun = parse_pod(pod)
+        assert isinstance(noun, Pod)
+        everything = [item["metadata"]["name"] for item in self.store.all(NODE)]
+        names = [name for name in everything if name not in self.closed]
+        if process is None:
+            return self._again(noun)
+        nominated = pod["status"].get("nominatedNodeName")
+        filtered = process.answers.filter(FilterRequest(noun, [nominated])) if nominated in names else None
+        if filtered is None or not filtered.names:
+            filtered = process.answers.filter(FilterRequest(noun, self._window(names)))
+        if filtered.error:
+            return self._again(noun)
+        if not filtered.names or self.random.random() < self.spoilt:
+            return self._reject(noun, is_ours=not filtered.names)
+        node = self._chosen(process, noun, list(filtered.names))
+        task = self.loop.create_task(self._bound(process, noun, node), name=f"scheduler binds {noun.key}")
+        self.binding[noun.uid] = task
+        self.loop.settle()
+        return None
+
+    def poll(self) -> int:
+        """See which bindings have ended, and count those that ended well."""
+        ended = [(uid, task) for uid, task in self.binding.items() if task.done()]
+        for uid, task in ended:
+            del self.binding[uid]
+            if task.result() and uid in self.queue:
+                self._delay(self.queue[uid])
+        return sum(not task.result() for _, task in ended)
+
+    def event(self) -> None:
+        """Let something happen in the cluster that has the rejected pods tried again."""
+        for item in self.queue.values():
+            item.due = min(item.due, self.loop.moment + LAST_BACKOFF_S)
+
+    def _waiting(self) -> Iterator[Json]:
+        for pod in self.store.each(POD):
+            if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp") and self._is_ready(pod):
+                yield pod
+
+    def _is_ready(self, pod: Json) -> bool:
+        """Tell whether the claims of *pod* are there: PreEnqueue keeps it until they are."""
+        made = {entry["name"]: entry["resourceClaimName"] for entry in pod["status"].get("resourceClaimStatuses") or ()}
+        names = [
+            entry.get("resourceClaimName") or made.get(entry["name"])
+            for entry in pod["spec"].get("resourceClaims") or ()
+        ]
+        claims = [self.store.get(self.claims, (pod["metadata"]["namespace"], name or "")) for name in names]
+        return all(claim and not claim["metadata"].get("deletionTimestamp") for claim in claims)
+
+    def _is_due(self, item: Queued, pod: Json) -> bool:
+        if item.rejected_at and item.rejected_at != _told(pod):
+            item.rejected_at, item.due = "", min(item.due, self.loop.moment)
+        return item.due <= self.loop.moment
+
+    def _window(self, names: list[str]) -> list[str]:
+        if self.random.random() >= self.narrowness:
+            return names
+        return sorted(self.random.sample(names, self.random.randint(1, len(names))))
+
+    def _chosen(self, process: Process, pod: Pod, names: list[str]) -> NodeName:
+        if len(names) == 1:
+            return NodeName(names[0])
+        scores = process.answers.prioritize(PrioritizeRequest(pod, names)) if self.random.random() < 0.9 else None
+        if not isinstance(scores, list):
+            return NodeName(self.random.choice(names))
+        return NodeName(max(zip(scores, names, strict=True))[1])
+
+    async def _bound(self, process: Process, pod: Pod, node: NodeName) -> str:
+        try:
+            async with asyncio.timeout(HTTP_TIMEOUT_S):
+                return await process.answers.bind(BindRequest(pod.key, pod.uid, node))
+        except TimeoutError:
+            return "no answer"
+        except asyncio.CancelledError:
+            if process.line.is_dead:
+                return "connection lost"
+            raise
+
+    def _again(self, pod: Pod) -> None:
+        self._delay(self.queue[pod.uid])
+
+    def _reject(self, pod: Pod, *, is_ours: bool) -> None:
+        item = self.queue[pod.uid]
+        self._delay(item)
+        if is_ours:
+            known = self.store.get(POD, pod.key)
+            item.rejected_at, item.due = _told(known), self.loop.moment + FLUSH_S
+
+    def _delay(self, item: Queued) -> None:
+        item.attempts += 1
+        item.due = self.loop.moment + min(LAST_BACKOFF_S, FIRST_BACKOFF_S * (1 << min(item.attempts - 1, 4)))
+
+
+def _told(pod: Json | None) -> str:
+    """Return what an update of *pod* shows in."""
+    return pod["metadata"]["resourceVersion"] if pod else ""

@@ -1,0 +1,132 @@
+"""The API server: requests lie before it until somebody decides what becomes of them; most of that is bad luck."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from extender.demo.apiserver.failure import Failure, success
+from extender.demo.apiserver.paths import Target, target_of
+from extender.demo.apiserver.server import PATCHES, ApiServer
+from extender.kube.answer import Answer, Unanswered
+from extender.kube.api import Body, Query
+
+Json = dict[str, Any]
+# How long a write can lie somewhere before it lands, whoever has given it up meanwhile.
+LATE_S: Final = 30.0
+CONTENT: Final = {"content-type": "application/json"}
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """One request; *answer* is cancelled once nobody waits for it."""
+
+    method: str
+    path: str
+    body: Body | None
+    sent_at: float
+    answer: "asyncio.Future[Answer | Unanswered]"
+
+    @property
+    def is_awaited(self) -> bool:
+        return not self.answer.done()
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def told(status: int, content: Json, **headers: str) -> Answer:
+    return Answer(status, {**CONTENT, **headers}, orjson.dumps(content))
+
+
+def refusal(code: int, reason: str = "", **details: object) -> Answer:
+    """Spell a refusal; a 429 names the pause that it asks for."""
+    failure = Failure(code, "as the director wants it", reason=reason, details=details or None)
+    return told(code, failure.status(), **({"retry-after": "1"} if code == 429 else {}))
+
+
+@dataclass(slots=True)
+class Desk:
+    """Where requests lie, of every process that ever was."""
+
+    api: ApiServer
+    moment: Callable[[], float]
+    open: list[Request] = field(default_factory=list)
+
+    def perform(self, request: Request) -> Answer:
+        """Have *request* done as the API server does it."""
+        try:
+            target = target_of(request.path, self.api.kinds)
+            return self._performed(request, target)
+        except Failure as failure:
+            return told(failure.code, failure.status())
+
+    def _performed(self, request: Request, target: Target) -> Answer:
+        registry, content = self.api.registry, _plain(request.body)
+        match request.method, target.part:
+            case "GET", _:
+                return told(200, registry.get(target.kind, target.key))
+            case "POST", "binding":
+                registry.bind(target.kind, target.key, content)
+                return told(201, success(201))
+            case "POST", _:
+                return told(201, registry.create(target.kind, target.namespace, content))
+            case "DELETE", _:
+                return told(200, registry.delete(target.kind, target.key, content or {}))
+        assert request.body is not None
+        patch = PATCHES[request.body.content_type]
+        made = registry.update(target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True)
+        return told(200, made)
+
+    def land(self, request: Request, *, is_heard: bool = True) -> None:
+        """Do what *request* asks for; whoever waits for it may hear of it."""
+        self.open.remove(request)
+        answer = self.perform(request)
+        if request.is_awaited:
+            request.answer.set_result(answer if is_heard else Unanswered(was_sent=True, why="the answer was lost"))
+
+    def refuse(self, request: Request, answer: Answer | Unanswered) -> None:
+        """Answer *request* without doing anything."""
+        self.open.remove(request)
+        if request.is_awaited:
+            request.answer.set_result(answer)
+
+    def forget(self, request: Request) -> None:
+        """Lose *request*: it never arrives, and nobody hears of it."""
+        self.open.remove(request)
+
+    def too_late(self) -> list[Request]:
+        """Drop what has lain too long, and return it."""
+        old = [request for request in self.open if self.moment() - request.sent_at > LATE_S]
+        self.open = [request for request in self.open if request not in old]
+        return old
+
+
+def _plain(body: Body | None) -> Any:
+    """Return what is sent as it arrives: bytes, read anew."""
+    return None if body is None else orjson.loads(orjson.dumps(body.content))
+
+
+class Line:
+    """One process's line to the API server, in the place of ``kube.api.Api``; a dead process sends nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.is_dead = False
+
+    async def call(
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+    ) -> Answer | Unanswered:
+        """Lay a request before the server, and wait."""
+        del query
+        if self.is_dead:
+            raise asyncio.CancelledError
+        answer: asyncio.Future[Answer | Unanswered] = asyncio.get_running_loop().create_future()
+        self._desk.open.append(Request(method, path, body, self._desk.moment(), answer))
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            return Unanswered(was_sent=True, why=f"no answer within {timeout_s:g} s")

@@ -1,0 +1,37 @@
+"""Whatever comes in between: no device in two claims, nothing lost, nothing for ever; and bugs would be noticed."""
+
+import pytest
+
+from tests.interleavings.planted import BUGS, Bug, planted
+from tests.interleavings.play import TAKEOVER_S, Broken, played
+
+STEPS = 10_000
+# The bugs are looked for in as many runs as the long test has.
+RUNS = 10
+
+
+def long_test(takeover_s: float = TAKEOVER_S) -> None:
+    for seed in range(1, RUNS + 1):
+        played(seed, STEPS, takeover_s)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_lost_whatever_comes_in_between(seed: int) -> None:
+    happened = played(seed, STEPS)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("crash", "hand over", "land", "stumble", "scheduler restarts")) > 0
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
+def test_a_planted_bug_is_found(bug: Bug) -> None:
+    with planted(bug), pytest.raises(Broken):
+        long_test()
+
+
+def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
+    with pytest.raises(Broken, match="is in"):
+        long_test(takeover_s=0.0)
+
+
+def test_the_same_seed_plays_the_same() -> None:
+    assert played(3, 1000) == played(3, 1000)

@@ -1,0 +1,81 @@
+"""One process's watch of one resource: late, cut off, listed anew and told twice, but never out of order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from extender.demo.apiserver.failure import Failure
+from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.selection import selection_of
+from extender.demo.apiserver.store import Record, Store
+from extender.kube.resource import Resource
+from extender.kube.told import Seen, Told
+from extender.model.change import Changed, Gone, Listed
+from extender.model.names import ObjectKey
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Watching:
+    """Where the watch is; *listed* is a list that has been read and is still on its way."""
+
+    store: Store
+    kind: Kind
+    resource: Resource
+    tell: Callable[[Told], None]
+    moment: Callable[[], float]
+    position: int = 0
+    listed: tuple[Listed, int] | None = None
+    last: Told | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        return self.listed is not None or self.store.changed_at(self.kind) > self.position
+
+    def read(self) -> None:
+        """Read everything as it is now; whoever is told hears of it later."""
+        selection = selection_of(self.resource.only, self.kind)
+        items = [self._parsed(item) for item in self.store.all(self.kind) if selection.matches(item)]
+        self.listed = Listed(self.resource.kind, tuple(items)), self.store.revision
+
+    def step(self) -> None:
+        """Tell the next thing; where there is none, that there is none."""
+        if self.listed is not None:
+            (self.last, self.position), self.listed = self.listed, None
+            self.tell(self.last)
+        elif records := self._records():
+            self._tell(records[0])
+        elif self.listed is not None:
+            return
+        else:
+            self.position = self.store.revision
+        self.tell(Seen(self.resource, str(self.position), self.moment()))
+
+    def again(self) -> None:
+        """Tell the last thing once more."""
+        if self.last is not None and not isinstance(self.last, Listed):
+            self.tell(self.last)
+
+    def _records(self) -> list[Record]:
+        """Return what happened since; where that is forgotten by now, everything is listed anew."""
+        try:
+            return self.store.since(self.kind, self.position)
+        except Failure:
+            self.read()
+            return []
+
+    def _tell(self, record: Record) -> None:
+        self.position = record.revision
+        selection = selection_of(self.resource.only, self.kind)
+        was, item = selection.matches(record.before), record.after
+        if item is not None and selection.matches(item):
+            self.last = Changed(self._parsed(item))
+        elif was:
+            self.last = Gone(self.resource.kind, ObjectKey(*record.key))
+        else:
+            return
+        self.tell(self.last)
+
+    def _parsed(self, item: Json) -> Any:
+        return self.resource.parse(item, "v1")
