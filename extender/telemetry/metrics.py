@@ -52,6 +52,14 @@ class Metrics:
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
         self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
+        self._begin_placing()
+        self._build = self._gauge("build_info", "1, with the version.", "version")
+        self._build.labels(version).set(1)
+        for verb in VERBS:
+            for result in ("ok", "error"):
+                self._verbs.labels(verb, result)
+
+    def _begin_placing(self) -> None:
         self._reloads = self._counter(
             "placement_config_reloads", "New versions of the placement document, taken or refused.", "result"
         )
@@ -67,11 +75,6 @@ class Metrics:
             "part",
             "side",
         )
-        self._build = self._gauge("build_info", "1, with the version.", "version")
-        self._build.labels(version).set(1)
-        for verb in VERBS:
-            for result in ("ok", "error"):
-                self._verbs.labels(verb, result)
 
     def verb(self, verb: str, result: str, seconds: float) -> None:
         """Count a verb's call: ok, error (as an answer), refused (not understood) or crash."""
