@@ -65,7 +65,7 @@ class Leading:
     pace: Pace = field(default_factory=Pace)
     is_ending: bool = False
     served: int = 0  # the term in which the scheduler is answered: all is listed anew and mended
-    _trouble: str = ""
+    _unreached: set[ObjectKey] = field(default_factory=set)
     _known: Lease = field(default_factory=Lease)
     _scheduler: str | None = None
 
@@ -99,7 +99,8 @@ class Leading:
 
     def obstacle(self) -> str:
         """Say what keeps us from ever leading."""
-        return self._trouble
+        named = ", ".join(sorted(map(str, self._unreached)))
+        return f"Leases cannot be read or written: {named}" if named else ""
 
     async def run(self) -> None:
         """Contend for ever."""
@@ -132,7 +133,8 @@ class Leading:
         if not isinstance(found, Lease):
             self._fail(step, str(found), is_lost=is_conflict(found))
             return
-        self._known, self._trouble = found, ""
+        self._known = found
+        self._unreached.discard(self.lease)
         if step.act is Act.LOOK or found.record is None:
             self.tenure.looked(found.record, self.now())
         else:
@@ -144,7 +146,7 @@ class Leading:
     def _fail(self, step: Step, why: str, *, is_lost: bool) -> None:
         self.tenure.failed(self.now(), is_conflict=is_lost)
         if not is_lost:
-            self._trouble = f"the Lease {self.lease} cannot be read or written"
+            self._unreached.add(self.lease)
             LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
 
     async def _watch(self) -> None:
@@ -156,7 +158,9 @@ class Leading:
                 if holder != self._scheduler:
                     LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
                 self._scheduler = holder
+                self._unreached.discard(self.scheduler)
             else:
+                self._unreached.add(self.scheduler)
                 LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
             await self.pace.sleep(self.tenure.terms.renew_s)
 

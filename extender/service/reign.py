@@ -65,6 +65,8 @@ class Reign:
             self.attention.stir()
             # A round that is under way may end, so that the outcome of each of its writes is known.
             await asyncio.wait({work}, timeout=ROUND_S)
+            if work.done():
+                work.result()
         finally:
             self.leading.served = 0
             work.cancel()
