@@ -18,7 +18,7 @@ from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.ranking import Policy, Ranking, offered, rank
-from extender.scheduling.refining import refined
+from extender.scheduling.refining import Unfinished, refined
 from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
 from extender.scheduling.taste import Taste
 from extender.scheduling.trips import Travellers
@@ -166,7 +166,10 @@ class Planner:
         known = self._hopeless.rejections.get(needs.pod.uid)
         if known is not None and known[0] == asked:
             return known[1]
-        plan = self._judged(needs, names, moment, snapshot)
+        try:
+            plan = self._judged(needs, names, moment, snapshot)
+        except Unfinished:
+            return Trouble("devices as a strict policy wants them are still being looked for")
         if isinstance(plan, Rejection) and plan.is_hopeless:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
         return plan

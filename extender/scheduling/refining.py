@@ -13,35 +13,51 @@ from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.taste import NONE, Taste
 
-# Nodes that are looked at closely: those of which most can be expected. Of these so many must be as they are wanted:
-# no shortlist is longer.
+# Nodes that are looked at closely: those of which most can be expected. Where a strict policy has few of them, so many
+# are looked at before these few are enough; no shortlist is longer than ENOUGH.
 CLOSELY: Final = 24
+FAR: Final = 240
 ENOUGH: Final = FULL + 1
+# New searches for one pod, about half a second of them: nobody else is answered meanwhile.
+SEARCHES: Final = 256
+
+
+class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
+    """Too much is to be searched for at once; what was found is remembered for the next turn."""
 
 
 def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     """Rank the first nodes of *ranking* by what their devices are worth when chosen; leave out those without any.
 
     Nodes behind them stay behind them. Which ones are looked at does not depend on what is remembered.
+    Raise Unfinished.
     """
     taste, snapshot = chooser.taste, surveyed.snapshot
     if taste is None or all(part.fitter is None or taste.is_exact(part.fitter, snapshot) for part in surveyed.parts):
         return ranking
-    values, count, fresh = ranking.values.copy(), 0, ranking.fresh
+    values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
     # Where a strict policy has little on the first nodes, it may have more on the next.
-    while count < len(values) and (found := int((values[:count] != NONE).sum())) < ENOUGH:
-        if count >= fresh and found:
-            break
+    while count < len(values) and not _is_enough(values[:count], fresh):
         first, count = count, min(count + CLOSELY, fresh if count < fresh else len(values))
         for part in surveyed.parts:
             here = first + np.flatnonzero(part.nodes[ranking.nodes[first:count]])
             if len(here) and part.fitter is not None:
-                values[here] = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
+                values[here], searched = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
+                searches += searched
+        if searches > SEARCHES:
+            raise Unfinished
     seen = np.arange(count)
-    order = np.concatenate((np.lexsort((seen, -values[:count], seen >= fresh)), np.arange(count, len(values))))
+    # Behind a few that a strict policy has, nobody knows of any.
+    rest = np.arange(count, len(values)) if np.count_nonzero(values[:count] != NONE) >= min(ENOUGH, count) else seen[:0]
+    order = np.concatenate((np.lexsort((seen, -values[:count], seen >= fresh)), rest))
     order = order[values[order] != NONE]
     fresh = int(np.count_nonzero(order < fresh))
     return Ranking(ranking.nodes[order], ranking.free[order], _descending(values[order]), fresh)
+
+
+def _is_enough(values: Numbers, fresh: int) -> bool:
+    found = int(np.count_nonzero(values != NONE))
+    return bool(found) and (found >= ENOUGH or len(values) >= min(FAR, fresh))
 
 
 def _descending(values: Numbers) -> Numbers:
@@ -49,23 +65,24 @@ def _descending(values: Numbers) -> Numbers:
     return np.minimum.accumulate(values) if len(values) else values
 
 
-def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> list[int]:
-    """Work out what each of *nodes* is worth, once for each state of each machine."""
+def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> tuple[list[int], int]:
+    """Work out what each of *nodes* is worth, once for each state of each machine; tell how many were searched."""
     if part.fitter is None or part.question is None:
-        return []
+        return [], 0
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
     preferring = taste.preferring(part.question, part.policies)
     manner = preferring.manner(chooser.manner)
-    values = []
+    values, searched = [], 0
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         key = id(states), preferring.basis, number, name
         known = taste.found.get(key)
         if known is None or known[0] is not states:
+            searched += 1
             answer = choose(snapshot, node, part.question, manner)
             known = taste.found[key] = states, _value(preferring, answer)
         values.append(known[1])
-    return values
+    return values, searched
 
 
 def _value(preferring: Preferring, answer: Answer) -> int:

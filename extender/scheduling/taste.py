@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.allocation.fit import Fitter
+from extender.allocation.grid import Flags, grid_of
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
@@ -42,6 +43,7 @@ class Taste:
         self.document, self._mix_of = document, mix_of
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
+        self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         # What searches found, by policies and mixes, machine and state; states are of one question.
         self.found: Memo[tuple[int, Hashable, int, bytes], tuple[object, int]] = Memo(FOUND)
 
@@ -122,12 +124,24 @@ class Taste:
         return found
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values:
-        if not is_rated(fitter, at, snapshot):
+        if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
         is_wider = (snapshot.reach.view != 0) & (values == NONE)
-        return np.where(is_wider, APART, values) if is_wider.any() else values
+        values = np.where(is_wider, APART, values) if is_wider.any() else values
+        # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
+        return values if is_rated(fitter, at, snapshot) else np.where(self._apart(fitter, at, snapshot), 0, values)
+
+    def _apart(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
+        """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
+        offers, layout = fitter.offers_in(snapshot), snapshot.layout
+        known = self._special.get((id(offers), at))
+        if known is None or known[0] is not offers or known[1] is not layout:
+            rows = offers.of[at].usable & offers.special
+            flags: Flags = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).any(axis=1)
+            known = self._special[id(offers), at] = offers, layout, flags
+        return known[2]
 
     def _mix(self, class_name: str) -> Mix:
         return self._mix_of(class_name, self.document.demand)
@@ -138,6 +152,10 @@ class Taste:
 
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:
     """Tell whether an ask is for whole devices that are chosen."""
-    ask, offers = fitter.question.asks[at], fitter.offers_in(snapshot)
-    is_chosen = not (ask.takes_all or ask.is_admin or ask.count <= 0)
-    return is_chosen and not (offers.of[at].usable & offers.special).any()
+    offers = fitter.offers_in(snapshot)
+    return is_chosen(fitter, at) and not (offers.of[at].usable & offers.special).any()
+
+
+def is_chosen(fitter: Fitter, at: At) -> bool:
+    ask = fitter.question.asks[at]
+    return not (ask.takes_all or ask.is_admin or ask.count <= 0)

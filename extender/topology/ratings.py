@@ -40,6 +40,7 @@ class Ratings:
     def __init__(self, atlas: Atlas, chooser_of: Callable[[Group], Chooser], size: int, lacking: int) -> None:
         self.atlas, self.chooser_of, self.size, self.lacking = atlas, chooser_of, size, lacking
         self._known: Memo[tuple[int, int, int], int] = Memo(KNOWN)
+        self._kinds: Memo[tuple[int, int], int] = Memo(KNOWN)
         self._last: tuple[Snapshot, Flags, Values, NDArray[np.int32]] | None = None
 
     def of(self, snapshot: Snapshot, usable: Flags) -> Values:
@@ -75,6 +76,8 @@ class Ratings:
         return changed, last[2].copy()
 
     def _value(self, key: tuple[int, int, int]) -> int:
+        # What is free of kinds that are not asked for makes no difference, but would make many states of one.
+        key = key[0], key[1] & self._concerned(key[0], key[2]), key[2]
         value = self._known.get(key)
         if value is None:
             number, free, usable = key
@@ -82,6 +85,14 @@ class Ratings:
             value = best.choice.value if best else self._without(self.atlas.machines[number], free & usable)
             self._known[key] = value
         return value
+
+    def _concerned(self, number: int, usable: int) -> int:
+        """Return the mask of the devices of those kinds of which some are usable."""
+        known = self._kinds.get((number, usable))
+        if known is None:
+            masks = (mask_of(group.indices) for group in self.atlas.machines[number])
+            known = self._kinds[number, usable] = sum(mask for mask in masks if mask & usable)
+        return known
 
     def _without(self, machine: Machine, free: int) -> int:
         """Return what a node is worth that has no set of one kind: it may have one of several."""

@@ -65,7 +65,7 @@ def _device(index: int, count: int, product: str, traits: Traits, *, is_reserved
 
 
 def gpus(node_name: str, count: int, reserved: Iterable[int] = (), **others: object) -> ResourceSlice:
-    return published(node_name, NVIDIA, count, reserved, product=H100, **others)  # type: ignore[arg-type]  # values are attributes
+    return published(node_name, NVIDIA, count, reserved, product=H100, **others)  # type: ignore[arg-type]  # as there
 
 
 def nics(node_name: str, count: int, reserved: Iterable[int] = ()) -> ResourceSlice:

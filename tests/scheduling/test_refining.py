@@ -2,9 +2,13 @@
 
 from itertools import count
 
+import pytest
+
 from extender.model.change import Changed
+from extender.model.names import DeviceKey, DeviceName, PoolName
+from extender.scheduling import refining
 from extender.scheduling.placement import Chooser
-from extender.scheduling.planner import Offer, Plan, Planner, Rejection
+from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
@@ -13,8 +17,9 @@ from extender.state.ledger import Event
 from extender.topology.document import Document
 from extender.topology.policies import Policies
 from extender.topology.residual import Mix
-from tests.scheduling.cast import pod
-from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, planner_by, some
+from tests.scheduling.cast import held, pod
+from tests.scheduling.machines import NVIDIA
+from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, planner_by, some
 
 NUMBERS = count()
 
@@ -91,3 +96,24 @@ def test_a_pod_that_came_back_from_all_nodes_that_have_something_is_offered_thos
         plan = planner.plan(pod("p", "c"), None, 0.0)
         assert isinstance(plan, Offer)
         assert plan.nodes == ("n5",)
+
+
+def test_a_long_search_for_what_a_strict_policy_has_is_done_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "SEARCHES", 60)
+    # Of three pairs only two fit into three GPUs beside three; no two nodes are in one state.
+    taken = {f"n{index:03}": [index % 4, 4 + index // 4 % 4] for index in range(250)} | {"last": [4, 5]}
+    busy = {name: [bit for bit in range(4) if index // 16 >> bit & 1] for index, name in enumerate(taken)}
+    belief = cluster(*(item for name in taken for item in (gpus(name, 8), nics(name, 8))), nodes=taken)
+    for name in taken:
+        keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in taken[name]]
+        keys += [DeviceKey(NET, PoolName(name), DeviceName(f"d{index}")) for index in busy[name]]
+        belief.apply(Changed(held(asks(f"held-{name}", some(1)), *keys)))
+    planner = planner_by(belief, Policies())
+    claim = asks("c", *(some(2, name=f"pair-{index}") for index in range(3)), policy="one-numa")
+    belief.apply(Changed(claim))
+    plans = [planner.plan(pod("p", "c"), None, 0.0) for _ in range(6)]
+    kinds = [type(plan) for plan in plans]
+    assert kinds[0] is Trouble
+    assert kinds == sorted(kinds, key=lambda kind: kind is Offer)
+    assert isinstance(plans[-1], Offer)
+    assert plans[-1].nodes == ("last",)

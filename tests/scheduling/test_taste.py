@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
+from extender.model.device import Counter, CounterConsumption, CounterSet, Traits
 from extender.model.names import NodeName
+from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.scheduling.ranking import Answer
@@ -20,8 +22,8 @@ from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
-from tests.scheduling.cast import names, pod
-from tests.scheduling.machines import NUMA, fleet, planner_with_taste, wanted
+from tests.scheduling.cast import names, node, pod
+from tests.scheduling.machines import NUMA, fleet, planner_with_taste, sample, wanted
 
 DGX = "dgx-1v"
 NUMBERS = count()
@@ -225,3 +227,16 @@ def test_a_claim_for_all_devices_does_not_get_what_is_forbidden() -> None:
     plan = planned(belief, planner, wanted("d", 2))
     assert isinstance(plan, Rejection)
     assert plan.word is Word.POLICY
+
+
+def test_partitions_on_one_node_do_not_hide_what_the_links_of_others_are_worth() -> None:
+    poor = [f"n{index:02}" for index in range(30)]
+    belief = fleet(dict.fromkeys([*poor, "z"], DGX), dict.fromkeys(poor, but(0, 5)) | {"z": but(0, 3, 4, 5, 6)})
+    counters = (Counter("memory", parse_quantity("1")),)
+    shown = sample(DGX, "other")
+    whole = replace(shown.devices[0], traits=Traits(consumes_counters=(CounterConsumption("chip", counters),)))
+    others = replace(shown, slice_count=2, devices=(whole,))
+    chip = replace(others, name="chip", devices=(), shared_counters=(CounterSet("chip", counters),))
+    for item in (node("other"), others, chip):
+        belief.apply(Changed(item))
+    assert given_to(planned(belief, planner_with_taste(belief), wanted("c", 2))) == ("z", [0, 3])
