@@ -29,6 +29,7 @@ from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.decision import Decisions
+from extender.scheduling.drift import Auditor
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
@@ -37,6 +38,7 @@ from extender.scheduling.waking import Waker
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
+from extender.service.auditing import Auditing
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
@@ -136,6 +138,7 @@ def _assembled(settings: Settings, api: Api, options: Options, metrics: Metrics)
     work: Work = {f"follow {resource}": follow(api, versions, resource, sink, rhythm) for resource in followed}
     work |= {"attention": attention.run(health.begin, lambda: freshness.has_vital), "events": notices.run()}
     work |= {"placement document": placing.run(pace)}
+    work |= {"auditing": Auditing(Auditor(belief), metrics, notices, now, time.time).run(lambda: freshness.has_vital)}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     return Service(answers, attention, belief, health, journal, server), work
 

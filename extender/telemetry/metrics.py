@@ -48,6 +48,9 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._drift = self._gauge(
+            "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
+        )
         self._reloads = self._counter(
             "placement_config_reloads", "New versions of the placement document, taken or refused.", "result"
         )
@@ -97,6 +100,10 @@ class Metrics:
     def foreign_conflict(self, driver: str) -> None:
         """Count an allocation of our devices by somebody else."""
         self._conflicts.labels(driver).inc()
+
+    def drift(self, kind: str, count: int) -> None:
+        """Tell how much of a kind is wrong now."""
+        self._drift.labels(kind).set(count)
 
     def placement(self, *, is_valid: bool) -> None:
         """Count a new version of the placement document."""
