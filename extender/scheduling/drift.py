@@ -3,13 +3,14 @@
 Each of these is to be seen for a moment where one watch is ahead of another, and is wrong only where it stays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import holds_of
 from extender.model.claim import Consumer, ResourceClaim
 from extender.model.names import DeviceKey, ObjectKey, Uid
@@ -18,6 +19,8 @@ from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Promise
 
 NOBODY: Final = Uid("")
+# Claims that are looked at in one go.
+PIECE: Final = 128
 
 
 class Kind(StrEnum):
@@ -39,6 +42,13 @@ class Finding:
     uid: Uid = NOBODY
 
 
+class Audit(NamedTuple):
+    """What is wrong: all of it, and what was not told before."""
+
+    lasting: frozenset[Finding]
+    fresh: frozenset[Finding]
+
+
 @dataclass(slots=True)
 class Auditor:
     """Compares, again and again. patience_s: how long something may look wrong before it is told."""
@@ -48,19 +58,34 @@ class Auditor:
     _since: dict[Finding, float] = field(default_factory=dict)
     _told: frozenset[Finding] = frozenset()
 
-    def audit(self, now: float) -> tuple[frozenset[Finding], frozenset[Finding]]:
-        """Return all findings that have lasted, and those among them that were not returned before."""
-        self._since = {found: self._since.get(found, now) for found in findings(self.belief)}
+    def audit(self, now: float) -> Generator[None, None, Audit]:
+        """Return all findings that have lasted, and those among them that were not returned before.
+
+        Yields now and then: there are claims by the ten thousand, and others want to run meanwhile.
+        """
+        seen: list[Finding] = []
+        for found in _compared(self.belief):
+            if found is None:
+                yield
+            else:
+                seen.append(found)
+        self._since = {found: self._since.get(found, now) for found in seen}
         lasting = frozenset(found for found, since in self._since.items() if now - since >= self.patience_s)
         fresh, self._told = lasting - self._told, lasting
-        return lasting, fresh
+        return Audit(lasting, fresh)
 
 
 def findings(belief: Belief) -> Iterator[Finding]:
     """Compare everything once; yield what looks wrong now."""
+    return (found for found in _compared(belief) if found is not None)
+
+
+def _compared(belief: Belief) -> Iterator[Finding | None]:
+    """Compare everything once; None after each piece of the work."""
+    claims = tuple(belief.cluster.claims)
     yield from _ghosts(belief)
-    yield from _by_device(belief)
-    yield from _leaks(belief)
+    yield from _by_device(belief.cluster.snapshot, claims)
+    yield from _leaks(belief, claims)
 
 
 def _ghosts(belief: Belief) -> Iterator[Finding]:
@@ -87,34 +112,35 @@ def _told(hold: ClaimHold, promise: Promise) -> str:
     return f"{len(hold.devices)} devices on {promise.node} are held, {hold.phase.name.lower()}"
 
 
-def _by_device(belief: Belief) -> Iterator[Finding]:
-    """Compare what claims hold with one another, and with what the snapshot shows as taken."""
-    snapshot = belief.cluster.snapshot
-    holders: dict[DeviceKey, list[ResourceClaim]] = {}
-    for claim in belief.cluster.claims:
-        for hold in holds_of(claim.allocation) if claim.allocation else ():
-            before = holders.setdefault(hold.device, [])
-            if before and hold.usage.dedicated:
-                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {before[0].key.name}", claim)
-            before.append(claim)
+def _by_device(snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
+    """Compare what claims hold with one another, and with what the snapshot of the same moment shows as taken."""
+    holders: dict[DeviceKey, ResourceClaim] = {}
     taken = set(np.flatnonzero(snapshot.usage.codes).tolist())
-    for device, claims in holders.items():
-        rows = snapshot.inventory.rows_of(device)
-        if not taken.issuperset(rows):
-            yield _of_claim(Kind.DOUBLE, f"{'/'.join(device)} is taken for free", claims[0])
-        taken.difference_update(rows)
-    for row in taken:
+    ghosts = taken.copy()
+    for number, claim in enumerate(claims):
+        for hold in holds_of(claim.allocation) if claim.allocation else ():
+            first, rows = holders.setdefault(hold.device, claim), snapshot.inventory.rows_of(hold.device)
+            if first is not claim and hold.usage.dedicated:
+                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {first.key.name}", claim)
+            if not taken.issuperset(rows):
+                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is taken for free", claim)
+            ghosts.difference_update(rows)
+        if number % PIECE == 0:
+            yield None
+    for row in ghosts:
         yield Finding(kind=Kind.GHOST, detail=f"{'/'.join(snapshot.inventory.key(row))} is in no claim, and not free")
 
 
-def _leaks(belief: Belief) -> Iterator[Finding]:
+def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
     wanted = {claim.uid for pod in belief.pods for claim in _allocated(belief.cluster.claims.asked_by(pod))}
-    for claim in belief.cluster.claims:
+    for number, claim in enumerate(claims):
         if claim.allocation is not None and claim.uid not in wanted:
             if not claim.reserved_for:
                 yield _of_claim(Kind.LEAK, "its devices are reserved for nobody", claim)
             elif not any(_is_there(user, claim, belief) for user in claim.reserved_for):
                 yield _of_claim(Kind.LEAK, "its devices are reserved for pods that are gone", claim)
+        if number % PIECE == 0:
+            yield None
 
 
 def _allocated(asked: object) -> tuple[ResourceClaim, ...]:

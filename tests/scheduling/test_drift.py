@@ -9,7 +9,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.drift import Auditor, Kind, findings
+from extender.scheduling.drift import Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Promise
 from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, node, pod
@@ -26,6 +26,16 @@ def believing(*claims: ResourceClaim, pods: tuple[Pod, ...] = (POD, OTHER)) -> B
 
 def found(belief: Belief) -> list[tuple[Kind, ObjectKey | None, ObjectKey | None]]:
     return [(item.kind, item.claim, item.pod) for item in findings(belief)]
+
+
+def audited(auditor: Auditor, now: float) -> Audit:
+    work = auditor.audit(now)
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        audit: Audit = end.value
+        return audit
 
 
 def promise_of(belief: Belief) -> None:
@@ -96,19 +106,19 @@ def test_a_claim_reserved_for_something_else_than_a_pod_is_no_leak() -> None:
 def test_only_what_lasts_is_told_and_only_once() -> None:
     belief = believing(held(claim("c"), device("n1", 0)))
     auditor = Auditor(belief, patience_s=60.0)
-    assert auditor.audit(0.0) == (frozenset(), frozenset())
-    lasting, fresh = auditor.audit(60.0)
+    assert audited(auditor, 0.0) == (frozenset(), frozenset())
+    lasting, fresh = audited(auditor, 60.0)
     assert lasting == fresh == frozenset(findings(belief))
-    assert auditor.audit(80.0) == (lasting, frozenset())
+    assert audited(auditor, 80.0) == (lasting, frozenset())
     belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
-    assert auditor.audit(100.0) == (frozenset(), frozenset())
+    assert audited(auditor, 100.0) == (frozenset(), frozenset())
 
 
 def test_what_comes_back_has_to_last_again() -> None:
     belief = believing(held(claim("c"), device("n1", 0)))
     auditor = Auditor(belief, patience_s=60.0)
-    auditor.audit(0.0)
+    audited(auditor, 0.0)
     belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
-    auditor.audit(30.0)
+    audited(auditor, 30.0)
     belief.apply(Changed(held(claim("c"), device("n1", 0))))
-    assert auditor.audit(60.0) == (frozenset(), frozenset())
+    assert audited(auditor, 60.0) == (frozenset(), frozenset())

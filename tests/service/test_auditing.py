@@ -18,7 +18,7 @@ def drift(metrics: Metrics, kind: str) -> float:
     return samples(metrics)["dra_extender_drift", frozenset({("kind", kind)})]
 
 
-def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptureFixture) -> None:
     belief = believing(
         held(claim("a"), device("n1", 0), by=POD), held(claim("b", version=2), device("n1", 0), by=OTHER)
     )
@@ -26,8 +26,8 @@ def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptureFixtu
     metrics, notices = Metrics(), Notices(nobody, "one", 20)
     auditing = Auditing(Auditor(belief, patience_s=0.0), metrics, notices, lambda: 0.0, lambda: 0.0)
     with caplog.at_level(logging.ERROR):
-        auditing.round()
-        auditing.round()
+        await auditing.round()
+        await auditing.round()
     assert [drift(metrics, kind) for kind in ("ghost", "double", "leak")] == [0, 1, 0]
     assert [(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records] == [("ns/b", "ns/q")]
     assert [(item.pod, item.reason) for item in notices._waiting.values()] == [(OTHER.key, "DeviceGivenTwice")]
