@@ -30,6 +30,7 @@ from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.decision import Decisions
+from extender.scheduling.drift import Auditor
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
@@ -38,6 +39,7 @@ from extender.scheduling.waking import Waker
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
+from extender.service.auditing import Auditing
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
@@ -163,6 +165,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
+    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
+    work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     service = Service(answers, attention, belief, health, journal, server, leading)
     if isinstance(leading, Alone):

@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.model.change import Change, Changed, Gone, Listed, kind_of
 from extender.model.footprint import Amounts, Footprint, amount
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.state.seats import Rows, Seats
@@ -45,6 +45,11 @@ class Loads:
     def __len__(self) -> int:
         """Return how many bound pods are known."""
         return len(self._footprints)
+
+    def has(self, key: ObjectKey, uid: Uid) -> bool:
+        """Tell whether the pod *key* with *uid* is bound and has not finished."""
+        known = self._footprints.get(key)
+        return known is not None and known.uid == uid
 
     def free(self, node: NodeName) -> dict[str, int] | None:
         """Return what is free on *node* of all that it has, less than nothing where too much is taken.

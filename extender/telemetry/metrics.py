@@ -51,6 +51,9 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._drift = self._gauge(
+            "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
+        )
         self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
         self._begin_placing()
         self._build = self._gauge("build_info", "1, with the version.", "version")
@@ -116,6 +119,10 @@ class Metrics:
     def takeover(self) -> None:
         """Count that we have begun to lead."""
         self._takeovers.inc()
+
+    def drift(self, kind: str, count: int) -> None:
+        """Tell how much of a kind is wrong now."""
+        self._drift.labels(kind).set(count)
 
     def placement(self, *, is_valid: bool) -> None:
         """Count a new version of the placement document."""

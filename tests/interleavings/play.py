@@ -17,6 +17,7 @@ from extender.demo.apiserver.kinds import POD
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.controller import Controller
 from extender.kube.answer import Unanswered
+from extender.scheduling.drift import findings
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
 from tests.interleavings.loop import Loop
@@ -333,6 +334,9 @@ class Play:
         waiting = {pod["metadata"]["uid"] for pod in objects.pods if not pod["spec"].get("nodeName")}
         if held := [promise for promise in self.process.belief.ledger if promise.pod not in waiting]:
             return f"{len(held)} holds of pods that do not wait"
+        # The product's own auditor has to agree that all is well.
+        if drift := list(findings(self.process.belief)):
+            return f"drift: {drift[0].kind} {drift[0].claim} {drift[0].detail}"
         return f"{len(objects.pods)} pods are there" if is_empty and objects.pods else ""
 
 

@@ -57,6 +57,7 @@ def used() -> Metrics:
     metrics.placed("protect")
     metrics.part("links", 0.6)
     metrics.part("kept", -0.2)
+    metrics.drift("leak", 2)
     metrics.placement(is_valid=True)
     metrics.placement(is_valid=False)
     return metrics
@@ -83,6 +84,7 @@ SHOWN = [
     ("api_request_duration_seconds_count", {"verb": "update", "resource": "resourceclaims/status"}, 1),
     ("watch_lists_total", {"resource": "pods"}, 1),
     ("events_total", {"result": "written"}, 1),
+    ("drift", {"kind": "leak"}, 2),
     ("placement_config_reloads_total", {"result": "taken"}, 1),
     ("placement_config_reloads_total", {"result": "refused"}, 1),
     ("placement_config_valid", {}, 0),

@@ -1,0 +1,160 @@
+"""What does not go together: the ledger, the snapshot, claims and pods, compared. What lasts is a finding.
+
+Each of these is to be seen for a moment where one watch is ahead of another, and is wrong only where it stays.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.usage import holds_of
+from extender.model.claim import Consumer, ResourceClaim
+from extender.model.names import DeviceKey, ObjectKey, Uid
+from extender.state.belief import Belief
+from extender.state.claims import Asked
+from extender.state.ledger import ClaimHold, Promise
+
+NOBODY: Final = Uid("")
+# Claims that are looked at in one go.
+PIECE: Final = 128
+
+
+class Kind(StrEnum):
+    """What is wrong. People count by these words: they stay as they are."""
+
+    GHOST = "ghost"  # something is held for what is gone, or looks taken and is nobody's
+    DOUBLE = "double"  # a device is in two claims, or looks free and is somebody's
+    LEAK = "leak"  # a claim has devices, and no pod has a use for them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, with the claim and the pod as far as they are known."""
+
+    kind: Kind
+    detail: str
+    claim: ObjectKey | None = None
+    pod: ObjectKey | None = None
+    uid: Uid = NOBODY
+
+
+class Audit(NamedTuple):
+    """What is wrong: all of it, and what was not told before."""
+
+    lasting: frozenset[Finding]
+    fresh: frozenset[Finding]
+
+
+@dataclass(slots=True)
+class Auditor:
+    """Compares, again and again. patience_s: how long something may look wrong before it is told."""
+
+    belief: Belief
+    patience_s: float = 60.0
+    _since: dict[Finding, float] = field(default_factory=dict)
+    _told: frozenset[Finding] = frozenset()
+
+    def audit(self, now: float) -> Generator[None, None, Audit]:
+        """Return all findings that have lasted, and those among them that were not returned before.
+
+        Yields now and then: there are claims by the ten thousand, and others want to run meanwhile.
+        """
+        seen: list[Finding] = []
+        for found in _compared(self.belief):
+            if found is None:
+                yield
+            else:
+                seen.append(found)
+        self._since = {found: self._since.get(found, now) for found in seen}
+        lasting = frozenset(found for found, since in self._since.items() if now - since >= self.patience_s)
+        fresh, self._told = lasting - self._told, lasting
+        return Audit(lasting, fresh)
+
+
+def findings(belief: Belief) -> Iterator[Finding]:
+    """Compare everything once; yield what looks wrong now."""
+    return (found for found in _compared(belief) if found is not None)
+
+
+def _compared(belief: Belief) -> Iterator[Finding | None]:
+    """Compare everything once; None after each piece of the work."""
+    claims = tuple(belief.cluster.claims)
+    yield from _ghosts(belief)
+    yield from _by_device(belief.cluster.snapshot, claims)
+    yield from _leaks(belief, claims)
+
+
+def _ghosts(belief: Belief) -> Iterator[Finding]:
+    for promise in belief.ledger:
+        pod = belief.pods.with_uid(promise.pod)
+        for hold in promise.claims:
+            claim = belief.cluster.claims.with_uid(hold.claim)
+            gone = "the pod" if pod is None else _gone_claim(hold, claim)
+            if gone:
+                yield Finding(
+                    kind=Kind.GHOST,
+                    detail=f"{_told(hold, promise)}, and {gone} is gone",
+                    claim=claim.key if claim else hold.unseen,
+                    pod=pod.key if pod else None,
+                    uid=promise.pod,
+                )
+
+
+def _gone_claim(hold: ClaimHold, claim: ResourceClaim | None) -> str:
+    return "the claim" if claim is None and not hold.is_of_unmade_claim and hold.unseen is None else ""
+
+
+def _told(hold: ClaimHold, promise: Promise) -> str:
+    return f"{len(hold.devices)} devices on {promise.node} are held, {hold.phase.name.lower()}"
+
+
+def _by_device(snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
+    """Compare what claims hold with one another, and with what the snapshot of the same moment shows as taken."""
+    holders: dict[DeviceKey, ResourceClaim] = {}
+    taken = set(np.flatnonzero(snapshot.usage.codes).tolist())
+    ghosts = taken.copy()
+    for number, claim in enumerate(claims):
+        for hold in holds_of(claim.allocation) if claim.allocation else ():
+            first, rows = holders.setdefault(hold.device, claim), snapshot.inventory.rows_of(hold.device)
+            if first is not claim and hold.usage.dedicated:
+                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {first.key.name}", claim)
+            if not taken.issuperset(rows):
+                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is taken for free", claim)
+            ghosts.difference_update(rows)
+        if number % PIECE == 0:
+            yield None
+    for row in ghosts:
+        yield Finding(kind=Kind.GHOST, detail=f"{'/'.join(snapshot.inventory.key(row))} is in no claim, and not free")
+
+
+def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
+    wanted = {claim.uid for pod in belief.pods for claim in _allocated(belief.cluster.claims.asked_by(pod))}
+    for number, claim in enumerate(claims):
+        if claim.allocation is not None and claim.uid not in wanted:
+            if not claim.reserved_for:
+                yield _of_claim(Kind.LEAK, "its devices are reserved for nobody", claim)
+            elif not any(_is_there(user, claim, belief) for user in claim.reserved_for):
+                yield _of_claim(Kind.LEAK, "its devices are reserved for pods that are gone", claim)
+        if number % PIECE == 0:
+            yield None
+
+
+def _allocated(asked: object) -> tuple[ResourceClaim, ...]:
+    return asked.allocated if isinstance(asked, Asked) else ()
+
+
+def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
+    """Tell whether the pod that *claim* is reserved for is there, as far as anybody here knows."""
+    if user.resource != "pods" or not belief.loads.is_known or belief.pods.with_uid(user.uid) is not None:
+        return True
+    return belief.loads.has(ObjectKey(claim.key.namespace, user.name), user.uid)
+
+
+def _of_claim(kind: Kind, detail: str, claim: ResourceClaim) -> Finding:
+    user = next((item for item in claim.reserved_for if item.resource == "pods"), None)
+    pod = ObjectKey(claim.key.namespace, user.name) if user else None
+    return Finding(kind=kind, detail=detail, claim=claim.key, pod=pod, uid=user.uid if user else NOBODY)

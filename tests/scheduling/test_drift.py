@@ -1,0 +1,124 @@
+"""Ghosts, doubles and leaks are found, each with its claim and its pod; what goes together is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Pod
+from extender.scheduling.drift import Audit, Auditor, Kind, findings
+from extender.state.belief import Belief
+from extender.state.ledger import ClaimHold, Promise
+from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, node, pod
+
+POD, OTHER = pod("p", "a"), pod("q", "b")
+KEY = ObjectKey("ns", "a")
+
+
+def believing(*claims: ResourceClaim, pods: tuple[Pod, ...] = (POD, OTHER)) -> Belief:
+    belief = belief_of(node("n1"), gpus("n1", 4), *pods, *claims)
+    belief.apply(Listed(Footprint, ()))
+    return belief
+
+
+def found(belief: Belief) -> list[tuple[Kind, ObjectKey | None, ObjectKey | None]]:
+    return [(item.kind, item.claim, item.pod) for item in findings(belief)]
+
+
+def audited(auditor: Auditor, now: float) -> Audit:
+    work = auditor.audit(now)
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        audit: Audit = end.value
+        return audit
+
+
+def promise_of(belief: Belief) -> None:
+    belief.ledger.reserve(Promise(POD.uid, NodeName("n1"), (ClaimHold(claim("a").uid, (), version=1),)))
+
+
+def test_what_goes_together_is_no_finding() -> None:
+    belief = believing(held(claim("a"), device("n1", 0), by=POD), claim("b"))
+    belief.ledger.offer(Promise(OTHER.uid, NodeName("n1"), (ClaimHold(claim("b").uid, ()),)))
+    assert found(belief) == []
+
+
+def test_a_hold_for_a_pod_that_is_gone_is_a_ghost() -> None:
+    belief = believing(claim("a"))
+    promise_of(belief)
+    belief.apply(Gone(Pod, POD.key))
+    assert found(belief) == [(Kind.GHOST, KEY, None)]
+
+
+def test_a_hold_for_a_claim_that_is_gone_is_a_ghost() -> None:
+    belief = believing()
+    promise_of(belief)
+    assert found(belief) == [(Kind.GHOST, None, POD.key)]
+
+
+def test_a_device_that_looks_taken_and_is_in_no_claim_is_a_ghost() -> None:
+    belief = believing(held(claim("a"), device("n1", 0), by=POD))
+    belief.cluster.claims.drop(KEY)
+    assert found(belief) == [(Kind.GHOST, None, None)]
+
+
+def test_a_device_in_two_claims_is_a_double() -> None:
+    belief = believing(
+        held(claim("a"), device("n1", 0), by=POD), held(claim("b", version=2), device("n1", 0), by=OTHER)
+    )
+    assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
+
+
+def test_a_device_in_a_claim_that_looks_free_is_a_double() -> None:
+    belief = believing(claim("a"))
+    belief.cluster.claims.put(held(claim("a"), device("n1", 0), by=POD))
+    assert found(belief) == [(Kind.DOUBLE, KEY, POD.key)]
+
+
+@pytest.mark.parametrize(
+    ("user", "bound", "is_leak"),
+    [(None, None, True), (POD, None, True), (POD, "uid-p", False), (POD, "uid-again", True)],
+    ids=["nobody", "gone", "runs", "another of its name"],
+)
+def test_a_claim_that_no_pod_has_a_use_for_is_a_leak(user: Pod | None, bound: str | None, *, is_leak: bool) -> None:
+    belief = believing(held(claim("a"), device("n1", 0), by=user), pods=(OTHER,))
+    if bound is not None:
+        amounts = (("pods", 1),)
+        belief.apply(Changed(Footprint(key=POD.key, uid=bound, node=NodeName("n1"), amounts=amounts)))  # type: ignore[arg-type]  # a uid
+    assert [kind for kind, _, _ in found(belief)] == [Kind.LEAK] * is_leak
+
+
+def test_a_claim_that_a_waiting_pod_asks_for_is_no_leak() -> None:
+    assert found(believing(held(claim("a"), device("n1", 0)))) == []
+
+
+def test_a_claim_reserved_for_something_else_than_a_pod_is_no_leak() -> None:
+    other = replace(consumer(POD), resource="jobs")
+    mine = replace(held(claim("c"), device("n1", 0)), reserved_for=(other,))
+    assert found(believing(mine)) == []
+
+
+def test_only_what_lasts_is_told_and_only_once() -> None:
+    belief = believing(held(claim("c"), device("n1", 0)))
+    auditor = Auditor(belief, patience_s=60.0)
+    assert audited(auditor, 0.0) == (frozenset(), frozenset())
+    lasting, fresh = audited(auditor, 60.0)
+    assert lasting == fresh == frozenset(findings(belief))
+    assert audited(auditor, 80.0) == (lasting, frozenset())
+    belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
+    assert audited(auditor, 100.0) == (frozenset(), frozenset())
+
+
+def test_what_comes_back_has_to_last_again() -> None:
+    belief = believing(held(claim("c"), device("n1", 0)))
+    auditor = Auditor(belief, patience_s=60.0)
+    audited(auditor, 0.0)
+    belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
+    audited(auditor, 30.0)
+    belief.apply(Changed(held(claim("c"), device("n1", 0))))
+    assert audited(auditor, 60.0) == (frozenset(), frozenset())
