@@ -24,7 +24,9 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     Nodes behind them stay behind them. Which ones are looked at does not depend on what is remembered.
     """
     taste, snapshot = chooser.taste, surveyed.snapshot
-    if taste is None or all(part.fitter is None or taste.is_exact(part.fitter, snapshot) for part in surveyed.parts):
+    if taste is None or all(
+        part.fitter is None or taste.is_exact(part.fitter, snapshot, part.policies) for part in surveyed.parts
+    ):
         return ranking
     values, count = ranking.values.copy(), 0
     # Where a strict policy has nothing on the first nodes, it may have something on the next.
@@ -54,7 +56,8 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     manner = taste.manner(chooser.manner, part.policies)
     values = []
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        key = id(states), part.policies, number, name
+        beside = taste.beside(part.fitter, snapshot, node, part.needed)
+        key = id(states), part.policies, number, name, beside
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             answer = choose(snapshot, node, part.question, manner)

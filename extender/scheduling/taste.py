@@ -1,6 +1,6 @@
 """What is preferred where there is a choice: by which policy, among which devices, and how good a choice is."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -11,11 +11,15 @@ from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.fit import Fitter
 from extender.allocation.preference import Tightest
-from extender.allocation.question import Ask, At
+from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Manner, Solution
 from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
+from extender.scheduling.commons import Commons
+from extender.scheduling.tenants import NO_NEEDS, Tenants
+from extender.state.loads import Loads
 from extender.topology.aliases import Member
 from extender.topology.appraisal import Appraisal, Basis, Part
 from extender.topology.atlas import Atlas
@@ -33,7 +37,7 @@ from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
 from extender.topology.shape import mask_of, places_of
-from extender.topology.shared import Shared
+from extender.topology.shared import Beside, Shared
 from extender.topology.traits import is_forbidden
 from extender.topology.words import parts_of
 
@@ -53,14 +57,17 @@ class Taste:
     One writer.
     """
 
-    def __init__(self, document: Document, mix_of: Callable[[str, Demand], Mix]) -> None:
+    def __init__(
+        self, document: Document, mix_of: Callable[[str, Demand], Mix], commons: Commons | None = None
+    ) -> None:
         self.document, self._mix_of = document, mix_of
+        self._tenants = Tenants(commons or Commons(Loads()))
+        self._tenants.commons.use(document.configuration)
         self.atlas, self._choosers = Atlas(document.configuration, document.policies.attributes), Choosers()
-        self._partitioned, self._shared = Partitioned(), Shared()
-        self._frames = Framed(self._partitioned, self._shared, Tightest())
+        self._partitioned = Partitioned()
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         # What searches found, by policies, machine and state; states are of one question.
-        self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes], tuple[object, int]] = Memo(FOUND)
+        self.found: Memo[tuple[int, tuple[Policy, ...], int, bytes, Hashable], tuple[object, int]] = Memo(FOUND)
 
     def policies(self, claims: Sequence[ResourceClaim]) -> tuple[Policy, ...]:
         """Return the policy of each claim; raise Forbidden."""
@@ -90,10 +97,16 @@ class Taste:
         def allowed(situation: Situation, at: At, mask: int) -> int:
             return mask & ~_forbidden(situation, policies[at.claim])
 
-        framed = Framed(self._partitioned, self._shared, linked, allowed)
+        framed = Framed(self._partitioned, self._shared(policies), linked, allowed)
         return replace(manner, preference=framed, is_strict=bool(strict))
 
-    def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
+    def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:
+        """Count what *pod* asks for, the first time; return what it needs beside its devices."""
+        return self._tenants.meet(pod, question, fitter, snapshot)
+
+    def values(
+        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, needed: Beside = NO_NEEDS
+    ) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
 
         Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
@@ -102,27 +115,43 @@ class Taste:
         for claim, part in enumerate(fitter.question.claims):
             for slot, wanted in enumerate(part.slots):
                 ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
-                values = self._slot(fitter, ats, policies[claim], snapshot)
+                values = self._slot(fitter, ats, policies[claim], snapshot, needed)
                 total = np.where((total == NONE) | (values == NONE), NONE, total + values)
         return total
 
-    def is_exact(self, fitter: Fitter, snapshot: Snapshot) -> bool:
-        """Tell whether estimates are exact: one ask for whole devices of the node, bound by nothing."""
+    def is_exact(self, fitter: Fitter, snapshot: Snapshot, policies: Sequence[Policy]) -> bool:
+        """Tell whether estimates are exact: one ask for devices of the node, whole or shared, bound by nothing."""
         question = fitter.question
         if len(question.asks) != 1 or snapshot.reach.view.any():
             return False
         (at,) = question.asks
-        return not question.covered[at] and is_rated(fitter, at, snapshot)
+        if question.covered[at]:
+            return False
+        is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and not policies[at.claim].is_strict
+        return is_unbound or is_rated(fitter, at, snapshot)
 
-    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot) -> Values:
+    def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
+        """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""
+        if not any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks):
+            return None
+        measure = self._tenants.commons.placer.measure
+        return needed, self._tenants.commons.free_on(snapshot.layout.nodes[node]), measure
+
+    def _shared(self, policies: Sequence[Policy]) -> Shared:
+        return Shared(self._tenants.commons.catalogue, self._tenants.scene_of(policies))
+
+    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         """Value the first alternative that can be had."""
         found = np.full(len(snapshot.layout.nodes), NONE)
         for at in ats:
-            values = self._ask(fitter, at, policy, snapshot)
+            values = self._ask(fitter, at, policy, snapshot, needed)
             found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
         return found
 
-    def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values:
+    def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
+        shares = self._tenants.shares(fitter, at, snapshot)
+        if shares.asks:
+            return self._tenants.values(shares, needed, policy.placing)
         if not is_rated(fitter, at, snapshot):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         return self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
@@ -138,11 +167,16 @@ class Taste:
             known = self._ratings[key] = fitter, fresh
         return known[1]
 
-    def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
+    def outline(
+        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS
+    ) -> tuple[Part, ...]:
         """Say what speaks for the best set of *node*, where that is known without a search."""
-        if not self.is_exact(fitter, snapshot):
+        if not self.is_exact(fitter, snapshot, policies):
             return ()
         (at,) = fitter.question.asks
+        shares = self._tenants.shares(fitter, at, snapshot)
+        if shares.asks:
+            return self._tenants.outline(shares, needed, policies[at.claim].placing, snapshot, node)
         ratings = self.ratings(fitter, at, policies[at.claim])
         best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
         if best is None:
@@ -159,10 +193,13 @@ class Taste:
     def appraise(self, solution: Solution, policies: Sequence[Policy], *, tells: bool = True) -> Appraisal:
         """Say how good the devices of *solution* are, and why if that is to be told."""
         situation, total = solution.situation, 0
+        frames = Framed(self._partitioned, self._shared(policies), Tightest())
         parts, given = list[Part](), tuple[tuple[At, int], ...]()
         asked = _by_ask(solution.picks)
         for at, places in asked:
-            found = self._appraised(replace(situation, given=given), at, places, policies[at.claim], tells=tells)
+            seen, ask = replace(situation, given=given), situation.asks[at]
+            framed = None if ask.takes_all or ask.is_admin else frames.value(seen, at, places)
+            found = framed or self._appraised(seen, at, places, policies[at.claim], tells=tells)
             total += found.value - at.ask * STEP
             parts += _labelled(situation.asks[at].name if len(asked) > 1 else "", found.parts)
             given += tuple((at, place) for place in places)
@@ -175,9 +212,6 @@ class Taste:
         ask = situation.asks[at]
         if ask.takes_all or ask.is_admin:
             return Appraisal(0)
-        framed = self._frames.value(situation, at, places)
-        if framed is not None:
-            return framed
         group = next((group for group in self.atlas.on(situation.board) if set(places) <= set(group.indices)), None)
         if group is None:
             return Appraisal(APART)
