@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from statistics import median
 
@@ -79,13 +80,16 @@ class Stand:
     def look(self) -> None:
         self.commons.look(self.known.seen_by())
 
+    def plan(self, made: Pod, plans: list[object]) -> None:
+        plans.append(self.planner.plan(made, self.names, 0.0))
+
     def rounds(self, pods: int) -> Iterator[tuple[float, float]]:
         """Yield what bringing the fleet up to date took, and what the plan after it did."""
         for number in range(pods):
             made = pod(self.known, number)
-            plans: list[object] = []
             (looked,) = times_ms(self.look, 1)
-            (planned,) = times_ms(lambda: plans.append(self.planner.plan(made, self.names, 0.0)), 1)  # noqa: B023
+            plans = list[object]()
+            (planned,) = times_ms(partial(self.plan, made, plans), 1)
             (plan,) = plans
             if not isinstance(plan, Offer):
                 raise TypeError(plan)

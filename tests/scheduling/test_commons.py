@@ -210,6 +210,36 @@ def test_several_portions_and_several_claims_find_their_devices() -> None:
     assert spot(plan(belief, planner, asking("p", 250, 2))) == ("a", ["d0", "d2"])
 
 
+def test_two_claims_of_a_pod_do_not_spoil_each_others_devices() -> None:
+    belief = world({"a": Machine([600, 600]), "b": Machine([1000, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500)
+    offer = pair(belief, planner, "p")
+    chosen = [result.device.device for _, allocation in offer.placement.claims for result in allocation.devices]
+    assert (offer.placement.node, sorted(chosen)) == ("b", ["d0", "d1"])
+
+
+def test_what_was_searched_is_searched_again_where_there_is_less_cpu() -> None:
+    belief = world({"a": Machine([1000, 1000]), "b": Machine([1000, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500, cpu="4")
+    assert pair(belief, planner, "p", cpu="8").placement.node == "a"
+    belief.apply(Gone(Pod, ObjectKey("ns", "p")))
+    footprint = Footprint(key=ObjectKey("ns", "x"), uid=Uid("x"), node=NodeName("a"), amounts=(("cpu", 58_000),))
+    belief.apply(Changed(footprint))
+    assert pair(belief, planner, "q", cpu="8").placement.node == "b"
+
+
+def pair(belief: Belief, planner: Planner, name: str, cpu: str = "0") -> Offer:
+    """Plan a pod with two claims for 350 each."""
+    claims = [f"{name}-{number}" for number in range(2)]
+    for one in claims:
+        belief.apply(Changed(asking(one, 350)))
+    found = planner.plan(replace(asker(name, cpu), claims=pod(name, *claims).claims), None, 0.0)
+    assert isinstance(found, Offer), found
+    return found
+
+
 def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:
     belief = world({"a": Machine([1000])})
     commons = Commons(belief.loads)
