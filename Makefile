@@ -61,7 +61,7 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 	done
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
-	for module in throughput burst hopeless wake links; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+	for module in throughput burst hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
 	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done

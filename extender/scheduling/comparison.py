@@ -31,4 +31,4 @@ def _parts(taste: Taste | None, surveyed: Survey, node: int) -> tuple[Part, ...]
     part = next((part for part in surveyed.parts if part.nodes[node]), None)
     if taste is None or part is None or part.fitter is None:
         return ()
-    return taste.outline(part.fitter, part.policies, surveyed.snapshot, node)
+    return taste.outline(part.fitter, part.policies, surveyed.snapshot, node, part.needed)

@@ -33,7 +33,9 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     Raise Unfinished.
     """
     taste, snapshot = chooser.taste, surveyed.snapshot
-    if taste is None or all(part.fitter is None or taste.is_exact(part.fitter, snapshot) for part in surveyed.parts):
+    if taste is None or all(
+        part.fitter is None or taste.is_exact(part.fitter, snapshot, part.policies) for part in surveyed.parts
+    ):
         return ranking
     values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
     # Where a strict policy has little on the first nodes, it may have more on the next.
@@ -75,7 +77,8 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     manner = preferring.manner(chooser.manner)
     values, searched = [], 0
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        key = id(states), preferring.basis, number, name
+        beside = taste.beside(part.fitter, snapshot, node, part.needed)
+        key = id(states), preferring.basis, number, name, beside
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             searched += 1

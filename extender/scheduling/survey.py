@@ -20,9 +20,11 @@ from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
+from extender.scheduling.tenants import NO_NEEDS
 from extender.scheduling.vocabulary import NEARNESS, Word
 from extender.state.questions import Questions
 from extender.topology.policy import Policy
+from extender.topology.shared import Beside
 
 Numbers = NDArray[np.int64]
 
@@ -59,7 +61,7 @@ class Part:
     """Some nodes, and what was asked of them: no fit where they need nothing of us.
 
     *question* is as this pod asks it: a fit is shared by all who ask the same, under other names. *values*: how good
-    the devices are that it would get, about; NONE where its policy does not have any.
+    the devices are that it would get, about; NONE where its policy does not have any. *needed*: beside devices.
     """
 
     nodes: Flags
@@ -68,6 +70,7 @@ class Part:
     fitter: Fitter | None = None
     policies: tuple[Policy, ...] = ()
     values: Values | None = None
+    needed: Beside = NO_NEEDS
 
     @property
     def fits(self) -> Flags:
@@ -193,11 +196,8 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
     parts: list[Part] = []
-    claims: tuple[ResourceClaim, ...] = ()
     try:
-        for nodes, resources in _groups(needs, snapshot):
-            claims = claims_for(needs, resources)
-            parts.append(_part(nodes, claims, snapshot, questions, taste))
+        parts.extend(_part(needs, group, snapshot, questions, taste) for group in _groups(needs, snapshot))
     except Refusal as refusal:
         return Refused(Word.QUESTION, str(refusal))
     except Forbidden as forbidden:
@@ -209,8 +209,9 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
 
 
 def _part(
-    nodes: Flags, claims: tuple[ResourceClaim, ...], snapshot: Snapshot, questions: Questions, taste: Taste | None
+    needs: Needs, group: tuple[Flags, tuple[str, ...]], snapshot: Snapshot, questions: Questions, taste: Taste | None
 ) -> Part:
+    nodes, claims = group[0], claims_for(needs, group[1])
     if not claims:
         return Part(nodes, None)
     question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
@@ -218,7 +219,9 @@ def _part(
     if taste is None:
         return Part(nodes, fit, question, fitter)
     policies = taste.policies(claims)
-    return Part(nodes, fit, question, fitter, policies, taste.values(fitter, policies, snapshot))
+    needed = taste.meet(needs.pod, question, fitter, snapshot)
+    values = taste.values(fitter, policies, snapshot, needed)
+    return Part(nodes, fit, question, fitter, policies, values, needed)
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

@@ -1,6 +1,7 @@
 """What is preferred where there is a choice: by which policy, on which nodes, and by what was expected."""
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -11,7 +12,11 @@ from extender.allocation.grid import Flags, grid_of
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
+from extender.scheduling.commons import Commons
 from extender.scheduling.preferring import Memory, Preferring
+from extender.scheduling.tenants import NO_NEEDS, Tenants
+from extender.state.loads import Loads
 from extender.topology.appraisal import Basis, Part
 from extender.topology.atlas import Atlas
 from extender.topology.demand import Demand
@@ -21,6 +26,7 @@ from extender.topology.policies import NotAllowed
 from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
+from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
 
 __all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
@@ -39,13 +45,17 @@ class Taste:
     One writer.
     """
 
-    def __init__(self, document: Document, mix_of: Callable[[str, Demand], Mix]) -> None:
+    def __init__(
+        self, document: Document, mix_of: Callable[[str, Demand], Mix], commons: Commons | None = None
+    ) -> None:
         self.document, self._mix_of = document, mix_of
+        self._tenants = Tenants(commons or Commons(Loads()))
+        self._tenants.commons.use(document.configuration)
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         # What searches found, by policies and mixes, machine and state; states are of one question.
-        self.found: Memo[tuple[int, Hashable, int, bytes], tuple[object, int]] = Memo(FOUND)
+        self.found: Memo[tuple[int, Hashable, int, bytes, Hashable], tuple[object, int]] = Memo(FOUND)
 
     @property
     def atlas(self) -> Atlas:
@@ -61,7 +71,19 @@ class Taste:
 
     def preferring(self, question: Question, policies: Sequence[Policy]) -> Preferring:
         """Return what is preferred for *question*."""
-        return Preferring(self.memory, question, policies, self._mixes(question))
+        shared = Shared(self._tenants.commons.catalogue, self._tenants.scene_of(policies))
+        return Preferring(replace(self.memory, shared=shared), question, policies, self._mixes(question))
+
+    def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:
+        """Count what *pod* asks for, the first time; return what it needs beside its devices."""
+        return self._tenants.meet(pod, question, fitter, snapshot)
+
+    def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
+        """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""
+        if not any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks):
+            return None
+        measure = self._tenants.commons.placer.measure
+        return needed, self._tenants.commons.free_on(snapshot.layout.nodes[node]), measure
 
     def basis(self, question: Question, policies: Sequence[Policy]) -> Basis:
         """Say by which policies, and for which sizes that are expected."""
@@ -71,7 +93,9 @@ class Taste:
         )
         return Basis(tuple(dict.fromkeys(policy.name for policy in policies)), tuple(expected))
 
-    def values(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot) -> Values:
+    def values(
+        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, needed: Beside = NO_NEEDS
+    ) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
 
         Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
@@ -80,23 +104,31 @@ class Taste:
         for claim, part in enumerate(fitter.question.claims):
             for slot, wanted in enumerate(part.slots):
                 ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
-                values = self._slot(fitter, ats, policies[claim], snapshot)
+                values = self._slot(fitter, ats, policies[claim], snapshot, needed)
                 total = np.where((total == NONE) | (values == NONE), NONE, total + values)
         return total
 
-    def is_exact(self, fitter: Fitter, snapshot: Snapshot) -> bool:
-        """Tell whether estimates are exact: one ask for whole devices, bound by nothing, on nodes with nothing else."""
+    def is_exact(self, fitter: Fitter, snapshot: Snapshot, policies: Sequence[Policy]) -> bool:
+        """Tell whether estimates are exact: one ask for devices, bound by nothing, on nodes with nothing else."""
         question = fitter.question
         if len(question.asks) != 1 or snapshot.reach.view.any() or self.atlas.is_mixed(snapshot):
             return False
         (at,) = question.asks
-        return not question.covered[at] and is_rated(fitter, at, snapshot)
+        if question.covered[at]:
+            return False
+        is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and not policies[at.claim].is_strict
+        return is_unbound or is_rated(fitter, at, snapshot)
 
-    def outline(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> tuple[Part, ...]:
+    def outline(
+        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS
+    ) -> tuple[Part, ...]:
         """Say what speaks for the best set of *node*, where that is known without a search."""
-        if not self.is_exact(fitter, snapshot):
+        if not self.is_exact(fitter, snapshot, policies):
             return ()
         (at,) = fitter.question.asks
+        shares = self._tenants.shares(fitter, at, snapshot)
+        if shares.asks:
+            return self._tenants.outline(shares, needed, policies[at.claim].placing, snapshot, node)
         ratings = self.ratings(fitter, at, policies[at.claim])
         best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
         if best is None:
@@ -115,15 +147,18 @@ class Taste:
             known = self._ratings[key] = fitter, fresh
         return known[1]
 
-    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot) -> Values:
+    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         """Value the first alternative that can be had."""
         found = np.full(len(snapshot.layout.nodes), NONE)
         for at in ats:
-            values = self._ask(fitter, at, policy, snapshot)
+            values = self._ask(fitter, at, policy, snapshot, needed)
             found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
         return found
 
-    def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values:
+    def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
+        shares = self._tenants.shares(fitter, at, snapshot)
+        if shares.asks:
+            return self._tenants.values(shares, needed, policy.placing)
         if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)

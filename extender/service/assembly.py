@@ -29,6 +29,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.commons import Commons
 from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
 from extender.scheduling.placement import Chooser
@@ -136,10 +137,11 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
     belief, chooser, planner = _believing(settings)
+    commons = Commons(belief.loads)
 
     def take(document: Document) -> None:
         if settings.allocation.order == "best":
-            chooser.taste = Taste(document, belief.learning.mix_for)
+            chooser.taste = Taste(document, belief.learning.mix_for, commons)
 
     placing = PlacementFile(settings.placement.file, metrics, take)
     take(placing.document)

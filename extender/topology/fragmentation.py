@@ -85,6 +85,11 @@ class Measure:
         self._number = {shape: number for number, shape in enumerate(shapes)}
         self._price, self._unit = self._prices(whole)
 
+    @property
+    def models(self) -> int:
+        """How many models have a price."""
+        return len(self._price)
+
     def worth(self, rows: Rows) -> Integers:
         """Return what each row is worth, in a unit of our own: int64[rows]."""
         fits, usable = self._counted(rows.free)

@@ -1,45 +1,75 @@
 """The order of devices of which shares are asked for, as the search of one node takes it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from extender.allocation.attempt import Pick
-from extender.allocation.board import Board
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
-from extender.model.device import Device
-from extender.model.names import DriverName
-from extender.model.quantity import Quantity
+from extender.model.names import DeviceKey
 from extender.topology.appraisal import Appraisal, Part
-from extender.topology.policy import KEEPING
+from extender.topology.configuration import Configuration
+from extender.topology.fragmentation import Integers, Measure, Rows
+from extender.topology.policy import Placing
+from extender.topology.portions import WHOLE, Catalogue, left_of, spared, taken_of, valued
 from extender.topology.shape import places_of
-from extender.topology.shares import ANY, COARSE, Amounts, Demand, Room, coarse, gains, mix_of
+from extender.topology.typical import Ask, Typical
 
-# Devices of one driver with the same capacities, which serve the same requests.
-Kind = tuple[DriverName, tuple[str, ...]]
+# What a node has, where nothing is known of it: enough for everybody.
+PLENTY: Final = 1 << 40
+
+
+class Beside(NamedTuple):
+    """CPU in thousandths and memory in MiB: what a pod needs beside its devices, or what is free beside them."""
+
+    cpu: int = 0
+    memory: int = 0
+
+
+class Scene(NamedTuple):
+    """What counts for a choice. free: on the node; needed: by the pod."""
+
+    measure: Measure
+    free: Beside = Beside(PLENTY, PLENTY)
+    needed: Beside = Beside()
+    placing: Placing = Placing.PROTECT
+
+
+class Family(NamedTuple):
+    """The shared devices of one model on a node. places: with the least left first; left: of each, in thousandths."""
+
+    model: int
+    places: tuple[int, ...]
+    left: tuple[int, ...]
+    taken: int
 
 
 class Offer(NamedTuple):
-    """A device; the least offer is the best. loss: of what is left for others, coarsely; left: afterwards, of ONE."""
+    """Some devices; the least offer is the best. loss: by what is preferred; left: of all of them before."""
 
-    is_dedicated: bool
     loss: int
     left: int
-    rank: tuple[str, ...]
-    place: int
+    rank: tuple[DeviceKey, ...]
+    places: tuple[int, ...]
 
 
 class Shared:
     """Tries devices by how little their share costs those who ask next; then the tightest, then by name.
 
-    Devices that only one can have come last: they are worth more to who needs all of one.
+    *catalogue* numbers models as the measures of *scene_of* do. Without these, whole devices are expected. Devices that
+    only one can have come last: they are worth more to who needs all of one.
     """
 
-    def __init__(self, demand: Demand = ANY) -> None:
-        self._demand = demand
+    def __init__(
+        self, catalogue: Catalogue | None = None, scene_of: Callable[[Situation, At], Scene | None] | None = None
+    ) -> None:
+        self._catalogue = catalogue or Catalogue(Configuration())
+        self._scene_of = scene_of
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether shares of devices are among *mask*."""
@@ -55,84 +85,122 @@ class Shared:
     ) -> Iterator[tuple[int, ...]]:
         """Yield all sets of *size* places out of *mask*, the best first or nearly so."""
         situation = replace(situation, given=tuple(picks))
-        rooms = _rooms(situation)
-        losses = self._losses(situation, at, places_of(mask), rooms)
-        offers = []
-        for place in places_of(mask):
-            is_shared, rank = place in losses, situation.board.candidates[place].key
-            left = rooms[place].without(_taken(situation, at, place)).idle if is_shared else 0
-            offers.append(Offer(not is_shared, losses.get(place, 0), left, rank, place))
-        for chosen in combinations(sorted(offers), size):
-            yield tuple(sorted(offer.place for offer in chosen))
+        families = [_among(family, mask) for family in self._families(situation, at)]
+        scene = self._scene(situation, at)
+        seen = set()
+        for offer in sorted(_offers(situation, scene, families, size)):
+            seen.add(tuple(sorted(offer.places)))
+            yield tuple(sorted(offer.places))
+        singles = sorted(_offers(situation, scene, families, 1)) if size > 1 or not seen else []
+        ordered = [place for offer in singles for place in offer.places] or [place for (place,) in seen]
+        rest = [place for place in places_of(mask) if place not in ordered]
+        rest.sort(key=lambda place: situation.board.candidates[place].key)
+        for chosen in combinations([*ordered, *rest], size):
+            if tuple(sorted(chosen)) not in seen:
+                yield tuple(sorted(chosen))
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what shares of *places* cost, and what they leave."""
-        rooms = _rooms(situation)
-        losses = self._losses(situation, at, places, rooms)
-        parts = [
-            Part("shares", -KEEPING * COARSE * loss // 1000, _told(situation, at, place, rooms[place]))
-            for place, loss in sorted(losses.items())
-        ]
+        scene, parts = self._scene(situation, at), list[Part]()
+        for family in self._families(situation, at):
+            chosen = [place for place in places if place in family.places]
+            if chosen and not situation.asks[at].is_admin:
+                parts.append(_part(situation, scene, _first(family, chosen), len(chosen)))
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
-    def _losses(self, situation: Situation, at: At, places: Sequence[int], rooms: Mapping[int, Room]) -> dict[int, int]:
-        """Return what a share of each place costs, coarsely; nothing of those of which there are no shares."""
-        losses: dict[int, int] = {}
-        if situation.asks[at].is_admin:
-            return losses
-        for (_, names), members in _kinds(situation.board, rooms).items():
-            numbers = {place: number for number, place in enumerate(members)}
-            taken = {numbers[place]: _taken(situation, at, place) for place in places if place in numbers}
-            if taken:
-                listed = [rooms[place] for place in members]
-                mix = mix_of(names, {room.whole for room in listed}, self._demand)
-                losses |= {members[number]: -coarse(gain) for number, gain in gains(listed, mix, taken).items()}
-        return losses
+    def _scene(self, situation: Situation, at: At) -> Scene:
+        known = self._scene_of(situation, at) if self._scene_of else None
+        models = self._catalogue.on(situation.board)
+        if known is not None and max(models.values(), default=0) < known.measure.models:
+            return known
+        scene = Scene(_expecting_whole(models))
+        return scene._replace(placing=known.placing) if known else scene
+
+    def _families(self, situation: Situation, at: At) -> list[Family]:
+        """Part the shared devices of a node by model, after what was given in this attempt."""
+        drawn, members = situation.eligible[at].draws, dict[int, list[int]]()
+        models = self._catalogue.on(situation.board) if not situation.asks[at].is_admin else {}
+        for place, model in models.items():
+            members.setdefault(model, []).append(place)
+        found = []
+        for model, places in members.items():
+            left = {place: _left(situation, place) for place in places}
+            places.sort(key=lambda place: (left[place], situation.board.candidates[place].key))
+            taken = [
+                taken_of(situation.board.candidates[place].device, drawn[place]) for place in places if place in drawn
+            ]
+            found.append(
+                Family(model, tuple(places), tuple(left[place] for place in places), max(taken, default=WHOLE))
+            )
+        return found
 
 
-def _kinds(board: Board, rooms: Mapping[int, Room]) -> dict[Kind, list[int]]:
-    kinds: dict[Kind, list[int]] = {}
-    for place in rooms:
-        candidate = board.candidates[place]
-        kinds.setdefault((candidate.key.driver, _names(candidate.device)), []).append(place)
-    return kinds
+def _left(situation: Situation, place: int) -> int:
+    draws = (
+        {name: amount.nanos for name, amount in situation.eligible[at].draws[place].amounts}
+        for at, other in situation.given
+        if other == place and not situation.asks[at].is_admin
+    )
+    return left_of(situation.board.candidates[place].device, situation.usages[place], draws)
 
 
-def _names(device: Device) -> tuple[str, ...]:
-    """Return the names of capacities, without the driver's domain, which may be left out."""
-    return tuple(name.rpartition("/")[2] for name, _ in device.capacity)
+def _among(family: Family, mask: int) -> tuple[Family, int]:
+    """Put those of *mask* first, and count them."""
+    chosen = [place for place in family.places if mask >> place & 1]
+    return _first(family, chosen), len(chosen)
 
 
-def _rooms(situation: Situation) -> dict[int, Room]:
-    """Return what is left of the devices that are shared, after what was given in this attempt."""
-    rooms = {}
-    for place in places_of(situation.shareable):
-        capacity = situation.board.candidates[place].device.capacity
-        if not capacity:
+def _first(family: Family, chosen: Sequence[int]) -> Family:
+    left = dict(zip(family.places, family.left, strict=True))
+    places = (*chosen, *(place for place in family.places if place not in chosen))
+    return family._replace(places=places, left=tuple(left[place] for place in places))
+
+
+def _offers(situation: Situation, scene: Scene, families: Sequence[tuple[Family, int]], size: int) -> Iterator[Offer]:
+    """Offer devices that are next to one another in the order of what they have left."""
+    for family, count in families:
+        if count < size:
             continue
-        usage, whole = situation.usages[place], tuple(amount.value.nanos for _, amount in capacity)
-        consumed = dict(usage.consumed)
-        taken = whole if usage.dedicated else tuple(consumed.get(name, 0) for name, _ in capacity)
-        rooms[place] = Room(whole, whole).without(taken)
-    for at, place in situation.given:
-        if place in rooms and not situation.asks[at].is_admin:
-            rooms[place] = rooms[place].without(_taken(situation, at, place))
-    return rooms
+        gains = _gains(scene, family, size)
+        for first in range(count - size + 1):
+            places, left = family.places[first : first + size], sum(family.left[first : first + size])
+            loss = {Placing.PACK: left, Placing.SPREAD: -left}.get(scene.placing, -int(gains[first]))
+            rank = tuple(situation.board.candidates[place].key for place in places)
+            yield Offer(loss, left, rank, places)
 
 
-def _taken(situation: Situation, at: At, place: int) -> Amounts:
-    """Return what an ask draws of a device: by the device's policy, it may be more than is asked for."""
-    drawn = dict(situation.eligible[at].draws[place].amounts)
-    capacity = situation.board.candidates[place].device.capacity
-    return tuple(drawn[name].nanos if name in drawn else amount.value.nanos for name, amount in capacity)
+def _gains(scene: Scene, family: Family, size: int) -> Integers:
+    """Return the gain at each place of a family: int64[places]."""
+    rows = Rows(*(np.array([column], np.int64) for column in (*scene.free, family.left, family.model)))
+    ask = Ask(*scene.needed, family.taken, size)
+    change = scene.measure.after(rows, ask) - scene.measure.worth(rows)[:, None]
+    gains: Integers = scene.measure.gain(change, ask)[0]
+    return gains
 
 
-def _told(situation: Situation, at: At, place: int, room: Room) -> str:
-    candidate, after = situation.board.candidates[place], room.without(_taken(situation, at, place))
-    amounts = [
-        f"{Quantity(left, capacity.value.format)} of {capacity.value}"
-        for left, (_, capacity) in zip(after.left, candidate.device.capacity, strict=True)
-    ]
-    if len(amounts) > 1:
-        amounts = [f"{amount} {name}" for amount, name in zip(amounts, _names(candidate.device), strict=True)]
-    return f"fills {candidate.key.device}: {', '.join(amounts)} left"
+def _part(situation: Situation, scene: Scene, family: Family, size: int) -> Part:
+    """Appraise what is taken of the first devices of a family."""
+    ask = Ask(*scene.needed, family.taken, size)
+    gain, free = _gains(scene, family, size)[:1], np.array([sum(family.left)])
+    worth = valued(gain) if scene.placing is Placing.PROTECT else spared(free, ask.total, scene.placing)
+    names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
+    named = list(zip(family.left[:size], names, strict=True))
+    return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), scene.placing))
+
+
+def told(ask: Ask, named: Sequence[tuple[int, str]], gain: int, placing: Placing) -> str:
+    """Say what is taken of devices, given what they have left, and what typical pods lose by it."""
+    takes = ", ".join(f"{ask.amount} of {left} free thousandths of {name}" for left, name in named)
+    if placing is not Placing.PROTECT:
+        return f"{placing}: takes {takes}"
+    fall = ask.total - gain
+    change = f"falls by {fall}" if fall > 0 else f"grows by {-fall}" if fall else "stays"
+    return f"takes {takes}; what typical pods can still use {change}"
+
+
+def _expecting_whole(models: dict[int, int]) -> Measure:
+    """Expect pods that need a whole device of each model."""
+    count = max(models.values(), default=0) + 1
+    numbers = np.arange(count)
+    plenty, free = np.full(count, PLENTY), np.full((count, 1), WHOLE)
+    return Measure(Typical.unknown(count, WHOLE), Rows(plenty, plenty, free, numbers))

@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from extender.topology.shares import ANY, Demand, Room, coarse, gains, mix_of
+import numpy as np
+
+from extender.topology.fragmentation import Measure, Rows
+from extender.topology.portions import WHOLE
+from extender.topology.shared import PLENTY
+from extender.topology.sharing import Fleet, Placer
+from extender.topology.typical import Ask, Typical
 from loadtests.bench.report import RESULTS
 
-WHOLE = 1000
 DEVICES = 8
 LOADS = (0.6, 0.9)
 SEEDS = (3, 4, 5)
@@ -23,15 +28,16 @@ MIXES = {
 Placing = Callable[[Sequence[int], int], int | None]
 
 
-def ours(demand: Demand = ANY) -> Placing:
-    """Do as ``Shared`` does: lose the least, coarsely; then the tightest, then by name."""
-    mix = mix_of(["milli"], [(WHOLE,)], demand)
+def ours(typical: Typical) -> Placing:
+    """Do as ``Shared`` does: what is typical loses the least; then the tightest, then by name."""
+    empty = Rows(*(np.array(column) for column in ([PLENTY], [PLENTY], [[WHOLE] * DEVICES], [0])))
+    fleet = Fleet(empty)
+    placer = Placer(fleet, Measure(typical, empty))
 
     def placing(left: Sequence[int], amount: int) -> int | None:
-        rooms = [Room((WHOLE,), (one,)) for one in left]
-        taken = {index: (amount,) for index, one in enumerate(left) if one >= amount}
-        found = gains(rooms, mix, taken)
-        return min(found, key=lambda index: (-coarse(found[index]), left[index], index), default=None)
+        fleet.set(0, PLENTY, PLENTY, np.array(left))
+        spot = placer.spot(Ask(0, 0, amount, 1), 0)
+        return spot.devices[0] if spot else None
 
     return placing
 
@@ -56,12 +62,12 @@ def at_random() -> Placing:
 
 
 def placings(asked: dict[int, int]) -> dict[str, Placing]:
-    known: Demand = {(("milli", amount),): count for amount, count in asked.items()}
+    known = Typical.of({Ask(0, 0, amount, 1): count for amount, count in asked.items()})
     return {
         "random": at_random(),
         "first fit": first_fit,
         "tightest": tightest,
-        "ours": ours(),
+        "ours": ours(Typical.unknown(1, WHOLE)),
         "ours, mix known": ours(known),
     }
 

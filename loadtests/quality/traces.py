@@ -26,6 +26,7 @@ class Trace:
         self.name = name
         nodes = sorted(_table("openb_node_list_gpu_node"), key=lambda node: node["sn"])
         models = sorted({node["model"] for node in nodes})
+        self.models = tuple(models)
         self._bits = {model: 1 << number for number, model in enumerate(models)}
         devices = np.array([int(node["gpu"]) for node in nodes])
         self.capacity = int(devices.sum()) * WHOLE

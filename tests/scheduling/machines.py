@@ -8,6 +8,7 @@ from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, PoolName
 from extender.model.node import Node
 from extender.model.parse import parse_slice
+from extender.scheduling.commons import Commons
 from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Policy as Answers
@@ -60,5 +61,5 @@ def fleet(machines: dict[str, str], taken: dict[str, tuple[int, ...]]) -> Belief
 def planner_with_taste(belief: Belief, answers: Answers | None = None, policy: Policy | None = None) -> Planner:
     """Return a planner with what is shipped, and *policy* for all."""
     policies = Policies(every=(policy,), default=policy.name) if policy else Policies()
-    taste = Taste(Document(policies=policies), belief.learning.mix_for)
+    taste = Taste(Document(policies=policies), belief.learning.mix_for, Commons(belief.loads))
     return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or Answers())

@@ -1,11 +1,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
-from extender.topology.policy import KEEPING
-from extender.topology.shared import Shared
-from extender.topology.shares import COARSE, Demand, Room, fragmentation, mix_of
+from extender.topology.configuration import Configuration
+from extender.topology.fragmentation import Measure, Rows
+from extender.topology.policy import Placing
+from extender.topology.portions import WHOLE, Catalogue
+from extender.topology.shared import PLENTY, Beside, Scene, Shared
+from extender.topology.typical import Ask, Typical
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
 
@@ -50,11 +54,26 @@ def gpus(**left: int) -> tuple[list[Json], dict[str, dict[str, str]]]:
     }
 
 
-HALVES: Demand = {(("milli", 500 * 10**9),): 1}
+Mix = Mapping[int, int]
+HALVES: Mix = {500: 1}
+
+
+def expecting(mix: Mix, devices: int = 4, **scene: Any) -> Shared:
+    """Expect portions in thousandths, by how often they are asked for; whole devices where nothing is known."""
+    if not mix and not scene:
+        return Shared()
+    typical = Typical.of({Ask(0, 0, amount, 1): weight for amount, weight in (mix or {WHOLE: 1}).items()})
+    columns = ([PLENTY], [PLENTY], [[WHOLE] * devices], [0])
+    measure = Measure(typical, Rows(*(np.array(column) for column in columns)))
+    return staged(Scene(measure, **scene))
+
+
+def staged(scene: Scene) -> Shared:
+    return Shared(Catalogue(Configuration()), lambda _, __: scene)
 
 
 @pytest.mark.parametrize(
-    ("left", "asked", "demand", "best"),
+    ("left", "asked", "mix", "best"),
     [
         pytest.param({"a": 1000, "b": 500}, 500, {}, "b", id="what is exactly enough"),
         pytest.param({"a": 1000, "b": 600, "c": 300}, 250, {}, "c", id="the tightest"),
@@ -65,10 +84,10 @@ HALVES: Demand = {(("milli", 500 * 10**9),): 1}
     ],
 )
 def test_a_share_is_taken_where_it_costs_the_others_least(
-    left: dict[str, int], asked: int, demand: Demand, best: str
+    left: dict[str, int], asked: int, mix: Mix, best: str
 ) -> None:
     devices, used = gpus(**left)
-    assert given(case(devices, [claim(milli=str(asked))], used), Shared(demand)) == [best]
+    assert given(case(devices, [claim(milli=str(asked))], used), expecting(mix)) == [best]
 
 
 def test_several_claims_of_a_pod_see_what_the_others_take() -> None:
@@ -101,12 +120,36 @@ def test_kinds_of_devices_are_told_apart_by_their_capacities() -> None:
     assert given(case(devices, [claim(milli="500", memory="41Gi")], used), Shared()) == ["a"]
 
 
-def test_a_value_says_what_is_left() -> None:
-    seen = situation(case([gpu("a", milli="1000", memory="80Gi")], [claim(milli="800", memory="70Gi")]))
-    appraisal = Shared().value(seen, FIRST_AT, [0])
-    assert [part.text for part in appraisal.parts] == ["fills a: 10Gi of 80Gi memory, 200 of 1k milli left"]
-    assert appraisal.value == sum(part.value for part in appraisal.parts) < 0
-    assert appraisal.value % (KEEPING * COARSE // 1000) == 0
+@pytest.mark.parametrize(("placing", "best"), [(Placing.PROTECT, "b"), (Placing.PACK, "a"), (Placing.SPREAD, "c")])
+def test_packing_takes_the_tightest_device_and_spreading_the_emptiest(placing: Placing, best: str) -> None:
+    devices, used = gpus(a=600, b=700, c=1000)
+    assert given(case(devices, [claim(milli="200")], used), expecting(HALVES, placing=placing)) == [best]
+
+
+def test_what_the_node_has_beside_its_devices_counts() -> None:
+    # Where there is no CPU for one more half, what halves could use of the devices is lost already.
+    devices, used = gpus(a=600, b=1000)
+    asked = case(devices, [claim(milli="200")], used)
+    typical = Typical.of({Ask(1000, 0, 500, 1): 1})
+    measure = Measure(typical, Rows(*(np.array(column) for column in ([4000], [PLENTY], [[WHOLE] * 2], [0]))))
+    for cpu, best in ((4000, "b"), (1500, "a")):
+        shared = staged(Scene(measure, Beside(cpu, PLENTY), Beside(cpu=1000)))
+        assert given(asked, shared) == [best]
+
+
+def test_a_value_says_what_is_taken_and_what_is_lost() -> None:
+    devices, used = gpus(a=600, b=1000)
+    seen = situation(case(devices, [claim(milli="200")], used))
+    texts = []
+    for place in (0, 1):
+        appraisal = expecting(HALVES, 2).value(seen, FIRST_AT, [place])
+        assert appraisal.value == sum(part.value for part in appraisal.parts) <= 0
+        texts += [part.text for part in appraisal.parts]
+    lost = "what typical pods can still use falls by"
+    assert texts == [
+        f"takes 200 of 600 free thousandths of a; {lost} 600",
+        f"takes 200 of 1000 free thousandths of b; {lost} 200",
+    ]
 
 
 def test_it_concerns_shares_only() -> None:
@@ -117,25 +160,27 @@ def test_it_concerns_shares_only() -> None:
     assert not Shared().concerns(whole, FIRST_AT, 1)
 
 
-def test_the_device_is_the_best_by_the_formula() -> None:
+def usable(left: Mapping[str, int], mix: Mix) -> int:
+    """Return what typical pods could use, times all weights."""
+    return sum(weight * some for amount, weight in mix.items() for some in left.values() if some >= amount)
+
+
+def test_the_device_is_the_one_by_which_typical_pods_lose_least() -> None:
     chance = Draw(2)
     for _ in range(40):
         left = {name: chance.between(0, 10) * 100 for name in "abcd"}
         asked = chance.between(1, 6) * 100
-        demand: Demand = {(("milli", 100 * portion * 10**9),): chance.between(1, 5) for portion in (2, 5, 10)}
-        mix = mix_of(["milli"], [], demand)
+        mix = {100 * portion: chance.between(1, 5) for portion in (2, 5, 10)}
         keys = []
         for name, amount in left.items():
             if amount >= asked:
-                before = [Room((1000 * 10**9,), (some * 10**9,)) for some in left.values()]
-                after = [Room((1000 * 10**9,), (some * 10**9,)) for some in (left | {name: amount - asked}).values()]
-                drop = fragmentation(before, mix) - fragmentation(after, mix)
-                keys.append((-(drop // COARSE), amount, name))
+                gained = usable(left | {name: amount - asked}, mix) - usable(left, mix)
+                keys.append((-(gained // sum(mix.values())), amount, name))
         devices, used = gpus(**left)
         told = answered(case(devices, [claim(milli=str(asked))], used), None)
         assert told["fits"] is bool(keys)
         if keys:
-            assert given(case(devices, [claim(milli=str(asked))], used), Shared(demand)) == [min(keys)[2]]
+            assert given(case(devices, [claim(milli=str(asked))], used), expecting(mix)) == [min(keys)[2]]
 
 
 def test_where_devices_are_listed_does_not_matter() -> None:

@@ -1,0 +1,117 @@
+"""What shared devices cost: built once, brought up to date for every pod, and ranked."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from statistics import median
+
+from extender.allocation.features import Features
+from extender.model.change import Changed, Listed
+from extender.model.claim import ClaimSpec, RequestSlot, ResourceClaim
+from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice, Traits
+from extender.model.footprint import Footprint, amounts_of, requested
+from extender.model.names import DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.node import Container, Node, Pod, PodClaim
+from extender.model.quantity import parse_quantity
+from extender.scheduling.commons import Commons
+from extender.scheduling.placement import Chooser
+from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.taste import Taste
+from extender.state.belief import Belief
+from extender.topology.document import Document
+from loadtests.bench.fit import CLASSES, request
+from loadtests.bench.plan import bind
+from loadtests.bench.report import Report, times_ms
+from tests import fleet
+
+NODES, DEVICES, PODS = 5000, 8, 1000
+AMOUNTS, CPUS = (100, 250, 500, 1000), (1, 4, 8)
+NUMBERS = count()
+
+
+def published(name: str, product: str) -> ResourceSlice:
+    milli = (("milli", Capacity(parse_quantity("1000"))),)
+    traits, told = Traits(allow_multiple_allocations=True), (("productName", Attribute("string", product)),)
+    return ResourceSlice(
+        name=f"{name}-gpus",
+        driver=DriverName(fleet.DRIVER),
+        pool=PoolName(name),
+        generation=1,
+        slice_count=1,
+        selection=NodeSelection(node_name=NodeName(name)),
+        devices=tuple(Device(DeviceName(f"gpu-{at}"), told, milli, traits) for at in range(DEVICES)),
+    )
+
+
+def belief() -> Belief:
+    """Return nodes of three products, of which nothing is taken."""
+    known, names = Belief(("s",), Features()), [f"n{number:05d}" for number in range(NODES)]
+    amounts = (("cpu", parse_quantity("96")), ("memory", parse_quantity("512Gi")))
+    known.apply(Listed(Node, tuple(Node(name=NodeName(name), allocatable=amounts) for name in names)))
+    slices = (published(name, f"product-{number % 3}") for number, name in enumerate(names))
+    known.apply(Listed(ResourceSlice, tuple(slices)))
+    known.apply(Listed(Footprint, ()))
+    for item in CLASSES.values():
+        known.apply(Changed(item))
+    return known
+
+
+def pod(known: Belief, number: int) -> Pod:
+    """Create a pod with a claim of its own, of one of a dozen kinds."""
+    exactly = replace(request("r", 1), capacity=(("milli", parse_quantity(str(AMOUNTS[number % len(AMOUNTS)]))),))
+    key, spec = ObjectKey("ns", f"p{number}"), ClaimSpec(requests=(RequestSlot(name="r", exactly=exactly),))
+    known.apply(Changed(ResourceClaim(key=key, uid=Uid(f"c{number}"), spec=spec, resource_version="1")))
+    needed = (("cpu", parse_quantity(str(CPUS[number % len(CPUS)]))), ("memory", parse_quantity("4Gi")))
+    entry, container = PodClaim(name="c", claim_name=key.name), Container(name="main", requests=needed)
+    return Pod(key=key, uid=Uid(f"p{number}"), scheduler="s", claims=(entry,), containers=(container,))
+
+
+class Stand:
+    """Plans pods one after the other; what each step took is kept, in ms."""
+
+    def __init__(self) -> None:
+        self.known = belief()
+        self.commons = Commons(self.known.loads)
+        taste = Taste(Document(), self.known.learning.mix_for, self.commons)
+        self.planner = Planner(self.known, Chooser(self.known, lambda: f"s{next(NUMBERS)}", taste=taste))
+        self.names = list(self.known.cluster.snapshot.layout.nodes)
+
+    def look(self) -> None:
+        self.commons.look(self.known.seen_by())
+
+    def plan(self, made: Pod, plans: list[object]) -> None:
+        plans.append(self.planner.plan(made, self.names, 0.0))
+
+    def rounds(self, pods: int) -> Iterator[tuple[float, float]]:
+        """Yield what bringing the fleet up to date took, and what the plan after it did."""
+        for number in range(pods):
+            made = pod(self.known, number)
+            (looked,) = times_ms(self.look, 1)
+            plans = list[object]()
+            (planned,) = times_ms(partial(self.plan, made, plans), 1)
+            (plan,) = plans
+            if not isinstance(plan, Offer):
+                raise TypeError(plan)
+            bind(self.known, plan)
+            taken = amounts_of(requested(made.containers))
+            node = plan.placement.node
+            self.known.apply(Changed(Footprint(key=made.key, uid=made.uid, node=node, amounts=taken)))
+            yield looked, planned
+
+
+def main() -> None:
+    report, stand = Report("sharing"), Stand()
+    (built,) = times_ms(stand.look, 1)
+    report.add(f"{NODES:,} nodes of {DEVICES}: built once, ms", f"{built:.1f}", "50")
+    looked, planned = (sorted(column) for column in zip(*stand.rounds(PODS), strict=True))
+    tail = PODS * 99 // 100
+    report.add(
+        "brought up to date after a pod was bound, ms", f"{median(looked):.2f}", "2", f"99 %: {looked[tail]:.2f}"
+    )
+    report.add("planned, ms", f"{median(planned):.2f}", "", f"99 %: {planned[tail]:.1f}, longest {planned[-1]:.0f}")
+    report.keep()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""Pods that share devices go where those lose least that are to be expected, with CPU and memory in view."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import ResourceClaim, Selector
+from extender.model.device import (
+    Attribute,
+    Capacity,
+    Device,
+    NodeSelection,
+    RequestPolicy,
+    ResourceSlice,
+    Traits,
+    ValidRange,
+)
+from extender.model.footprint import Footprint
+from extender.model.names import DeviceKey, DeviceName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.node import Container, Pod
+from extender.model.quantity import parse_quantity
+from extender.scheduling.commons import Commons
+from extender.scheduling.placement import Chooser
+from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.taste import Taste
+from extender.state.belief import Belief
+from extender.topology.configuration import Configuration, Kind, Match
+from extender.topology.document import Document
+from extender.topology.fragmentation import Measure
+from extender.topology.policies import Policies
+from extender.topology.policy import Placing, Policy
+from extender.topology.sharing import Fleet, Placer
+from extender.topology.typical import Ask
+from tests.scheduling.cast import DRIVER, belief_of, claim, node, pod
+from tests.scheduling.cast import given as allocated
+
+NUMBERS = count()
+STEP = RequestPolicy(valid_range=ValidRange(minimum=parse_quantity("1"), step=parse_quantity("1")))
+SHARED = Traits(allow_multiple_allocations=True)
+PRODUCTS = Configuration(kinds=(Kind(match=Match(), aliases=(("product", ("productName",)),)),))
+
+
+def published(name: str, devices: int, product: str = "A") -> ResourceSlice:
+    milli = (("milli", Capacity(parse_quantity("1000"), STEP)),)
+    attributes = (("productName", Attribute("string", product)),)
+    return ResourceSlice(
+        name=f"{name}-gpus",
+        driver=DRIVER,
+        pool=PoolName(name),
+        generation=1,
+        slice_count=1,
+        selection=NodeSelection(node_name=NodeName(name)),
+        devices=tuple(Device(DeviceName(f"d{at}"), attributes, milli, SHARED) for at in range(devices)),
+    )
+
+
+def asking(name: str, milli: int, devices: int = 1, product: str = "") -> ResourceClaim:
+    """Return a claim for portions of devices, maybe of one product."""
+    asked = claim(name, devices)
+    (slot,) = asked.spec.requests
+    assert slot.exactly is not None
+    text = f"device.attributes['{DRIVER}'].productName == '{product}'"
+    exactly = replace(
+        slot.exactly,
+        capacity=(("milli", parse_quantity(str(milli))),),
+        selectors=(Selector(text),) if product else (),
+    )
+    return replace(asked, spec=replace(asked.spec, requests=(replace(slot, exactly=exactly),)))
+
+
+def taken(name: str, node_name: str, index: int, milli: int) -> ResourceClaim:
+    """Return a claim that has a portion of a device."""
+    where = allocated(DeviceKey(DRIVER, PoolName(node_name), DeviceName(f"d{index}")))
+    (result,) = where.devices
+    portion = (("milli", parse_quantity(str(milli))),)
+    shared = replace(result, share_id=f"share-{name}", consumed_capacity=portion)
+    return replace(asking(name, milli), allocation=replace(where, devices=(shared,)))
+
+
+class Machine(NamedTuple):
+    """A node: what is left of each device, and what it has beside them."""
+
+    left: Sequence[int]
+    cpu: int = 64
+    product: str = "A"
+
+
+def world(machines: Mapping[str, Machine]) -> Belief:
+    belief = belief_of()
+    for name, machine in machines.items():
+        belief.apply(Changed(node(name, {"cpu": machine.cpu, "memory": 1 << 38, "pods": 100})))
+        belief.apply(Changed(published(name, len(machine.left), machine.product)))
+        for index, left in enumerate(machine.left):
+            if left < 1000:
+                belief.apply(Changed(taken(f"{name}-{index}", name, index, 1000 - left)))
+    belief.apply(Listed(Footprint, ()))
+    return belief
+
+
+def planner_of(belief: Belief, policy: Policy | None = None, commons: Commons | None = None) -> Planner:
+    policies = Policies(every=(policy,), default=policy.name) if policy else Policies()
+    document = Document(policies=policies, configuration=PRODUCTS)
+    taste = Taste(document, belief.learning.mix_for, commons or Commons(belief.loads))
+    return Planner(belief, Chooser(belief, lambda: f"share-{next(NUMBERS)}", taste=taste))
+
+
+def asker(name: str, cpu: str = "0") -> Pod:
+    requests = (("cpu", parse_quantity(cpu)),)
+    return replace(pod(name, name), containers=(Container(name="main", requests=requests),))
+
+
+def plan(belief: Belief, planner: Planner, wanted: ResourceClaim, cpu: str = "0") -> Offer:
+    belief.apply(Changed(wanted))
+    found = planner.plan(asker(wanted.key.name, cpu), None, 0.0)
+    assert isinstance(found, Offer), found
+    return found
+
+
+def spot(offer: Offer) -> tuple[str, list[str]]:
+    ((_, allocation),) = offer.placement.claims
+    return offer.placement.node, sorted(result.device.device for result in allocation.devices)
+
+
+def taught(belief: Belief, planner: Planner, milli: int, pods: int = 12, cpu: str = "0") -> None:
+    """Let pods come that ask for so much, and go again."""
+    for _ in range(pods):
+        wanted = asking(f"p{next(NUMBERS)}", milli)
+        belief.apply(Changed(wanted))
+        planner.plan(asker(wanted.key.name, cpu), None, 0.0)
+        belief.apply(Gone(ResourceClaim, wanted.key))
+        belief.apply(Gone(Pod, ObjectKey("ns", wanted.key.name)))
+
+
+def test_where_nothing_was_learnt_whole_devices_are_kept_and_the_tightest_is_taken() -> None:
+    belief = world({"a": Machine([1000, 1000]), "b": Machine([700, 300]), "c": Machine([500, 1000])})
+    assert spot(plan(belief, planner_of(belief), asking("p", 300))) == ("b", ["d1"])
+
+
+def test_a_share_goes_where_typical_pods_lose_least() -> None:
+    # 200 of 600 are 600 less for those who want 500, of 1000 only 200.
+    belief = world({"a": Machine([600, 600]), "b": Machine([1000, 1000]), "c": Machine([400, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500)
+    assert spot(plan(belief, planner, asking("p", 200))) == ("c", ["d0"])
+    assert spot(plan(belief, planner, asking("q", 450))) == ("c", ["d1"])
+
+
+def test_free_cpu_counts() -> None:
+    belief = world({"a": Machine([1000, 1000], cpu=8), "b": Machine([1000, 1000], cpu=64)})
+    planner = planner_of(belief)
+    taught(belief, planner, 500, cpu="4")
+    # On a there is hardly enough CPU for two halves: what its devices have left helps less, so it is used up first.
+    assert spot(plan(belief, planner, asking("p", 500), cpu="100m"))[0] == "a"
+    # Who needs much of it goes where there is most.
+    assert spot(plan(belief, planner, asking("q", 500), cpu="7"))[0] == "b"
+
+
+def test_what_bound_pods_take_counts() -> None:
+    belief = world({"a": Machine([1000, 1000]), "b": Machine([1000, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500, cpu="4")
+    assert spot(plan(belief, planner, asking("p", 500), cpu="8"))[0] == "a"
+    footprint = Footprint(key=ObjectKey("ns", "x"), uid=Uid("x"), node=NodeName("a"), amounts=(("cpu", 58_000),))
+    belief.apply(Changed(footprint))
+    assert spot(plan(belief, planner, asking("q", 500), cpu="8"))[0] == "b"
+
+
+def test_what_few_can_serve_is_left_to_those_who_need_it() -> None:
+    belief = world({"a": Machine([1000], product="rare"), "b": Machine([1000]), "c": Machine([1000])})
+    assert spot(plan(belief, planner_of(belief), asking("p", 1000)))[0] == "b"
+    assert spot(plan(belief, planner_of(belief), asking("q", 1000, product="rare")))[0] == "a"
+
+
+@pytest.mark.parametrize(("placing", "node"), [(Placing.PACK, "b"), (Placing.SPREAD, "c")])
+def test_packing_takes_the_tightest_node_and_spreading_the_emptiest(placing: Placing, node: str) -> None:
+    belief = world({"a": Machine([1000, 600]), "b": Machine([300, 200]), "c": Machine([1000, 1000])})
+    planner = planner_of(belief, Policy(name="p", placing=placing))
+    taught(belief, planner, 500)
+    offer = plan(belief, planner, asking("p", 100))
+    assert spot(offer)[0] == node
+    assert all(str(placing) in part.text for ranked in offer.best for part in ranked.parts)
+
+
+def test_what_is_told_beforehand_is_what_is_chosen() -> None:
+    belief = world({"a": Machine([600, 1000, 300]), "b": Machine([800, 200, 500])})
+    planner = planner_of(belief)
+    taught(belief, planner, 250)
+    offer = plan(belief, planner, asking("p", 220), cpu="1")
+    best, second = offer.best
+    (part,) = offer.surveyed.parts
+    assert part.values is not None
+    values = dict(zip(offer.surveyed.snapshot.layout.nodes, part.values.tolist(), strict=True))
+    assert best.value == values[best.node]
+    assert second.value == values[second.node] == sum(part.value for part in second.parts)
+    (reason,) = best.parts
+    assert reason.text.startswith("takes 220 of ")
+    assert "what typical pods can still use falls by" in reason.text
+
+
+def test_several_portions_and_several_claims_find_their_devices() -> None:
+    belief = world({"a": Machine([300, 1000, 250]), "b": Machine([200, 240])})
+    planner = planner_of(belief)
+    assert spot(plan(belief, planner, asking("p", 250, 2))) == ("a", ["d0", "d2"])
+
+
+def test_two_claims_of_a_pod_do_not_spoil_each_others_devices() -> None:
+    belief = world({"a": Machine([600, 600]), "b": Machine([1000, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500)
+    offer = pair(belief, planner, "p")
+    chosen = [result.device.device for _, allocation in offer.placement.claims for result in allocation.devices]
+    assert (offer.placement.node, sorted(chosen)) == ("b", ["d0", "d1"])
+
+
+def test_what_was_searched_is_searched_again_where_there_is_less_cpu() -> None:
+    belief = world({"a": Machine([1000, 1000]), "b": Machine([1000, 1000])})
+    planner = planner_of(belief)
+    taught(belief, planner, 500, cpu="4")
+    assert pair(belief, planner, "p", cpu="8").placement.node == "a"
+    belief.apply(Gone(Pod, ObjectKey("ns", "p")))
+    footprint = Footprint(key=ObjectKey("ns", "x"), uid=Uid("x"), node=NodeName("a"), amounts=(("cpu", 58_000),))
+    belief.apply(Changed(footprint))
+    assert pair(belief, planner, "q", cpu="8").placement.node == "b"
+
+
+def pair(belief: Belief, planner: Planner, name: str, cpu: str = "0") -> Offer:
+    """Plan a pod with two claims for 350 each."""
+    claims = [f"{name}-{number}" for number in range(2)]
+    for one in claims:
+        belief.apply(Changed(asking(one, 350)))
+    found = planner.plan(replace(asker(name, cpu), claims=pod(name, *claims).claims), None, 0.0)
+    assert isinstance(found, Offer), found
+    return found
+
+
+def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:
+    belief = world({"a": Machine([1000])})
+    commons = Commons(belief.loads)
+    planner = planner_of(belief, commons=commons)
+    belief.apply(Changed(asking("p", 300)))
+    for _ in range(50):
+        planner.plan(asker("p"), None, 0.0)
+    assert dict(commons.placer.measure.typical.asks).get(Ask(0, 0, 300, 1, 1), 0) <= 1
+
+
+def test_a_whole_device_is_a_thousand_thousandths() -> None:
+    belief = world({"a": Machine([999, 999]), "b": Machine([1000, 500])})
+    whole = claim("p")
+    assert spot(plan(belief, planner_of(belief), whole)) == ("b", ["d0"])
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["take", "free", "pod", "gone", "publish", "node"]),
+        st.sampled_from("abc"),
+        st.integers(0, 2),
+        st.integers(1, 9),
+    ),
+    max_size=12,
+)
+
+
+def change(belief: Belief, kind: str, name: str, index: int, amount: int) -> None:
+    key = f"{name}-{index}"
+    match kind:
+        case "take":
+            belief.apply(Changed(taken(key, name, index, 100 * amount)))
+        case "free":
+            belief.apply(Gone(ResourceClaim, ObjectKey("ns", key)))
+        case "pod":
+            amounts = (("cpu", 1000 * amount), ("memory", amount << 30))
+            belief.apply(
+                Changed(Footprint(key=ObjectKey("ns", key), uid=Uid(key), node=NodeName(name), amounts=amounts))
+            )
+        case "gone":
+            belief.apply(Gone(Footprint, ObjectKey("ns", key)))
+        case "publish":
+            belief.apply(Changed(published(name, 1 + amount % 4, "AB"[index % 2])))
+        case "node":
+            belief.apply(Changed(node(name, {"cpu": 8 * amount, "memory": 1 << 38})))
+
+
+def state(commons: Commons) -> list[object]:
+    """Return all that is kept; models by what their devices say, for they may have other numbers."""
+    rows = commons.placer.fleet.rows
+    models = [commons.catalogue.devices[number].attributes for number in rows.model.tolist()]
+    beside = [column.tolist() for column in (rows.cpu, rows.memory, rows.free, *commons.whole[:3])]
+    return [models, commons.holdings.node.tolist(), commons.holdings.devices.tolist(), beside]
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHANGES)
+def test_what_is_kept_up_to_date_is_what_would_be_built_anew(changes: list[tuple[str, str, int, int]]) -> None:
+    belief = world({"a": Machine([1000, 400, 1000]), "b": Machine([1000, 1000]), "c": Machine([200])})
+    kept, ask = Commons(belief.loads), Ask(2000, 1024, 300, 1)
+    kept.use(PRODUCTS)
+    for number, parts in enumerate(changes):
+        change(belief, *parts)
+        if number % 2 and number != len(changes) - 1:
+            continue
+        kept.look(belief.seen_by())
+        fresh = Commons(belief.loads)
+        fresh.use(PRODUCTS)
+        fresh.look(belief.seen_by())
+        assert state(kept) == state(fresh)
+        anew = Placer(Fleet(kept.placer.fleet.rows), Measure(kept.placer.measure.typical, kept.whole))
+        assert np.array_equal(kept.placer.gains(ask), anew.gains(ask))
