@@ -12,6 +12,8 @@ from extender.topology.appraisal import NO_BASIS
 # What an event may say, in bytes; reasons beyond these are in the record.
 NOTE_BYTES = 1024
 MOST_REASONS = 5
+# Devices that a note lists: the reasons come after them.
+MOST_DEVICES = 8
 
 
 def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> Decision:
@@ -97,7 +99,9 @@ def note_of(decision: Decision) -> str:
 
 
 def _of_success(decision: Decision) -> str:
-    devices = ", ".join(f"{item.request}={'/'.join(item.device)}" for item in decision.given)
+    named = [f"{item.request}={'/'.join(item.device)}" for item in decision.given]
+    more = len(named) - MOST_DEVICES
+    devices = ", ".join([*named[:MOST_DEVICES], *([f"and {more} more"] if more > 0 else [])])
     parts = [f"node {decision.node}: {devices or 'devices allocated before'}"]
     mine = next((item for item in decision.best if item.node == decision.node), None)
     if mine:

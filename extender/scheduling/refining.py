@@ -16,10 +16,10 @@ from extender.scheduling.taste import NONE, Taste
 # Nodes that are looked at closely: those of which most can be expected. Where a strict policy has few of them, so many
 # are looked at before these few are enough; no shortlist is longer than ENOUGH.
 CLOSELY: Final = 24
-FAR: Final = 240
+FAR: Final = 72
 ENOUGH: Final = FULL + 1
-# New searches for one pod, about half a second of them: nobody else is answered meanwhile.
-SEARCHES: Final = 256
+# New searches for one pod: nobody else is answered meanwhile.
+SEARCHES: Final = 96
 
 
 class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error

@@ -174,7 +174,7 @@ class Taste:
         known = self._special.get((id(offers), at))
         if known is None or known[0] is not offers or known[1] is not layout:
             rows = offers.of[at].usable & offers.special
-            flags: Flags = np.logical_or.reduce(grid_of(layout, np.arange(len(layout.nodes))).flags(rows), axis=1)
+            flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).flags(rows).any(axis=1), np.bool_)
             known = self._special[id(offers), at] = offers, layout, flags
         return known[2]
 

@@ -18,7 +18,7 @@ WEIGHT: Final = 16
 # some share must have moved before another mix is told.
 LEAST: Final = 16
 PARTS: Final = 16
-MOVED: Final = 2
+MOVED: Final = 4
 # Classes that are remembered: anybody can name any.
 CLASSES: Final = 1024
 

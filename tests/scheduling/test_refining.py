@@ -111,9 +111,9 @@ def test_a_long_search_for_what_a_strict_policy_has_is_done_in_turns(monkeypatch
     planner = planner_by(belief, Policies())
     claim = asks("c", *(some(2, name=f"pair-{index}") for index in range(3)), policy="one-numa")
     belief.apply(Changed(claim))
-    plans = [planner.plan(pod("p", "c"), None, 0.0) for _ in range(6)]
-    kinds = [type(plan) for plan in plans]
-    assert kinds[0] is Trouble
-    assert kinds == sorted(kinds, key=lambda kind: kind is Offer)
-    assert isinstance(plans[-1], Offer)
-    assert plans[-1].nodes == ("last",)
+    turns = [planner.plan(pod("p", "c"), None, 0.0)]
+    while isinstance(turns[-1], Trouble) and len(turns) < 10:
+        turns.append(planner.plan(pod("p", "c"), None, 0.0))
+    assert 1 < len(turns) < 10
+    assert isinstance(turns[-1], Offer)
+    assert turns[-1].nodes == ("last",)
