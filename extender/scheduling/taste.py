@@ -104,6 +104,10 @@ class Taste:
         """Count what *pod* asks for, the first time; return what it needs beside its devices."""
         return self._tenants.meet(pod, question, fitter, snapshot)
 
+    def beside_devices(self, pod: Pod, snapshot: Snapshot) -> Values | None:
+        """Value nodes for a pod that needs no devices, by what it leaves to those who share them: int64[nodes]."""
+        return self._tenants.beside_devices(pod, snapshot)
+
     def values(
         self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, needed: Beside = NO_NEEDS
     ) -> Values:
