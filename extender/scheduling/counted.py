@@ -64,10 +64,7 @@ class Counted:
             return {}
         holds, values = self._valued(asked, self._rows_of(everything)[nodes])
         fitting = np.flatnonzero(holds)
-        scores = _ranked(values[fitting])
-        best = np.flatnonzero(scores)
-        names = [everything[node] for node in nodes[fitting[best]].tolist()]
-        return dict(zip(names, scores[best].tolist(), strict=True))
+        return scored(values[fitting], [everything[node] for node in nodes[fitting].tolist()])
 
     def _valued(self, asked: Mapping[str, int], rows: Numbers) -> tuple[NDArray[np.bool_], Numbers]:
         """Return which rows hold all that is *asked*, and what they are worth: bool[rows], int64[rows]."""
@@ -119,6 +116,13 @@ def _residual(size: int) -> Residual:
 def flat(size: int) -> Shape:
     """Return the shape of devices that are all linked alike."""
     return Shape(tuple(tuple(int(one != other) for other in range(size)) for one in range(size)))
+
+
+def scored(values: Numbers, names: Sequence[NodeName]) -> Mapping[NodeName, int]:
+    """Score nodes by their values, int64[names]; those far behind the best have no score."""
+    scores = _ranked(values)
+    best = np.flatnonzero(scores)
+    return dict(zip([names[node] for node in best.tolist()], scores[best].tolist(), strict=True))
 
 
 def _ranked(values: Numbers) -> Numbers:

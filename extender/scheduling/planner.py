@@ -13,7 +13,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.comparison import compared
-from extender.scheduling.counted import Counted, counts_of
+from extender.scheduling.counted import Counted, counts_of, scored
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Chooser, Placement
@@ -151,11 +151,14 @@ class Planner:
 
     def _plain(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plain:
         counts = counts_of(pod) if moment.is_answer else {}
-        if not counts:
-            return Plain()
         snapshot = self.belief.cluster.snapshot
+        values = self.chooser.taste.beside_devices(pod, snapshot) if self.chooser.taste and not counts else None
+        if not counts and (values is None or not moment.is_answer):
+            return Plain()
         everything = snapshot.layout.nodes
         nodes = self._among(np.arange(len(everything)), names, snapshot)
+        if values is not None:
+            return Plain(scored(values[nodes], [everything[node] for node in nodes.tolist()]))
         return Plain(self._counted.scores(counts, nodes, everything))
 
     def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:

@@ -93,6 +93,10 @@ class Taste:
         )
         return Basis(tuple(dict.fromkeys(policy.name for policy in policies)), tuple(expected))
 
+    def beside_devices(self, pod: Pod, snapshot: Snapshot) -> Values | None:
+        """Value nodes for a pod that needs no devices, by what it leaves to those who share them: int64[nodes]."""
+        return self._tenants.beside_devices(pod, snapshot)
+
     def values(
         self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, needed: Beside = NO_NEEDS
     ) -> Values:

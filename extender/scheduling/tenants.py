@@ -119,6 +119,17 @@ class Tenants:
             found = np.maximum(found, commons.best_of(np.where(fits, worth, LEAST), LEAST))
         return found
 
+    def beside_devices(self, pod: Pod, snapshot: Snapshot) -> Integers | None:
+        """Return what each node is worth to a pod without devices, most where none are shared; None if nowhere."""
+        self.commons.look(snapshot)
+        if not len(self.commons.holdings.node):
+            return None
+        gains = self.commons.placer.gains(Ask(*needed_by(pod)))
+        worth = np.where(gains == NOWHERE, LEAST, gains)
+        found = np.zeros(self.commons.holdings.nodes, np.int64)
+        np.minimum.at(found, self.commons.holdings.node, worth)
+        return found
+
     def outline(
         self, shares: Shares, needed: Beside, placing: Placing, snapshot: Snapshot, node: int
     ) -> tuple[Part, ...]:

@@ -28,7 +28,7 @@ from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.commons import Commons
 from extender.scheduling.placement import Chooser
-from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.planner import Offer, Plain, Planner
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.configuration import Configuration, Kind, Match
@@ -238,6 +238,16 @@ def pair(belief: Belief, planner: Planner, name: str, cpu: str = "0") -> Offer:
     found = planner.plan(replace(asker(name, cpu), claims=pod(name, *claims).claims), None, 0.0)
     assert isinstance(found, Offer), found
     return found
+
+
+def test_pods_without_devices_go_where_those_who_share_do_not_miss_the_cpu() -> None:
+    belief = world({"a": Machine([1000, 1000], cpu=16), "b": Machine([0, 100], cpu=16)})
+    planner = planner_of(belief)
+    taught(belief, planner, 500, cpu="4")
+    plain = replace(asker("plain", "6"), claims=())
+    found = planner.plan(plain, None, 0.0)
+    assert isinstance(found, Plain)
+    assert found.scores == {"b": 10, "a": 9}
 
 
 def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:

@@ -39,7 +39,7 @@ def test_a_small_shift_changes_nothing() -> None:
 
 def test_what_was_asked_long_ago_is_forgotten() -> None:
     mix = learnt(*[2] * MEMORY, *[8] * 3 * MEMORY).mix_for(GPU, NOTHING)
-    assert dict(mix.weights)[8] > 13
+    assert dict(mix.weights)[8] > 11
 
 
 @pytest.mark.parametrize("size", [0, 1, 33, 10**9])
