@@ -101,5 +101,14 @@ async def test_a_claim_that_is_nobodys_is_deallocated_and_stays(cluster: Cluster
     await eventually(at(cluster, path), lambda item: not item["metadata"].get("finalizers"))
 
 
+async def test_a_claim_that_is_deleted_while_nobody_reserves_it_goes(cluster: Cluster) -> None:
+    direct = cluster.name("claim")
+    await cluster.create(CLAIMS, claim(direct))
+    await cluster.do("PATCH", f"{CLAIMS}/{direct}", {"metadata": {"finalizers": [FINALIZER]}}, MERGE)
+    await cluster.do("PATCH", f"{CLAIMS}/{direct}/status", {"status": {"allocation": allocation()}}, MERGE)
+    await cluster.do("DELETE", f"{CLAIMS}/{direct}")
+    await eventually(at(cluster, CLAIMS), lambda read: direct not in names(read))
+
+
 def names(listed: Json) -> set[str]:
     return {item["metadata"]["name"] for item in listed["items"]}

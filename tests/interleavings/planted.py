@@ -33,7 +33,6 @@ BUGS: Final = {
     "a claim in use can be deleted": Bug(
         claiming._next_write, "if FINALIZER not in claim.finalizers:", "if not claim:"
     ),
-    "a write that may land is given up": Bug(claiming._lost, "if not is_open:", "if claim:"),
     "an old reservation is believed": Bug(
         claiming.reserve,
         "= yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))",

@@ -25,11 +25,13 @@ from tests.interleavings.process import Process, process_of
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import LATE_S, Desk, Request, refusal
 
-# Steps from one calm to the next, and how long a calm may last until everything is in order.
+# Steps from one calm to the next.
 STORM = 400
 # When the play begins, in seconds since 1970.
 FIRST_DAY = 1_767_225_600
-CALM_S = 900.0
+# How long a calm may last until everything is in order, and how long devices may be kept for nobody.
+CALM_S = 180.0
+EXPIRY_S = 60.0
 # How often a new process has listed everything before anything else happens, and how often nobody's absence is noticed.
 PROMPT, IN_VAIN = 0.7, 0.1
 # How long nothing may happen.
@@ -290,7 +292,10 @@ class Play:
         since = self.loop.moment
         self.scheduler.event()
         while wrong := self.disorder(is_empty=is_empty):
-            if self.loop.moment - since > CALM_S:
+            lasts_s = self.loop.moment - since
+            if lasts_s > EXPIRY_S and (leaks := list(self.objects().leaks())):
+                raise Broken(f"{', '.join(leaks)} have devices that nobody uses ({self.where()})")
+            if lasts_s > CALM_S:
                 raise Broken(f"{wrong} for ever ({self.where()})")
             self.breathe()
 
