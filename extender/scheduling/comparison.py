@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
+from extender.allocation.choose import choose
+from extender.allocation.solve import Solution
 from extender.model.names import NodeName
 from extender.scheduling.decision import Ranked
-from extender.scheduling.placement import Placement
+from extender.scheduling.placement import Chooser, Placement
 from extender.scheduling.ranking import Ranking
 from extender.scheduling.survey import Survey
-from extender.scheduling.taste import Taste
 from extender.topology.appraisal import Part
 
 
 def compared(
-    taste: Taste | None, surveyed: Survey, ranking: Ranking, scores: Mapping[NodeName, int], placement: Placement
+    chooser: Chooser, surveyed: Survey, ranking: Ranking, scores: Mapping[NodeName, int], placement: Placement
 ) -> tuple[Ranked, ...]:
     """Describe the node of *placement* and the best of the others."""
     names, found = surveyed.snapshot.layout.nodes, list[Ranked]()
@@ -21,14 +22,19 @@ def compared(
         if is_ours and placement.appraisal:
             value, parts = placement.appraisal.value, placement.appraisal.parts
         else:
-            value, parts = int(ranking.values[index]), _parts(taste, surveyed, number)
-        found.append(Ranked(name, scores[name], int(ranking.free[index]), value if taste else 0, parts))
+            value, parts = int(ranking.values[index]), _parts(chooser, surveyed, number)
+        found.append(Ranked(name, scores[name], int(ranking.free[index]), value if chooser.taste else 0, parts))
     return tuple(found)
 
 
-def _parts(taste: Taste | None, surveyed: Survey, node: int) -> tuple[Part, ...]:
-    """Say what speaks for a node without a search, where that is known."""
+def _parts(chooser: Chooser, surveyed: Survey, node: int) -> tuple[Part, ...]:
+    """Say what speaks for a node, without a search where that is known."""
+    taste, snapshot = chooser.taste, surveyed.snapshot
     part = next((part for part in surveyed.parts if part.nodes[node]), None)
-    if taste is None or part is None or part.fitter is None:
+    if taste is None or part is None or part.fitter is None or part.question is None:
         return ()
-    return taste.outline(part.fitter, part.policies, surveyed.snapshot, node, part.needed)
+    if taste.is_exact(part.fitter, snapshot, part.policies):
+        return taste.outline(part.fitter, part.policies, snapshot, node, part.needed)
+    preferring = taste.preferring(part.question, part.policies)
+    answer = choose(snapshot, node, part.question, preferring.manner(chooser.manner))
+    return preferring.appraise(answer).parts if isinstance(answer, Solution) else ()

@@ -261,7 +261,7 @@ class Planner:
         names = surveyed.snapshot.layout.nodes
         nodes = tuple(names[number] for number in ranking.nodes.tolist())
         scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
-        best = compared(self.chooser.taste, surveyed, ranking, scores, placement)
+        best = compared(self.chooser, surveyed, ranking, scores, placement)
         return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
 
 

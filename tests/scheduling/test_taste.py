@@ -162,6 +162,13 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
 
 
+def test_the_runner_up_has_its_reasons_where_requests_are_bound_too() -> None:
+    plan = chosen({"a": but(0, 3, 4), "b": but(0, 1, 4)}, 2, NUMA)
+    assert isinstance(plan, Offer)
+    assert [item.node for item in plan.best] == ["a", "b"]
+    assert plan.best[1].words == "links 25 GB/s of best 50, on NUMA 0 alone, 3 devices were free"
+
+
 def test_of_devices_without_known_links_what_they_share_is_told() -> None:
     belief = fleet({"a": "a100-pcie"}, {})
     plan = planned(belief, planner_with_taste(belief), wanted("c", 4))
