@@ -238,7 +238,7 @@ async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:
 async def test_o1_a_leader_whose_scheduler_no_longer_leads_hands_over_at_once(cluster: Cluster) -> None:
     a, b = await pair(cluster, SLOW)
     cluster.scheduler_leads("b")
-    await until(lambda: b.leads)
+    await until(lambda: b.leads and a.service.leading.hindrance() == "not leading: b leads")
     assert await cluster.bound(a, "p") == "not leading: b leads"
     assert await cluster.bound(b, "q") == ""
     cluster.scheduler_leads("a")
