@@ -65,13 +65,15 @@ class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
     kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *is_strict*: nothing but what is
-    preferred will do. *narrowed* leaves devices out that no ask may have, whatever is found.
+    preferred will do. *is_sure*: that the node fits is known, so what is preferred is looked for at once. *narrowed*
+    leaves devices out that no ask may have, whatever is found.
     """
 
     preference: Preference | None = None
     is_lenient: bool = False
     steps: int = STEPS
     is_strict: bool = False
+    is_sure: bool = False
     narrowed: Callable[[Situation], Situation] | None = None
 
 
@@ -99,13 +101,14 @@ def solving(
         situation = situation_of(question, board, known.usages, usage_of, known.judge)
         if manner.narrowed is not None:
             situation = manner.narrowed(situation)
-        picks = yield from _found(situation, manner.steps)
+        better = (yield from _preferred(situation, manner)) if manner.is_sure else None
+        picks = better or (yield from _found(situation, manner.steps))
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient)
     except Exhausted:
         return Undecided(manner.steps)
     if picks is not None:
-        better = yield from _preferred(situation, manner)
+        better = better or (yield from _preferred(situation, manner))
         if better is None and manner.is_strict:
             return Nothing(situation)
         return Solution(situation, better or picks)

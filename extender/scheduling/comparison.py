@@ -1,6 +1,7 @@
 """The node that a pod is offered beside the next best: what is told of a choice."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from extender.allocation.choose import choose
 from extender.allocation.solve import Solution
@@ -36,5 +37,6 @@ def _parts(chooser: Chooser, surveyed: Survey, node: int) -> tuple[Part, ...]:
     if taste.is_exact(part.fitter, snapshot, part.policies):
         return taste.outline(part.fitter, part.policies, snapshot, node, part.needed)
     preferring = taste.preferring(part.question, part.policies)
-    answer = choose(snapshot, node, part.question, preferring.manner(chooser.manner))
+    manner = replace(preferring.manner(chooser.manner), is_sure=True)
+    answer = choose(snapshot, node, part.question, manner)
     return preferring.appraise(answer).parts if isinstance(answer, Solution) else ()

@@ -1,5 +1,6 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -74,7 +75,7 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
     preferring = taste.preferring(part.question, part.policies)
-    manner = preferring.manner(chooser.manner)
+    manner = replace(preferring.manner(chooser.manner), is_sure=True)
     values, searched = [], 0
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         beside = taste.beside(part.fitter, snapshot, node, part.needed)

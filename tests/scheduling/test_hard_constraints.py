@@ -1,5 +1,7 @@
 """Whatever a policy prefers, no rule of an allocation is broken for it; and nothing fits for it that would not fit."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.allocation.question import Refusal, ask
@@ -13,6 +15,7 @@ from extender.topology.policies import SHIPPED
 from extender.topology.policy import Policy, Trait, Wish
 from tests.allocation.checker import violations
 from tests.allocation.clusters import question
+from tests.allocation.comparison import summary
 
 CASES = 150
 CLAIMS = 8
@@ -47,3 +50,15 @@ def test_in_drawn_clusters_no_policy_overrides_a_hard_constraint(policy: Policy)
             had += bool(preferring.fits)
     assert (broken, differing) == ([], [])
     assert had
+
+
+@pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.name)
+def test_who_knows_that_a_node_fits_finds_the_same_there(policy: Policy) -> None:
+    taste = Taste(Document(), Learning().mix_for)
+    for case in map(question, range(CASES)):
+        asked = manner(taste, policy, case_of(case))
+        for told, sure in zip(
+            answers(case_of(case), asked), answers(case_of(case), replace(asked, is_sure=True)), strict=True
+        ):
+            if told.fits:
+                assert summary(as_json(sure)) == summary(as_json(told))
