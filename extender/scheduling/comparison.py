@@ -1,10 +1,7 @@
 """The node that a pod is offered beside the next best: what is told of a choice."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from extender.allocation.choose import choose
-from extender.allocation.solve import Solution
 from extender.model.names import NodeName
 from extender.scheduling.decision import Ranked
 from extender.scheduling.placement import Chooser, Placement
@@ -29,14 +26,12 @@ def compared(
 
 
 def _parts(chooser: Chooser, surveyed: Survey, node: int) -> tuple[Part, ...]:
-    """Say what speaks for a node, without a search where that is known."""
+    """Say what speaks for a node, as far as it was looked at."""
     taste, snapshot = chooser.taste, surveyed.snapshot
     part = next((part for part in surveyed.parts if part.nodes[node]), None)
-    if taste is None or part is None or part.fitter is None or part.question is None:
+    if taste is None or part is None or part.fitter is None:
         return ()
     if taste.is_exact(part.fitter, snapshot, part.policies):
         return taste.outline(part.fitter, part.policies, snapshot, node, part.needed)
-    preferring = taste.preferring(part.question, part.policies)
-    manner = replace(preferring.manner(chooser.manner), is_sure=True)
-    answer = choose(snapshot, node, part.question, manner)
-    return preferring.appraise(answer).parts if isinstance(answer, Solution) else ()
+    known = taste.looked_at.get(node)
+    return known.parts if known else ()

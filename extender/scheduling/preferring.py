@@ -82,22 +82,22 @@ class Preferring:
         """Tell whether the policies have what was found."""
         return self._limits.accepts(solution.situation, solution.picks)
 
-    def appraise(self, solution: Solution, *, tells: bool = True) -> Appraisal:
-        """Say how good the devices of *solution* are, and why if that is to be told."""
+    def appraise(self, solution: Solution) -> Appraisal:
+        """Say how good the devices of *solution* are, and why."""
         situation, given = solution.situation, tuple[Pick, ...]()
         together, apart = self._ensemble.split(situation, solution.picks)
         total, parts = self._ensemble.appraise(situation, together)[:2] if together else (0, ())
         found = list(parts)
         asked = _by_ask(apart)
         for at, picks in asked:
-            one = self._appraised(replace(situation, given=given), at, [pick.place for pick in picks], tells=tells)
+            one = self._appraised(replace(situation, given=given), at, [pick.place for pick in picks])
             total += one.value
             found += _labelled(situation.asks[at].name if len(asked) > 1 else "", one.parts)
             given += tuple(picks)
         later = sum(at.ask for at in {pick.at for pick in solution.picks})
         return Appraisal(total - later * STEP, tuple(found))
 
-    def _appraised(self, situation: Situation, at: At, places: Sequence[int], *, tells: bool) -> Appraisal:
+    def _appraised(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Appraise what one ask is given."""
         ask = situation.asks[at]
         if ask.takes_all or ask.is_admin:
@@ -112,8 +112,7 @@ class Preferring:
         chooser, chosen = self.chooser(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices))
         free = chosen | group.mask(places_of(whole))
-        parts = parts_of(group, chooser, free, chosen) if tells else ()
-        return Appraisal(sum(chooser.terms(free, chosen)), parts)
+        return Appraisal(sum(chooser.terms(free, chosen)), parts_of(group, chooser, free, chosen))
 
     @property
     def _firm(self) -> list[int]:

@@ -13,6 +13,7 @@ from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.taste import NONE, Taste
+from extender.topology.appraisal import Appraisal
 
 # Nodes that are looked at closely: those of which most can be expected. Where a strict policy has few of them, so many
 # are looked at before these few are enough; no shortlist is longer than ENOUGH.
@@ -39,6 +40,7 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     ):
         return ranking
     values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
+    taste.looked_at = {}
     # Where a strict policy has little on the first nodes, it may have more on the next.
     while count < len(values) and not _is_enough(values[:count], fresh):
         first, count = count, min(count + CLOSELY, fresh if count < fresh else len(values))
@@ -76,7 +78,7 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     states, names = part.fitter.states_of(snapshot, nodes)
     preferring = taste.preferring(part.question, part.policies)
     manner = replace(preferring.manner(chooser.manner), is_sure=True)
-    values, searched = [], 0
+    values, searched = list[int](), 0
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         beside = taste.beside(part.fitter, snapshot, node, part.needed)
         key = id(states), preferring.basis, number, name, beside
@@ -84,12 +86,13 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
         if known is None or known[0] is not states:
             searched += 1
             answer = choose(snapshot, node, part.question, manner)
-            known = taste.found[key] = states, _value(preferring, answer)
-        values.append(known[1])
+            known = taste.found[key] = states, _appraised(preferring, answer)
+        taste.looked_at[node] = known[1]
+        values.append(known[1].value)
     return values, searched
 
 
-def _value(preferring: Preferring, answer: Answer) -> int:
+def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:
     if not isinstance(answer, Solution) or not preferring.accepts(answer):
-        return NONE
-    return preferring.appraise(answer, tells=False).value
+        return Appraisal(NONE)
+    return preferring.appraise(answer)

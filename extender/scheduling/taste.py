@@ -17,7 +17,7 @@ from extender.scheduling.commons import Commons
 from extender.scheduling.preferring import Memory, Preferring
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
-from extender.topology.appraisal import Basis, Part
+from extender.topology.appraisal import Appraisal, Basis, Part
 from extender.topology.atlas import Atlas
 from extender.topology.demand import Demand
 from extender.topology.document import Document
@@ -55,7 +55,9 @@ class Taste:
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         # What searches found, by policies and mixes, machine and state; states are of one question.
-        self.found: Memo[tuple[int, Hashable, int, bytes, Hashable], tuple[object, int]] = Memo(FOUND)
+        self.found: Memo[tuple[int, Hashable, int, bytes, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
+        # The same of the nodes that were looked at closely last.
+        self.looked_at: dict[int, Appraisal] = {}
 
     @property
     def atlas(self) -> Atlas:
