@@ -29,7 +29,9 @@ class NameTable:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
         self._row_of = {name: row for row, name in enumerate(self.names)}
-        encoded = [name.encode() for name in self.names]
+        # Zeros end names here: with some in a name no hash would tell it from another. No node has such a name.
+        is_odd = any("\0" in name for name in self.names)
+        encoded = [] if is_odd else [name.encode() for name in self.names]
         self._width = -(-max(map(len, (*encoded, b"-"))) // WORD) * WORD
         self._words = _words_of(b"".join(name.ljust(self._width, b"\0") for name in encoded), self._width)
         # uint64[lengths, words]: what is left of a gathered row once everything behind the name is cut off.
@@ -40,7 +42,7 @@ class NameTable:
 
     def rows(self, names: Sequence[str]) -> Rows:
         """Return the row of each name, UNKNOWN where there is none: int32[names]."""
-        if not isinstance(names, Names) or names.quotes is None or len(names) < WORTHWHILE or not self.names:
+        if not isinstance(names, Names) or names.quotes is None or len(names) < WORTHWHILE or not len(self._words):
             return np.fromiter(map(self._row_of.get, names, repeat(UNKNOWN)), np.int32, len(names))
         padded = names.json + bytes(self._width)
         starts = names.quotes[0::2] + 1

@@ -39,6 +39,12 @@ def test_names_that_are_not_plain_are_found_as_well(nodes: list[str], data: st.D
     assert NameTable(nodes).rows(names).tolist() == [nodes.index(name) for name in asked]
 
 
+def test_names_that_differ_in_zeros_at_their_end_are_told_apart() -> None:
+    nodes = ["a", "a\0", "b"]
+    assert NameTable(nodes).rows(plain(["b", "a"])).tolist() == [2, 0]
+    assert NameTable(nodes).rows(["a\0"]).tolist() == [1]
+
+
 def test_every_node_of_a_large_cluster_is_found() -> None:
     nodes = [f"node-{index}.rack-{index % 40}.cluster.example.com"[: 20 + index % 25] for index in range(15_000)]
     nodes = list(dict.fromkeys(nodes))
