@@ -9,9 +9,10 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
-from extender.allocation.snapshot import Snapshot, overlay
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import Hold
 from extender.model.names import NodeName, ObjectKey, Uid
+from extender.state.taken import Taken
 
 
 class Phase(Enum):
@@ -112,7 +113,7 @@ class Ledger:
     def __init__(self) -> None:
         self._promises: dict[Uid, Promise] = {}
         self._pod_of_claim: dict[Uid, Uid] = {}
-        self._seen: tuple[Snapshot, Snapshot] | None = None
+        self._taken = Taken()
 
     def __iter__(self) -> Iterator[Promise]:
         return iter(self._promises.values())
@@ -203,20 +204,17 @@ class Ledger:
         if pod is not None:
             self.tell(pod, event, claim)
 
-    def holds(self, *, without: Uid | None = None) -> Iterator[Hold]:
-        """Yield what is held, for all pods but *without*, whose own offer it may use again."""
-        for pod, promise in self._promises.items():
-            for claim in promise.claims:
-                if pod != without or claim.phase in BINDING:
-                    yield from claim.devices
+    def holds(self) -> Iterator[Hold]:
+        """Yield what is held."""
+        for promise in self._promises.values():
+            yield from _devices(promise.claims)
 
     def overlay(self, snapshot: Snapshot, *, without: Uid | None = None) -> Snapshot:
         """Return *snapshot* with everything taken that was promised; the same object as long as nothing changes."""
-        if without in self._promises:
-            return overlay(snapshot, self.holds(without=without))
-        if self._seen is None or self._seen[0] is not snapshot:
-            self._seen = snapshot, overlay(snapshot, self.holds())
-        return self._seen[1]
+        own = self._promises.get(without) if without is not None else None
+        if own is None:
+            return self._taken.over(snapshot)
+        return self._taken.without(snapshot, _devices(hold for hold in own.claims if hold.phase not in BINDING))
 
     def _change(self, claim: Uid, change: Callable[[ClaimHold], ClaimHold]) -> None:
         """Change what is remembered of the hold on *claim*, and not what it takes."""
@@ -228,8 +226,8 @@ class Ledger:
             self._pod_of_claim |= {hold.claim: pod for hold in holds}
 
     def _replace(self, pod: Uid, promise: Promise | None) -> None:
-        self._seen = None
         before = self._promises.pop(pod, None)
+        self._taken.change(_devices(before.claims if before else ()), _devices(promise.claims if promise else ()))
         for hold in before.claims if before else ():
             del self._pod_of_claim[hold.claim]
         if promise is not None:
@@ -239,6 +237,10 @@ class Ledger:
 
 def _claims(promise: Promise) -> Iterable[Uid]:
     return (hold.claim for hold in promise.claims)
+
+
+def _devices(claims: Iterable[ClaimHold]) -> tuple[Hold, ...]:
+    return tuple(device for claim in claims for device in claim.devices)
 
 
 def _after(hold: ClaimHold, event: Event) -> ClaimHold | None:

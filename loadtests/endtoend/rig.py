@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from loadtests.endtoend.costs import Costs, costs
 from tests.controlplane.client import Client, Object
 from tests.controlplane.manifests import BASE, SCHEDULER, documents
 from tests.controlplane.plane import Plane
@@ -115,6 +117,12 @@ class Rig:
     plane: Plane
     admin: Client
     bound: Bound
+    # Of the programs beside the control plane's own.
+    extenders: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    async def costs(self) -> Costs:
+        """Look at what everything has cost so far."""
+        return await costs(self.admin, {**self.plane.running, **self.extenders})
 
     async def fill(self, nodes: int, devices: int) -> None:
         """Create nodes with their devices."""
@@ -139,22 +147,39 @@ class Rig:
     @asynccontextmanager
     async def ours(self, *flags: str) -> AsyncIterator[int]:
         """Run the extender as people do, with what we ship beside it; yield the port of the probes."""
-        for name in SHIPPED:
-            for item in documents(BASE / name):
-                await self.admin.apply(item)
         port, probes = free_port(), free_port()
-        log = self.plane.folder / "extender.log"
         arguments = [
             f"--listen-verbs=127.0.0.1:{port}",
             f"--listen-probes=127.0.0.1:{probes}",
             f"--api-kubeconfig={self.plane.kubeconfig('extender')}",
         ]
-        process = start(Path(sys.executable), "-m", "extender", "serve", *arguments, *flags, log=log)
-        try:
+        async with self._extender("extender", "serve", *arguments, *flags):
             await _until_ready(probes)
             async with self.plane.scheduler(SCHEDULER, extender=f"http://127.0.0.1:{port}"):
                 yield probes
+
+    @asynccontextmanager
+    async def static(self, nodes: int, *flags: str) -> AsyncIterator[None]:
+        """Run the extender that decides nothing in the place of ours."""
+        port = free_port()
+        arguments = [f"--kubeconfig={self.plane.kubeconfig('extender')}", f"--port={port}", f"--nodes={nodes}"]
+        async with self._extender("loadtests.endtoend.static", *arguments, *flags):
+            await _until_listening(port)
+            async with self.plane.scheduler(SCHEDULER, extender=f"http://127.0.0.1:{port}"):
+                yield
+
+    @asynccontextmanager
+    async def _extender(self, module: str, *arguments: str) -> AsyncIterator[None]:
+        for name in SHIPPED:
+            for item in documents(BASE / name):
+                await self.admin.apply(item)
+        log = self.plane.folder / "extender.log"
+        process = start(Path(sys.executable), "-m", module, *arguments, log=log)
+        self.extenders["extender"] = process
+        try:
+            yield
         finally:
+            del self.extenders["extender"]
             await asyncio.to_thread(stop, process)
 
     @asynccontextmanager
@@ -168,6 +193,15 @@ class Rig:
         path.write_text(json.dumps({**document, **unlimited, "profiles": [profile]}))
         async with self.plane.scheduler(path):
             yield
+
+
+async def _until_listening(port: int) -> None:
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            return
+        await asyncio.sleep(0.1)
 
 
 async def _until_ready(port: int) -> None:

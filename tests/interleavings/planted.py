@@ -11,6 +11,7 @@ from extender.scheduling import assigning, claiming, remedy
 from extender.state import ledger
 from extender.state.belief import Belief
 from extender.state.ledger import Ledger
+from extender.state.taken import Taken
 
 
 class Bug(NamedTuple):
@@ -22,7 +23,7 @@ class Bug(NamedTuple):
 
 
 BUGS: Final = {
-    "what is promised looks free": Bug(Ledger.overlay, "overlay(snapshot, self.holds())\n", "overlay(snapshot, ())\n"),
+    "what is promised looks free": Bug(Taken.over, "return self._seen[1]\n", "return snapshot\n"),
     "an event that a phase does not know ends the hold": Bug(ledger._after, "return hold\n", "return None\n"),
     "what happens to one claim ends the holds of the pod's others": Bug(
         Ledger.tell, "if claim in (None, hold.claim) else hold", "if hold.claim else hold"

@@ -33,8 +33,7 @@ def belief_of(*, owner_taint: str = "") -> Belief:
 def held(phase: Phase, *, base: int = 5, unseen: ObjectKey | None = None) -> Belief:
     belief = belief_of()
     hold = ClaimHold(CLAIM.uid, (Hold(device("n1", "d0"), WHOLE),), phase, base, unseen)
-    belief.ledger._promises[POD.uid] = Promise(POD.uid, N1, (hold,))
-    belief.ledger._pod_of_claim[CLAIM.uid] = POD.uid
+    belief.ledger._replace(POD.uid, Promise(POD.uid, N1, (hold,)))
     return belief
 
 

@@ -1,0 +1,92 @@
+"""What is promised, taken on top of what the cluster shows, and brought up to date by what has changed alone."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from extender.allocation.snapshot import Snapshot, overlay, with_usage
+from extender.allocation.usage import UNUSED, Hold, Usage, add, subtract
+from extender.model.names import DeviceKey
+
+
+class Taken:
+    """The sum of all holds, and the last snapshot with them taken. One writer."""
+
+    def __init__(self) -> None:
+        self._usage: dict[DeviceKey, Usage] = {}
+        self._touched: set[DeviceKey] = set()
+        self._seen: tuple[Snapshot, Snapshot] | None = None
+        self._spared: tuple[Snapshot, tuple[Hold, ...], Snapshot] | None = None
+
+    def change(self, before: Iterable[Hold], after: Iterable[Hold]) -> None:
+        """Take *after* in place of *before*, which was taken so far."""
+        for hold in before:
+            self._put(hold.device, subtract(self._usage[hold.device], hold.usage))
+        for hold in after:
+            self._put(hold.device, add(self._usage.get(hold.device, UNUSED), hold.usage))
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return *snapshot* with everything taken; the same object as long as nothing changes."""
+        if not self._usage:
+            self._seen, self._touched = None, set()
+            return snapshot
+        if self._seen is None or self._seen[0] is not snapshot or self._touched:
+            self._seen = snapshot, self._renewed(snapshot)
+            self._touched = set()
+        return self._seen[1]
+
+    def without(self, snapshot: Snapshot, holds: tuple[Hold, ...]) -> Snapshot:
+        """Return *snapshot* with everything taken but *holds*, which are part of it."""
+        full = self.over(snapshot)
+        if not holds:
+            return full
+        if self._spared is None or self._spared[0] is not full or self._spared[1] != holds:
+            self._spared = full, holds, _set(full, self._rest(snapshot, holds))
+        return self._spared[2]
+
+    def _put(self, device: DeviceKey, usage: Usage) -> None:
+        self._touched.add(device)
+        if usage.is_held:
+            self._usage[device] = usage
+        else:
+            self._usage.pop(device, None)
+
+    def _rest(self, snapshot: Snapshot, holds: tuple[Hold, ...]) -> dict[int, Usage]:
+        left = {hold.device: self._usage[hold.device] for hold in holds}
+        for hold in holds:
+            left[hold.device] = subtract(left[hold.device], hold.usage)
+        return _rows(snapshot, left)
+
+    def _renewed(self, snapshot: Snapshot) -> Snapshot:
+        """Bring the last snapshot up to date: what the cluster shows otherwise than before, and what was touched."""
+        rows = _changed(self._seen[0], snapshot) if self._seen else None
+        if self._seen is None or rows is None:
+            return overlay(snapshot, [Hold(device, usage) for device, usage in self._usage.items()])
+        devices = self._touched.union(map(snapshot.inventory.key, rows))
+        wanted = _rows(snapshot, {device: self._usage.get(device, UNUSED) for device in devices})
+        known = self._seen[1]
+        base = known if self._seen[0] is snapshot else replace(snapshot, usage=known.usage, free=known.free)
+        return _set(base, wanted)
+
+
+def _rows(snapshot: Snapshot, usages: Mapping[DeviceKey, Usage]) -> dict[int, Usage]:
+    """Say how much of each row is taken with *usages* on top of what *snapshot* shows."""
+    return {
+        row: add(snapshot.usage_at(row), usage)
+        for device, usage in usages.items()
+        for row in snapshot.inventory.rows_of(device)
+    }
+
+
+def _set(base: Snapshot, wanted: Mapping[int, Usage]) -> Snapshot:
+    return with_usage(base, {row: usage for row, usage in wanted.items() if base.usage_at(row) != usage})
+
+
+def _changed(before: Snapshot, after: Snapshot) -> list[int] | None:
+    """Return the rows that are used otherwise than before; None where rows mean something else by now."""
+    is_same = before.inventory is after.inventory and before.layout is after.layout
+    if not is_same or before.usage.dictionary is not after.usage.dictionary:
+        return None
+    rows: list[int] = np.flatnonzero(before.usage.codes != after.usage.codes).tolist()
+    return rows

@@ -1,0 +1,82 @@
+"""What is promised on top of what the cluster shows: brought up to date, it is what adding all up anew gives."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from extender.allocation.snapshot import Snapshot, overlay
+from extender.allocation.usage import WHOLE, Hold, Usage
+from extender.model.change import Changed
+from extender.model.names import NodeName
+from extender.model.node import Node
+from extender.state.taken import Taken
+from tests.state.test_cluster import cluster_of, device, holder, node_slice
+
+NODES, NAMES = ("n1", "n2"), ("d0", "d1", "d2")
+PLACES = st.tuples(st.sampled_from(NODES), st.sampled_from((*NAMES, "unpublished")))
+USAGES = st.sampled_from((WHOLE, Usage(shares=1), Usage(shares=1, consumed=(("memory", 7),))))
+HOLDS = st.lists(st.builds(lambda place, usage: Hold(device(*place), usage), PLACES, USAGES), max_size=3).map(tuple)
+
+
+class Promised(RuleBasedStateMachine):
+    """Holds and snapshots come and go in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        nodes = (Node(name=NodeName(name)) for name in NODES)
+        self.cluster = cluster_of(*nodes, *(node_slice(name, *NAMES) for name in NODES))
+        self.taken = Taken()
+        self.held: list[tuple[Hold, ...]] = []
+
+    @rule(holds=HOLDS)
+    def take(self, holds: tuple[Hold, ...]) -> None:
+        self.taken.change((), holds)
+        self.held.append(holds)
+
+    @rule(number=st.integers(0, 5), holds=HOLDS)
+    def exchange(self, number: int, holds: tuple[Hold, ...]) -> None:
+        if number < len(self.held):
+            self.taken.change(self.held[number], holds)
+            self.held[number] = holds
+
+    @rule(name=st.sampled_from(("a", "b")), place=PLACES)
+    def allocate(self, name: str, place: tuple[str, str]) -> None:
+        self.cluster.apply(Changed(holder(name, device(*place))))
+
+    @rule(node=st.sampled_from(NODES), names=st.lists(st.sampled_from(NAMES)))
+    def publish(self, node: str, names: list[str]) -> None:
+        self.cluster.apply(Changed(node_slice(node, *names)))
+
+    @rule(number=st.integers(0, 5))
+    def spare(self, number: int) -> None:
+        """Leave one out: whoever holds it may use it again."""
+        if number < len(self.held):
+            others = [hold for index, holds in enumerate(self.held) if index != number for hold in holds]
+            seen = self.taken.without(self.cluster.snapshot, self.held[number])
+            assert_same(seen, overlay(self.cluster.snapshot, others))
+
+    @invariant()
+    def nothing_is_missing_and_nothing_left(self) -> None:
+        expected = overlay(self.cluster.snapshot, (hold for holds in self.held for hold in holds))
+        assert_same(self.taken.over(self.cluster.snapshot), expected)
+        assert self.taken.over(self.cluster.snapshot) is self.taken.over(self.cluster.snapshot)
+
+
+def assert_same(seen: Snapshot, expected: Snapshot) -> None:
+    assert seen.usage.decoded() == expected.usage.decoded()
+    assert np.array_equal(seen.free, expected.free)
+    assert seen.inventory is expected.inventory
+    assert seen.nodes is expected.nodes
+
+
+TestPromised = Promised.TestCase
+
+
+def test_what_does_not_change_is_the_same_object() -> None:
+    cluster, taken = cluster_of(Node(name=NodeName("n1")), node_slice("n1", *NAMES)), Taken()
+    assert taken.over(cluster.snapshot) is cluster.snapshot
+    held = (Hold(device("n1", "d0"), WHOLE),)
+    taken.change((), held)
+    seen = taken.over(cluster.snapshot)
+    taken.change(held, held)
+    assert taken.over(cluster.snapshot) is seen
