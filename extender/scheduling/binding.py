@@ -12,6 +12,7 @@ from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.assigning import assigned, kept_off, obstacle_of
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import (
     Problem,
     Written,
@@ -24,7 +25,7 @@ from extender.scheduling.claiming import (
 from extender.scheduling.conditions import Readiness, standing_of, time_of
 from extender.scheduling.mapping import mapped
 from extender.scheduling.needs import Needs, Refused, needs_of
-from extender.scheduling.placement import Chooser, Placement
+from extender.scheduling.placement import Placement
 from extender.scheduling.steps import (
     AwaitShown,
     CreateClaim,
@@ -103,7 +104,7 @@ class Binder:
         return (yield from self._with_devices(needs, order.node))
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
-        placement = self.chooser.place(needs, node)
+        placement = self.chooser.again(needs, node)
         if isinstance(placement, str):
             return NotBound(placement)
         promise = placement.promise(needs, self.clock())

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from extender.model.names import NodeName
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.decision import Ranked
-from extender.scheduling.placement import Chooser, Placement
+from extender.scheduling.placement import Placement
 from extender.scheduling.ranking import Ranking
 from extender.scheduling.survey import Survey
 from extender.topology.appraisal import Part

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,85 +12,28 @@ from numpy.typing import NDArray
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.comparison import compared
 from extender.scheduling.counted import Counted, counts_of, scored
-from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs, Refused, needs_of
-from extender.scheduling.placement import Chooser, Placement
-from extender.scheduling.ranking import Policy, Ranking, offered, rank
+from extender.scheduling.placement import Placement
+from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
+from extender.scheduling.ranking import FULL, Policy, Ranking, offered, rank
 from extender.scheduling.refining import Unfinished, refined
 from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
-from extender.scheduling.taste import Taste
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.ledger import Event
+from extender.topology.memo import Memo
 
+__all__ = ["Offer", "Plain", "Plan", "Planner", "Rejection", "Trouble"]
+# Plans of pods that were sent to a node, remembered until the scheduler asks about it.
+AHEAD = 128
 # Nodes on which devices are chosen before the offer is given up: counting and choosing agree, so the first will do.
 TRIES = 3
 # Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.
 STEERS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """The pod needs no devices of us: every node will do; some better, where devices are known by count only."""
-
-    scores: Mapping[NodeName, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Nothing can be said now; the pod is to be tried again soon."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """No node that was offered to us will do. *elsewhere* is one that would; *is_hopeless*: none would."""
-
-    word: Word
-    detail: str = ""
-    elsewhere: NodeName | None = None
-    rejected: tuple[Tally, ...] = ()
-    is_hopeless: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """Nodes for the pod, the best first, and the devices on the best one."""
-
-    needs: Needs
-    nodes: tuple[NodeName, ...]
-    scores: Mapping[NodeName, int]
-    placement: Placement
-    best: tuple[Ranked, ...]
-    fitting: int
-    surveyed: Survey
-
-    @property
-    def rejected(self) -> tuple[Tally, ...]:
-        return tuple(self.surveyed.tallies())
-
-
-Plan = Plain | Trouble | Rejection | Offer
-
-
-class Hopeless(NamedTuple):
-    """The pods that fit nowhere as long as the cluster is as in *snapshot*: what they asked, and what they are told."""
-
-    snapshot: Snapshot | None
-    taste: Taste | None
-    rejections: dict[Uid, tuple[tuple[object, ...], Rejection]]
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When a plan is made, and whether the scheduler hears of it."""
-
-    now: float
-    is_answer: bool
 
 
 Lookup = Callable[[Sequence[str]], NDArray[np.integer[Any]]]
@@ -114,6 +57,7 @@ class Planner:
     policy: Policy = field(default_factory=Policy)
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _trips: Travellers = field(default_factory=Travellers)
+    _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
     _counted: Counted = field(init=False)
@@ -169,13 +113,31 @@ class Planner:
         known = self._hopeless.rejections.get(needs.pod.uid)
         if known is not None and known[0] == asked:
             return known[1]
+        again = self._again(needs, names, moment)
+        if again is not None:
+            return again
         try:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished:
             return Trouble("devices as a strict policy wants them are still being looked for")
         if isinstance(plan, Rejection) and plan.is_hopeless:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
+        if isinstance(plan, Offer) and not moment.is_answer:
+            self._ahead[needs.pod.uid] = plan
         return plan
+
+    def _again(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Offer | None:
+        """Return what the pod was sent to a node for, where the scheduler asks about that node alone."""
+        if not moment.is_answer or (offer := self._ahead.pop(needs.pod.uid, None)) is None:
+            return None
+        node, promise = offer.placement.node, self.belief.ledger.of_pod(needs.pod.uid)
+        if names is None or list(names) != [node] or promise is None or promise.node != node:
+            return None
+        if node in self._trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
+            return None
+        self.belief.ledger.offer(replace(promise, since=moment.now, is_answer=True))
+        self._trips.of(needs.pod.uid).begin(node, is_answer=True)
+        return replace(offer, needs=needs, nodes=(node,), scores={node: FULL})
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)

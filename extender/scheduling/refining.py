@@ -8,7 +8,7 @@ import numpy as np
 from extender.allocation.choose import choose
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Solution
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey

@@ -7,8 +7,9 @@ from extender.allocation.usage import Usage, holds_of, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Refused, needs_of
-from extender.scheduling.placement import Chooser, Placement
+from extender.scheduling.placement import Placement
 from extender.state.belief import Belief
 
 

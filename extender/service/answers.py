@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from extender.model.names import NodeName, Uid
 from extender.scheduling.account import of_plan
 from extender.scheduling.binding import Order
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS

@@ -29,10 +29,10 @@ from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
 from extender.scheduling.taste import Taste

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief

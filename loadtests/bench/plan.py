@@ -11,7 +11,7 @@ from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node, Pod, PodClaim
 from extender.model.parse import parse_node, parse_slice
-from extender.scheduling.placement import Chooser, Placement
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
@@ -54,7 +54,7 @@ def pod(known: Belief, spec: ClaimSpec) -> Pod:
 
 def bind(known: Belief, offer: Offer) -> None:
     """Show what was offered as the watch does once it is written."""
-    placement: Placement = offer.placement
+    placement = offer.placement
     user = Consumer(resource="pods", name="p", uid=offer.needs.pod.uid)
     for claim, allocation in placement.claims:
         known.apply(Changed(replace(claim, allocation=allocation, reserved_for=(user,), resource_version="2")))

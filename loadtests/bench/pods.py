@@ -17,7 +17,7 @@ from extender.model.node import Container, Node, Pod
 from extender.model.parse import parse_footprint, parse_node, parse_pod
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Plain, Planner
 from extender.state.belief import Belief
 from extender.state.loads import Loads

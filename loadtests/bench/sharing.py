@@ -14,8 +14,8 @@ from extender.model.footprint import Footprint, amounts_of, requested
 from extender.model.names import DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.node import Container, Node, Pod, PodClaim
 from extender.model.quantity import parse_quantity
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief

@@ -12,8 +12,8 @@ from extender.kube.freshness import Freshness
 from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
 from extender.kube.writes import Writes
 from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.decision import Decisions
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
 from extender.scheduling.waking import Waker

@@ -23,8 +23,8 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, N
 from extender.model.node import Container, Node, Pod, PodClaim
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.quantity import parse_quantity
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import FINALIZER
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Policy
 from extender.state.belief import Belief

@@ -8,8 +8,8 @@ from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, PoolName
 from extender.model.node import Node
 from extender.model.parse import parse_slice
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Policy as Answers
 from extender.scheduling.taste import Taste

@@ -7,7 +7,7 @@ from extender.model.claim import DeviceClass, DeviceRequest, RequestSlot, Resour
 from extender.model.device import PLAIN, Attribute, Capacity, Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import ClassName, DeviceName, DriverName, NodeName, PoolName
 from extender.model.quantity import parse_quantity
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.scheduling.ranking import Policy as Answers
 from extender.scheduling.taste import Taste

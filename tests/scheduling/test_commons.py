@@ -26,8 +26,8 @@ from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, DeviceName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
-from extender.scheduling.placement import Chooser
 from extender.scheduling.planner import Offer, Plain, Planner
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from extender.model.change import Changed
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Planner, Rejection
 from loadtests.bench.plan import HOPELESS, SPECS, belief, pod
 

@@ -7,7 +7,7 @@ import pytest
 from extender.model.change import Changed
 from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.scheduling import refining
-from extender.scheduling.placement import Chooser
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word

@@ -1,0 +1,75 @@
+"""What can be said of a pod: where it may go, why it may not, or that nobody knows yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from extender.allocation.snapshot import Snapshot
+from extender.model.names import NodeName, Uid
+from extender.scheduling.decision import Ranked
+from extender.scheduling.needs import Needs
+from extender.scheduling.placement import Placement
+from extender.scheduling.survey import Survey, Tally
+from extender.scheduling.taste import Taste
+from extender.scheduling.vocabulary import Word
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The pod needs no devices of us: every node will do; some better, where devices are known by count only."""
+
+    scores: Mapping[NodeName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Nothing can be said now; the pod is to be tried again soon."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """No node that was offered to us will do. *elsewhere* is one that would; *is_hopeless*: none would."""
+
+    word: Word
+    detail: str = ""
+    elsewhere: NodeName | None = None
+    rejected: tuple[Tally, ...] = ()
+    is_hopeless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Nodes for the pod, the best first, and the devices on the best one."""
+
+    needs: Needs
+    nodes: tuple[NodeName, ...]
+    scores: Mapping[NodeName, int]
+    placement: Placement
+    best: tuple[Ranked, ...]
+    fitting: int
+    surveyed: Survey
+
+    @property
+    def rejected(self) -> tuple[Tally, ...]:
+        return tuple(self.surveyed.tallies())
+
+
+Plan = Plain | Trouble | Rejection | Offer
+
+
+class Hopeless(NamedTuple):
+    """The pods that fit nowhere as long as the cluster is as in *snapshot*: what they asked, and what they are told."""
+
+    snapshot: Snapshot | None
+    taste: Taste | None
+    rejections: dict[Uid, tuple[tuple[object, ...], Rejection]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a plan is made, and whether the scheduler hears of it."""
+
+    now: float
+    is_answer: bool
