@@ -23,7 +23,7 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
     for index, name in enumerate(settings.schedulers):
         if not is_dns_subdomain(name):
             yield f"schedulers[{index}]", "must be the name of a scheduler, as dra-scheduler"
-    if settings.waking.nominate_ahead and not settings.waking.nominate:
+    if settings.waking.nominate_ahead == "always" and not settings.waking.nominate:
         yield "waking.nominateAhead", "needs waking.nominate"
 
 

@@ -150,7 +150,10 @@ class Waking:
     """Rejected pods that have become possible."""
 
     nominate: Annotated[bool, Key("wake by nominating the node: one write, one pod; otherwise by an annotation")] = True
-    nominate_ahead: Annotated[bool, Key("nominate nodes for pods as they appear, before they are asked about")] = False
+    nominate_ahead: Annotated[
+        Literal["auto", "always", "never"],
+        Key("nominate nodes for pods before they are asked about; auto: where it pays and is known to work"),
+    ] = "auto"
     per_second: Annotated[float, Key("pods woken per second at most", least=0.1)] = 50
 
 

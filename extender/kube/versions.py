@@ -35,6 +35,17 @@ class Versions:
         """Return *resource* as it was found, or in the version that we prefer as long as it was not."""
         return self._found.get(resource.name) or Served(resource, resource.versions[0])
 
+    async def release(self) -> str:
+        """Return which release of Kubernetes the API server is: "1.37"; ask until it says so."""
+        backoff = Backoff(self._pace)
+        while True:
+            reply = await self._api.call("GET", "/version")
+            read = reply.json() if isinstance(reply, Answer) and reply.is_success else None
+            if read:
+                # Some distributions write a plus sign behind the minor version.
+                return f"{read.get('major')}.{str(read.get('minor')).rstrip('+')}"
+            await backoff.wait(setback_of(reply).pause_s)
+
     def forget(self, resource: Resource) -> None:
         """Ask again at the next ``find``: the version that was found is gone, or may have come."""
         self._found.pop(resource.name, None)

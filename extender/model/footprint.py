@@ -7,16 +7,13 @@ from typing import Final
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Container
-from extender.model.quantity import Quantity
+from extender.model.quantity import Amounts, Quantity
 
 CPU: Final = "cpu"
 # One of these for each pod, as Kubernetes counts them among what a node has.
 PODS: Final = "pods"
 # More than any node has of anything, and so little that those of eight thousand pods are still added in 64 bits.
 MOST: Final = 1 << 50
-
-# Resources, sorted, with what is taken of each: cpu in thousandths, everything else in whole units.
-Amounts = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

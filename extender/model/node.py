@@ -6,6 +6,8 @@ from typing import Final
 from extender.model.claim import OwnerReference
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.quantity import Quantity
+from extender.model.taint import Taint
+from extender.model.terms import ANYWHERE, Terms
 
 # Phases of pods that run no more.
 FINISHED: Final = frozenset(("Succeeded", "Failed"))
@@ -21,6 +23,7 @@ class Node:
     declared_features: tuple[str, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
     is_unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +79,4 @@ class Pod:
     scheduling_gates: tuple[str, ...] = ()
     owners: tuple[OwnerReference, ...] = ()
     is_deleting: bool = False
+    terms: Terms = ANYWHERE

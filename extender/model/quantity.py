@@ -14,6 +14,8 @@ from typing import Final, Literal
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 NANO: Final = 10**9
+# Resources, sorted, with how much of each: cpu in thousandths, everything else in whole units.
+Amounts = tuple[tuple[str, int], ...]
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 MAX_LENGTH: Final = 512

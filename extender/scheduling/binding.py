@@ -142,7 +142,7 @@ class _Work:
     def carried_out(self) -> Doing:
         problem = yield from self._claims()
         problem = problem or (yield from self._verified())
-        pod = self.needs.pod
+        pod = self._pod_now()
         if problem is None and self.made:
             told = yield from self._mapped(pod)
             pod, problem = (pod, told) if isinstance(told, Problem) else (told, None)
@@ -214,6 +214,11 @@ class _Work:
             if device:
                 return f"claim {name}: an earlier claim holds {'/'.join(device)}"
         return ""
+
+    def _pod_now(self) -> Pod:
+        """Return the pod as the watch shows it by now: a nomination may have changed it."""
+        before, known = self.needs.pod, self.belief.pods.with_uid(self.needs.pod.uid)
+        return known if known and version(known) > version(before) else before
 
     def _claims_now(self) -> list[ResourceClaim]:
         known = self.belief.cluster.claims

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -65,8 +66,16 @@ class Planner:
     def __post_init__(self) -> None:
         self._counted = Counted(self.belief.loads)
 
-    def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
-        """Say where *pod* may go among *names*, or anywhere, and promise it the best of that.
+    def plan(
+        self,
+        pod: Pod,
+        names: Sequence[str] | None,
+        now: float,
+        *,
+        is_answer: bool = True,
+        suitable: Flags | None = None,
+    ) -> Plan:
+        """Say where *pod* may go among *names*, or anywhere *suitable*, and promise it the best of that.
 
         Where the scheduler asks again (*is_answer*) for a pod that was offered a node, the pod came back from there.
         """
@@ -75,10 +84,17 @@ class Planner:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
         if is_answer:
             self._trips.end(pod.uid)
-        plan = self._planned(pod, names, Moment(now, is_answer))
+        plan = self._planned(pod, names, Moment(now, is_answer, suitable))
         if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
+
+    def withdraw(self, pod: Uid) -> None:
+        """Forget what *pod* was promised without having been asked about."""
+        plan = self._ahead.pop(pod, None)
+        if plan is not None:
+            self._trips.of(pod).sent.discard(plan.placement.node)
+        self.belief.ledger.tell(pod, Event.EXPIRED)
 
     def steered_at(self, pod: Uid) -> float | None:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
@@ -150,8 +166,12 @@ class Planner:
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
         ours = nodes if needs.allocated else np.flatnonzero(surveyed.given)
         among = ours if names is None else self._among(nodes, names, snapshot)
+        if moment.suitable is not None:
+            among = among[moment.suitable[among]]
         if len(among):
             return self._offered(needs, surveyed, among, moment)
+        if moment.suitable is not None:
+            return Rejection(Word.NOT_OFFERED)
         plan = self._nowhere(needs.pod.uid, surveyed, ours, moment)
         is_tied = needs.allocated and not len(self._among(np.flatnonzero(surveyed.usable), names, snapshot))
         if is_tied and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:

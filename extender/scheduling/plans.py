@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
 from extender.scheduling.decision import Ranked
@@ -69,7 +70,8 @@ class Hopeless(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a plan is made, and whether the scheduler hears of it."""
+    """When a plan is made, and whether the scheduler hears of it; *suitable*, bool[nodes], where it has to be."""
 
     now: float
     is_answer: bool
+    suitable: Flags | None = None

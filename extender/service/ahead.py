@@ -1,25 +1,73 @@
 """Pods sent to a node before the scheduler asks about them: it then looks at that node alone, of however many."""
 
 import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import Final, Literal
 
 from extender.kube.outcome import Done
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import Refused, needs_of
+from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
+from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
+LOG: Final = logging.getLogger(__name__)
+# Releases of Kubernetes whose scheduler was seen to look at a nominated node alone.
+RELEASES: Final = ("1.36", "1.37")
+# A nomination is one write more for each pod: with fewer nodes it costs more than it saves.
+FEWEST_NODES: Final = 1000
+# Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
+MOST: Final = 64
 # Pods planned between two looks at what else there is to do, and written for at once.
-BATCH = 16
+BATCH: Final = 16
 # Pods of which it is remembered that they had their turn.
-REMEMBERED = 10_000
+REMEMBERED: Final = 10_000
+# After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
+ENOUGH: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A pod on its way: where to, by which view of that node, and whether the API server has said yes."""
+
+    pod: Pod
+    offer: Offer
+    seen: tuple[object, ...]
+    is_written: bool = False
+
+    @property
+    def node(self) -> NodeName:
+        return self.offer.placement.node
+
+
+@dataclass(slots=True)
+class Sending:
+    """Whether pods are sent ahead. *release* asks the API server which release of Kubernetes it is."""
+
+    mode: Literal["auto", "always", "never"] = "always"
+    release: Callable[[], Awaitable[str]] | None = None
+    is_known: bool = False
+
+    async def find_out(self) -> None:
+        """Learn whether the scheduler of this release heeds nominations: it is not promised by the API."""
+        release = await self.release() if self.release and self.mode == "auto" else RELEASES[-1]
+        self.is_known = release in RELEASES
+        if not self.is_known:
+            why = f"Kubernetes {release} was not tried"
+            LOG.warning("pods are not sent ahead", extra={keys.REASON: why})
+
+    def pays(self, nodes: int) -> bool:
+        """Tell whether the scheduler is spared more than the nomination costs."""
+        return self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
 
 
 @dataclass(slots=True)
@@ -28,58 +76,154 @@ class Ahead:
 
     belief: Belief
     planner: Planner
+    suitable: Suitable
     writes: Writes
     metrics: Metrics
     now: Callable[[], float]
     leads: Callable[[], bool] = lambda: True
-    _fresh: dict[Uid, None] = field(default_factory=dict)
-    _sent: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
+    sending: Sending = field(default_factory=lambda: Sending(is_known=True))
+    _fresh: list[tuple[int, str, int, Uid]] = field(default_factory=list)
+    _sent: dict[Uid, Sent] = field(default_factory=dict)
+    _had: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
+    _ignored: int = 0
+    _count: int = 0
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the scheduler is worth sending pods to: as far as we know it heeds nominations."""
+        nodes = len(self.belief.cluster.snapshot.layout.nodes)
+        return self._ignored < ENOUGH and self.leads() and self.sending.pays(nodes)
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now."""
-        if not self.leads():
+        if pod.uid in self._had or pod.nominated_node or not _are_made(pod) or not self.is_on:
             return
-        if pod.uid not in self._sent and pod.claims and not pod.nominated_node and _are_made(pod):
-            self._fresh[pod.uid] = None
+        self._remember(pod.uid)
+        self._count += 1
+        # As the scheduler takes them: by priority, then by age.
+        heappush(self._fresh, (-pod.priority, pod.created, self._count, pod.uid))
+
+    def asked(self, pod: Uid, names: Sequence[str]) -> None:
+        """Take note that the scheduler asks about *pod*: whatever happens now, it has had its turn."""
+        self._remember(pod)
+        sent = self._sent.pop(pod, None)
+        if sent is None:
+            return
+        is_right = list(names) == [sent.node]
+        self.metrics.guess("right" if is_right else "wrong" if sent.is_written else "late")
+        if is_right or sent.is_written:
+            self._heeded(is_right=is_right)
+        self._stirred.set()
 
     def stir(self) -> None:
         """Have the pods looked at: something has changed."""
-        self._stirred.set()
+        if self._fresh or self._sent:
+            self._stirred.set()
 
     async def run(self) -> None:
         """Plan for ever."""
+        await self.sending.find_out()
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            while ready := list(islice(filter(None, map(self._ready, tuple(self._fresh))), BATCH)):
-                wanted = [(pod, node) for pod in ready if (node := self._planned(pod))]
-                await asyncio.gather(*(self._nominate(pod, node) for pod, node in wanted))
+            self._forget()
+            await self._renew()
+            while wanted := self._next():
+                await asyncio.gather(*map(self._nominate, wanted))
 
-    def _ready(self, uid: Uid) -> Pod | None:
-        """Return a pod whose turn it is: when the watch has shown its claims too."""
-        pod = self.belief.pods.with_uid(uid)
-        if pod is None:
-            del self._fresh[uid]
+    def _heeded(self, *, is_right: bool) -> None:
+        self._ignored = 0 if is_right else self._ignored + 1
+        if self._ignored == ENOUGH:
+            LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
+
+    def _remember(self, pod: Uid) -> None:
+        self._had[pod] = None
+        if len(self._had) > REMEMBERED:
+            self._had.popitem(last=False)
+
+    def _forget(self) -> None:
+        """Forget the pods that wait no longer, or whose promise has run out."""
+        for uid in tuple(self._sent):
+            promise = self.belief.ledger.of_pod(uid)
+            if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
+                del self._sent[uid]
+
+    def _next(self) -> list[Sent]:
+        """Plan the next pods, in the scheduler's order; those whose claims were not shown yet stay in line."""
+        early, wanted = [], list[Sent]()
+        while self._fresh and len(self._sent) < MOST and len(wanted) < BATCH:
+            entry = heappop(self._fresh)
+            pod = self.belief.pods.with_uid(entry[-1])
+            needs = needs_of(pod, self.belief) if pod else None
+            if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+                early.append(entry)
+            elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
+                wanted.append(sent)
+        for entry in early:
+            heappush(self._fresh, entry)
+        return wanted
+
+    def _planned(self, needs: Needs) -> Sent | None:
+        """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
+        pod, snapshot = needs.pod, self.belief.cluster.snapshot
+        if not self.is_on or pod.is_deleting or self.belief.ledger.of_pod(pod.uid) is not None:
             return None
-        needs = needs_of(pod, self.belief)
-        is_early = isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING
-        return None if is_early else pod
-
-    def _planned(self, pod: Pod) -> NodeName | None:
-        """Plan *pod*, which has this one turn: afterwards the scheduler asks about it."""
-        del self._fresh[pod.uid]
-        self._sent[pod.uid] = None
-        if len(self._sent) > REMEMBERED:
-            self._sent.popitem(last=False)
-        if self.belief.ledger.of_pod(pod.uid) is not None:
+        promised = [(sent.node, sent.pod.terms.amounts) for sent in self._sent.values()]
+        suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
+        if suitable is None:
             return None
-        plan = self.planner.plan(pod, None, self.now(), is_answer=False)
-        return plan.placement.node if isinstance(plan, Offer) else None
+        plan = self.planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
+        if not isinstance(plan, Offer):
+            return None
+        sent = self._sent[pod.uid] = Sent(pod, plan, self._view(plan.placement.node))
+        return sent
 
-    async def _nominate(self, pod: Pod, node: NodeName) -> None:
-        outcome = await self.writes.nominate(pod, node)
+    def _view(self, node: NodeName) -> tuple[object, ...]:
+        snapshot = self.belief.cluster.snapshot
+        return snapshot.inventory, snapshot.rules, snapshot.classes, snapshot.nodes.get(node)
+
+    async def _renew(self) -> None:
+        """Plan those anew about whose node something has changed, as long as the scheduler has not asked."""
+        anew = list[Sent]()
+        for uid, sent in tuple(self._sent.items()):
+            view = self._view(sent.node)
+            if all(old is new for old, new in zip(sent.seen, view, strict=True)):
+                continue
+            if self._is_good(sent):
+                self._sent[uid] = replace(sent, seen=view)
+                continue
+            del self._sent[uid]
+            anew.append(sent)
+        await asyncio.gather(*map(self._moved, anew))
+
+    def _is_good(self, sent: Sent) -> bool:
+        needs = needs_of(sent.pod, self.belief)
+        if not isinstance(needs, Needs) or self.planner.chooser.kept(needs, sent.node) is None:
+            return False
+        return self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
+
+    async def _moved(self, before: Sent) -> None:
+        """Send a pod elsewhere, or nowhere."""
+        self.planner.withdraw(before.pod.uid)
+        needs = needs_of(before.pod, self.belief)
+        sent = self._planned(needs) if isinstance(needs, Needs) else None
+        self.metrics.guess("renewed")
+        if sent is not None and sent.node == before.node and before.is_written:
+            self._sent[sent.pod.uid] = replace(sent, is_written=True)
+        elif sent is not None:
+            await self._nominate(sent)
+        elif before.is_written:
+            await self.writes.nominate(before.pod, None)
+
+    async def _nominate(self, sent: Sent) -> None:
+        # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
+        if self._sent.get(sent.pod.uid) is not sent:
+            return
+        outcome = await self.writes.nominate(sent.pod, sent.node)
         self.metrics.wake("ahead", "done" if isinstance(outcome, Done) else "failed")
+        if isinstance(outcome, Done) and self._sent.get(sent.pod.uid) is sent:
+            self._sent[sent.pod.uid] = replace(sent, is_written=True)
 
 
 def _are_made(pod: Pod) -> bool:

@@ -44,6 +44,8 @@ class Answers:
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
     leading: Callable[[], str] = lambda: ""
+    # Told of each pod that the scheduler asks about, with the names of the nodes.
+    asked: Callable[[Uid, Sequence[str]], None] = lambda _pod, _names: None
     _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
 
     def filter(self, request: FilterRequest) -> Filtered:
@@ -52,6 +54,7 @@ class Answers:
         if hindrance:
             return Filtered(error=hindrance)
         pod = request.pod
+        self.asked(pod.uid, request.names)
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
             self._remember(pod.uid, plan.scores)

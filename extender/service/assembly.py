@@ -35,9 +35,10 @@ from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.suitable import Suitable
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
-from extender.service.ahead import Ahead
+from extender.service.ahead import Ahead, Sending
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
 from extender.service.auditing import Auditing
@@ -155,13 +156,16 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
-    ahead = Ahead(belief, planner, writes, metrics, now, leading.leads) if settings.waking.nominate_ahead else None
+    sending = Sending(settings.waking.nominate_ahead, versions.release)
+    ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
     sink.feed, sink.observer = carrier.feed, Observer(belief, metrics, leading.leads)
-    sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
+    sink.attention, sink.warming = attention, Warming(belief)
+    sink.ahead = ahead if settings.waking.nominate and settings.waking.nominate_ahead != "never" else None
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now, leading.hindrance)
+    answers.asked = ahead.asked if sink.ahead else answers.asked
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
@@ -169,7 +173,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
-    work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
+    work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if sink.ahead else {})
     service = Service(answers, attention, belief, health, journal, server, leading)
     if isinstance(leading, Alone):
         return service, work | {"attention": attention.run(health.begin, lambda: freshness.has_vital)}

@@ -183,9 +183,9 @@ def _uids(cluster: Cluster, change: Change) -> frozenset[Uid]:
     return frozenset(claim.uid for claim in cluster.claims) if is_list else frozenset()
 
 
-def version(claim: ResourceClaim) -> int:
-    """Return the version of *claim* as the number that it is; 0 where it is none."""
-    return int(claim.resource_version) if claim.resource_version.isdecimal() else 0
+def version(what: ResourceClaim | Pod) -> int:
+    """Return the version of a claim or pod as the number that it is; 0 where it is none."""
+    return int(what.resource_version) if what.resource_version.isdecimal() else 0
 
 
 def _without_taint(change: Change, key: str) -> Change:

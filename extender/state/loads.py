@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from extender.model.change import Change, Changed, Gone, Listed, kind_of
-from extender.model.footprint import Amounts, Footprint, amount
+from extender.model.footprint import Footprint, amount
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
+from extender.model.quantity import Amounts
 from extender.state.seats import Rows, Seats
 from extender.state.table import Numbers, Table
 

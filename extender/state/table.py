@@ -6,7 +6,7 @@ Behind the last is a row of nobody, -1, in which nothing ever stands.
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.model.footprint import Amounts
+from extender.model.quantity import Amounts
 from extender.state.seats import Rows
 
 Numbers = NDArray[np.int64]

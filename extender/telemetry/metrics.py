@@ -34,6 +34,9 @@ class Metrics:
         self._rejections = self._counter("rejections", "Answers to filter that let no node pass, by reason.", "reason")
         self._decisions = self._counter("decisions", "Decisions about pods, by outcome.", "outcome")
         self._wakes = self._counter("wakes", "Pods woken, by the way it was done and whether it was.", "way", "result")
+        self._guesses = self._counter(
+            "nominations_ahead", "Pods nominated before they were asked about, by what became of that.", "result"
+        )
         self._api = self._histogram(
             "api_request_duration_seconds",
             "How long the API server took, by verb and resource.",
@@ -98,6 +101,10 @@ class Metrics:
     def wake(self, way: str, result: str) -> None:
         """Count a pod woken, or not, by nomination or annotation."""
         self._wakes.labels(way, result).inc()
+
+    def guess(self, result: str) -> None:
+        """Count what became of a pod that was sent ahead: right, wrong, late, or renewed."""
+        self._guesses.labels(result).inc()
 
     def api(self, verb: str, resource: str, code: str, seconds: float) -> None:
         """Count a request to the API server; *code* is its status, or why there was none."""

@@ -111,7 +111,7 @@ WRONG = {
     "no-such-lease": ("leading: {schedulerLease: A/B}", "leading.schedulerLease: must be the name of an object"),
     "slow-write": ("api: {timeoutSeconds: 20}", "api.timeoutSeconds: must be less than api.bindSeconds, 20"),
     "taint": ("ownership: {ownerTaint: a b}", "ownership.ownerTaint: must be the key of a taint, as example.com/"),
-    "ahead-alone": ("waking: {nominate: false, nominateAhead: true}", "waking.nominateAhead: needs waking.nominate"),
+    "ahead-alone": ("waking: {nominate: false, nominateAhead: always}", "waking.nominateAhead: needs waking.nominate"),
 }
 
 

@@ -6,7 +6,7 @@ from tests.e2e.world import world
 
 
 async def test_pods_that_are_nominated_ahead_each_get_a_node_of_their_own(control_plane: Plane) -> None:
-    async with world(control_plane, Settings(waking=Waking(nominate_ahead=True))) as here:
+    async with world(control_plane, Settings(waking=Waking(nominate_ahead="always"))) as here:
         await here.device_class()
         for node in ("a", "b", "c"):
             await here.node(node)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.change import Changed, Listed
-from extender.model.footprint import Amounts, Footprint
+from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Container, Node, Pod
-from extender.model.quantity import parse_quantity
+from extender.model.quantity import Amounts, parse_quantity
 from extender.scheduling.counted import MOST, change, counts_of, flat, is_extended
 from extender.scheduling.planner import Plain
 from extender.state.belief import Belief

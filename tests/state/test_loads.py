@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from extender.allocation.features import Features
 from extender.model.change import Change, Changed, Gone, Kind, Listed
-from extender.model.footprint import Amounts, Footprint
+from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
-from extender.model.quantity import parse_quantity
+from extender.model.quantity import Amounts, parse_quantity
 from extender.state.belief import Belief
 from extender.state.loads import FEWEST, Loads
 

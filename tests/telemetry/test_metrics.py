@@ -49,6 +49,7 @@ def used() -> Metrics:
     metrics.rejection("InUse")
     metrics.decision("bound")
     metrics.wake("nomination", "done")
+    metrics.guess("right")
     metrics.api("update", "resourceclaims/status", "409", 0.01)
     metrics.listed("pods")
     metrics.event("written")

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from extender.model.footprint import PODS, Amounts, Footprint, amounts_of, requested
+from extender.model.footprint import PODS, Footprint, amounts_of, requested
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import FINISHED, Container
 from extender.model.parse.fields import Fields, Malformed, shared_name
-from extender.model.quantity import NANO, Quantity, quantity_of
+from extender.model.quantity import NANO, Amounts, Quantity, quantity_of
 
 # Requests as they are written, and those of a container with whether it is an init container and a sidecar.
 Written = tuple[tuple[str, Any], ...]
@@ -26,11 +26,11 @@ def footprint_of(fields: Fields) -> Footprint:
     key = ObjectKey(shared_name(metadata.text("namespace")), metadata.required("name"))
     node, uid = NodeName(shared_name(spec.required("nodeName"))), Uid(metadata.text("uid"))
     has_finished = fields.child("status").text("phase") in FINISHED
-    return Footprint(key=key, uid=uid, node=node, amounts=() if has_finished else _amounts(spec))
+    return Footprint(key=key, uid=uid, node=node, amounts=() if has_finished else amounts_in(spec))
 
 
-def _amounts(spec: Fields) -> Amounts:
-    """Add up what is written, in a hurry: only where that does not go well it is read field by field."""
+def amounts_in(spec: Fields) -> Amounts:
+    """Add up what the pod with *spec* takes, in a hurry: only where that does not go well it is read field by field."""
     try:
         return _summed(tuple(_asking(spec.raw)), _written(spec.raw.get("resources")), _items(spec.raw.get("overhead")))
     except (AttributeError, TypeError, ValueError) as error:

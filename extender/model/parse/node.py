@@ -4,20 +4,23 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Container, Node, Pod, PodClaim, PodClaimStatus
 from extender.model.parse.fields import Fields
 from extender.model.parse.metadata import key_of, owner_of
+from extender.model.parse.selection import taint_of
+from extender.model.parse.terms import terms_of
 
 POD_CLAIM = frozenset(("name", "resourceClaimName", "resourceClaimTemplateName"))
 
 
 def node_of(fields: Fields) -> Node:
     """Read a node; raise Malformed where it makes no sense."""
-    metadata, status = fields.child("metadata"), fields.child("status")
+    metadata, spec, status = fields.child("metadata"), fields.child("spec"), fields.child("status")
     return Node(
         name=NodeName(metadata.required("name")),
         labels=metadata.strings("labels"),
         allocatable=status.quantities("allocatable"),
         declared_features=status.texts("declaredFeatures"),
         annotations=metadata.strings("annotations"),
-        is_unschedulable=fields.child("spec").flag("unschedulable"),
+        is_unschedulable=spec.flag("unschedulable"),
+        taints=tuple(taint_of(entry) for entry in spec.objects("taints")),
     )
 
 
@@ -46,6 +49,7 @@ def pod_of(fields: Fields) -> Pod:
         scheduling_gates=tuple(entry.text("name") for entry in spec.objects("schedulingGates")),
         owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
         is_deleting=metadata.has("deletionTimestamp"),
+        terms=terms_of(spec),
     )
 
 

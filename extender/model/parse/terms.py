@@ -1,0 +1,42 @@
+"""What a pod asks of its node, out of its spec."""
+
+from extender.model.node_selector import NodeSelector
+from extender.model.parse.fields import Fields
+from extender.model.parse.footprint import amounts_in
+from extender.model.parse.selection import selector_of, toleration_of
+from extender.model.taint import Toleration
+from extender.model.terms import Terms
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+# Volumes that are there wherever the pod is.
+EVERYWHERE = frozenset(("name", "configMap", "secret", "projected", "emptyDir", "downwardAPI", "hostPath"))
+
+
+def terms_of(spec: Fields) -> Terms:
+    """Read the terms of a pod; raise Malformed where they make no sense."""
+    return Terms(
+        amounts=amounts_in(spec),
+        labels=spec.strings("nodeSelector"),
+        affinity=_affinity(spec.child("affinity").child("nodeAffinity")),
+        tolerations=_tolerations(spec),
+        is_all=not _is_more(spec),
+    )
+
+
+def _affinity(fields: Fields) -> NodeSelector | None:
+    return selector_of(fields.child(REQUIRED)) if fields.has(REQUIRED) else None
+
+
+def _tolerations(spec: Fields) -> tuple[Toleration, ...]:
+    return tuple(toleration_of(entry) for entry in spec.objects("tolerations"))
+
+
+def _is_more(spec: Fields) -> bool:
+    """Tell whether other pods, volumes or ports have a say in where the pod can be."""
+    affinity, spreads = spec.child("affinity"), spec.objects("topologySpreadConstraints")
+    return (
+        any(affinity.child(name).has(REQUIRED) for name in ("podAffinity", "podAntiAffinity"))
+        or any(entry.text("whenUnsatisfiable") != "ScheduleAnyway" for entry in spreads)
+        or any(not volume.raw.keys() <= EVERYWHERE for volume in spec.objects("volumes"))
+        or any(port.has("hostPort") for entry in spec.objects("containers") for port in entry.objects("ports"))
+    )

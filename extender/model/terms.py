@@ -1,0 +1,25 @@
+"""What a pod asks of its node beside devices, as far as the node alone can tell."""
+
+from dataclasses import dataclass
+
+from extender.model.node_selector import NodeSelector
+from extender.model.quantity import Amounts
+from extender.model.taint import Toleration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """A pod's terms. Most pods have the same: they are compared, and looked up.
+
+    *labels* is ``spec.nodeSelector``, sorted. *is_all* says that nothing else decides: neither other pods, nor volumes
+    or ports.
+    """
+
+    amounts: Amounts = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    affinity: NodeSelector | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    is_all: bool = True
+
+
+ANYWHERE = Terms()

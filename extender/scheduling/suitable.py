@@ -1,0 +1,128 @@
+"""Where kube-scheduler would let a pod be, devices apart: our own view of what its plugins say of nodes.
+
+It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from itertools import compress
+from operator import is_not
+from typing import Final
+
+import numpy as np
+
+from extender.allocation.grid import Flags
+from extender.allocation.snapshot import Snapshot
+from extender.model.names import NodeName
+from extender.model.node import Node
+from extender.model.node_selector import matches
+from extender.model.quantity import Amounts
+from extender.model.taint import NO_SCHEDULE, Taint, blocking
+from extender.model.terms import Terms
+from extender.state.loads import Loads
+from extender.state.seats import Rows
+from extender.topology.memo import Memo
+
+# Terms of which it is remembered which nodes meet them.
+KINDS: Final = 64
+UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+Key = tuple[object, object, object]
+
+
+class Suitable:
+    """Judges nodes by labels, taints and what bound pods leave of them. One writer."""
+
+    def __init__(self, loads: Loads) -> None:
+        self._loads = loads
+        self._listed: tuple[Mapping[NodeName, Node] | None, tuple[Node, ...]] = None, ()
+        self._rows: tuple[tuple[NodeName, ...], int, Rows] = (), -1, np.zeros(0, np.int64)
+        self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
+
+    def nodes(
+        self,
+        terms: Terms,
+        snapshot: Snapshot,
+        promised: Iterable[tuple[NodeName, Amounts]] = (),
+        apart: Collection[str] = (),
+    ) -> Flags | None:
+        """Tell which nodes meet *terms* and have room beside what is *promised*; None where we cannot tell.
+
+        *apart* names resources that devices stand behind: nodes have none of them. The answer is bool[nodes].
+        """
+        if not terms.is_all or not self._loads.is_known:
+            return None
+        return self._meeting(terms, snapshot) & self._roomy(terms, snapshot, promised, apart)
+
+    def has(self, terms: Terms, snapshot: Snapshot, node: NodeName, apart: Collection[str] = ()) -> bool:
+        """Tell whether *node* is among those that meet *terms* and have room."""
+        flags, place = self.nodes(terms, snapshot, (), apart), bisect_left(snapshot.layout.nodes, node)
+        return flags is not None and snapshot.layout.nodes[place : place + 1] == (node,) and bool(flags[place])
+
+    def _meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
+        """Judge the nodes that are other objects than when these terms were met last."""
+        nodes = self._nodes(snapshot)
+        key = terms.labels, terms.affinity, terms.tolerations
+        before, flags = self._met.get(key, ((), np.zeros(0, np.bool_)))
+        if before is nodes:
+            return flags
+        if len(before) != len(nodes):
+            places: Iterable[int] = range(len(nodes))
+            flags = np.zeros(len(nodes), np.bool_)
+        else:
+            places = compress(range(len(nodes)), map(is_not, before, nodes))
+            flags = flags.copy()
+        for place in places:
+            flags[place] = is_met(terms, nodes[place])
+        self._met[key] = nodes, flags
+        return flags
+
+    def _nodes(self, snapshot: Snapshot) -> tuple[Node, ...]:
+        if self._listed[0] is not snapshot.nodes:
+            self._listed = snapshot.nodes, tuple(map(snapshot.nodes.__getitem__, snapshot.layout.nodes))
+        return self._listed[1]
+
+    def _rows_of(self, names: tuple[NodeName, ...]) -> Rows:
+        if self._rows[0] is not names or self._rows[1] != self._loads.seating:
+            self._rows = names, self._loads.seating, self._loads.rows_of(names)
+        return self._rows[2]
+
+    def _roomy(
+        self, terms: Terms, snapshot: Snapshot, promised: Iterable[tuple[NodeName, Amounts]], apart: Collection[str]
+    ) -> Flags:
+        names = snapshot.layout.nodes
+        rows, beside = self._rows_of(names), _by_resource(promised, names)
+        flags = np.ones(len(names), np.bool_)
+        for resource, number in terms.amounts:
+            if resource in apart:
+                continue
+            free = self._loads.allocatable(resource, rows) - self._loads.used(resource, rows)
+            for place, taken in beside.get(resource, ()):
+                free[place] -= taken
+            flags &= free >= number
+        return flags
+
+
+def is_met(terms: Terms, node: Node) -> bool:
+    """Tell whether *node* meets *terms*, but for what is left of it."""
+    taints = (*node.taints, UNSCHEDULABLE) if node.is_unschedulable else node.taints
+    if taints and blocking(taints, terms.tolerations):
+        return False
+    if not terms.labels and terms.affinity is None:
+        return True
+    labels = dict(node.labels)
+    has_labels = all(labels.get(key) == value for key, value in terms.labels)
+    return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, labels))
+
+
+def _by_resource(
+    promised: Iterable[tuple[NodeName, Amounts]], names: tuple[NodeName, ...]
+) -> Mapping[str, list[tuple[int, int]]]:
+    """Say what is promised of each resource, and where: places among *names*, which are sorted."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for node, amounts in promised:
+        place = bisect_left(names, node)
+        if names[place : place + 1] == (node,):
+            for resource, number in amounts:
+                found.setdefault(resource, []).append((place, number))
+    return found

@@ -1,0 +1,246 @@
+"""Pods sent to their nodes before the scheduler asks about them."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from extender.kube.outcome import Done, Outcome, Unknown
+from extender.model.change import Changed, Listed, Noun
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName
+from extender.model.node import Pod, PodClaim
+from extender.model.taint import NO_SCHEDULE, Taint
+from extender.scheduling.planner import Offer
+from extender.scheduling.suitable import Suitable
+from extender.service.ahead import ENOUGH, MOST, RELEASES, Ahead, Sending
+from extender.telemetry.metrics import Metrics
+from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
+from tests.scheduling.test_suitable import taker
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+DONE = Done({})
+
+
+class Nominations:
+    """Stands in for writes: remembers who was sent where."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, NodeName | None]] = []
+        self.outcome: Outcome = DONE
+
+    async def nominate(self, pod: Pod, node: NodeName | None) -> Outcome:
+        self.sent.append((pod.key.name, node))
+        return self.outcome
+
+
+class Scene:
+    """A cluster of two nodes, and pods that appear in it."""
+
+    def __init__(self, *nouns: Noun, devices: int = 4, bound: Sequence[Footprint] = ()) -> None:
+        self.belief = belief_of(node("n1"), gpus("n1", devices), node("n2"), gpus("n2", devices), *nouns)
+        self.belief.apply(Listed(Footprint, tuple(bound)))
+        self.writes, self.metrics = Nominations(), Metrics()
+        self.planner = planner_of(self.belief)
+        self.ahead = Ahead(
+            self.belief,
+            self.planner,
+            Suitable(self.belief.loads),
+            self.writes,  # type: ignore[arg-type]  # only nominations are asked for
+            self.metrics,
+            lambda: 0.0,
+            sending=Sending("always", is_known=True),
+        )
+
+    def appear(self, *pods: Pod) -> None:
+        for item in pods:
+            self.tell(item)
+            self.ahead.shown(item)
+
+    def tell(self, *nouns: Noun) -> None:
+        for noun in nouns:
+            self.belief.apply(Changed(noun))
+
+    async def settle(self) -> list[tuple[str, NodeName | None]]:
+        """Let everything be done that there is to do; return who was sent where meanwhile."""
+        before = len(self.writes.sent)
+        self.ahead.stir()
+        await turned(self.ahead.run, self.ahead._stirred.is_set)
+        return self.writes.sent[before:]
+
+    def guessed(self, result: str) -> bool:
+        line = f'dra_extender_nominations_ahead_total{{result="{result}"}} 1.0'
+        return line.encode() in self.metrics.exposition()[0]
+
+
+async def turned(run: Callable[[], Coroutine[object, object, None]], is_busy: Callable[[], bool]) -> None:
+    """Run until nothing is left to do but to wait."""
+    task = asyncio.create_task(run())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not is_busy()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def pods(count: int) -> list[Pod]:
+    return [pod(f"p{number:03}", f"c{number:03}") for number in range(count)]
+
+
+def claims(count: int) -> list[Noun]:
+    return [claim(f"c{number:03}") for number in range(count)]
+
+
+async def test_each_pod_is_sent_to_devices_of_its_own() -> None:
+    scene = Scene(*claims(4), devices=2)
+    scene.appear(*pods(4))
+    assert sorted(node or "" for _, node in await scene.settle()) == ["n1", "n1", "n2", "n2"]
+
+
+async def test_the_most_important_go_first_then_the_oldest() -> None:
+    scene = Scene(*claims(3))
+    young, old, important = pods(3)
+    later = "2026-01-02T00:00:00Z"
+    scene.appear(replace(young, created=later), old, replace(important, created=later, priority=5))
+    assert [name for name, _ in await scene.settle()] == ["p002", "p001", "p000"]
+
+
+async def test_a_pod_waits_for_its_claims() -> None:
+    scene = Scene()
+    made_later = replace(pod("p"), claims=(PodClaim(name="c", template_name="t"),))
+    scene.appear(made_later, pod("q", "c000"))
+    assert await scene.settle() == []
+    scene.tell(*claims(1))
+    assert [name for name, _ in await scene.settle()] == ["q"]
+
+
+async def test_nobody_is_sent_where_kube_scheduler_would_not_let_them_be() -> None:
+    full, sick = taker("n1", pods=1), replace(node("n2", {"pods": 9}), taints=(Taint(key="sick", effect=NO_SCHEDULE),))
+    scene = Scene(node("n1", {"pods": 1}), *claims(1), bound=[full])
+    one = replace(pods(1)[0].terms, amounts=(("pods", 1),))
+    scene.tell(sick)
+    scene.appear(replace(pods(1)[0], terms=one))
+    assert await scene.settle() == []
+
+
+@pytest.mark.parametrize("why", ["no-claims", "others-decide", "nominated-already", "bound-pods-unknown"])
+async def test_who_is_left_to_the_scheduler(why: str) -> None:
+    scene = Scene(*claims(1))
+    usual = pods(1)[0]
+    if why == "bound-pods-unknown":
+        scene.belief.loads.is_known = False
+    scene.appear(
+        {
+            "no-claims": pod("p"),
+            "others-decide": replace(usual, terms=replace(usual.terms, is_all=False)),
+            "nominated-already": replace(usual, nominated_node=N2),
+            "bound-pods-unknown": usual,
+        }[why]
+    )
+    assert await scene.settle() == []
+
+
+async def test_no_more_are_on_their_way_than_the_scheduler_soon_takes() -> None:
+    scene = Scene(*claims(MOST + 3), devices=MOST)
+    scene.appear(*pods(MOST + 3))
+    assert len(await scene.settle()) == MOST
+    first, node_name = scene.writes.sent[0]
+    assert node_name is not None
+    scene.ahead.asked(pod(first).uid, [node_name])
+    assert [name for name, _ in await scene.settle()] == [f"p{MOST:03}"]
+
+
+async def test_who_was_asked_about_is_not_sent_any_more() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.ahead.asked(one.uid, names("n1", "n2"))
+    scene.appear(one)
+    assert await scene.settle() == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "asked", "result"),
+    [(DONE, None, "right"), (DONE, ["n1", "n2"], "wrong"), (Unknown("late"), ["n1", "n2"], "late")],
+)
+async def test_what_became_of_a_guess_is_counted(outcome: Outcome, asked: list[str] | None, result: str) -> None:
+    scene = Scene(*claims(1))
+    scene.writes.outcome = outcome
+    scene.appear(*pods(1))
+    ((_, node_name),) = await scene.settle()
+    scene.ahead.asked(pods(1)[0].uid, asked or [str(node_name)])
+    assert scene.guessed(result)
+
+
+async def test_the_scheduler_is_told_what_was_planned() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.appear(one)
+    ((_, node_name),) = await scene.settle()
+    assert node_name is not None
+    before = scene.belief.ledger.of_pod(one.uid)
+    scene.ahead.asked(one.uid, [node_name])
+    plan = scene.planner.plan(one, [node_name], 1.0)
+    assert isinstance(plan, Offer)
+    after = scene.belief.ledger.of_pod(one.uid)
+    assert before is not None
+    assert after == replace(before, since=1.0, is_answer=True)
+
+
+async def test_a_pod_whose_node_is_cordoned_is_sent_elsewhere() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    ((_, second),) = await scene.settle()
+    assert {first, second} == {N1, N2}
+    assert scene.guessed("renewed")
+
+
+async def test_a_pod_for_which_no_node_is_left_is_sent_nowhere() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    await scene.settle()
+    scene.tell(*(replace(node(name), is_unschedulable=True) for name in ("n1", "n2")))
+    assert await scene.settle() == [("p000", None)]
+    assert list(scene.belief.ledger) == []
+
+
+async def test_a_pod_that_was_asked_about_is_left_alone_whatever_changes() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    scene.ahead.asked(pods(1)[0].uid, [str(first)])
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    assert await scene.settle() == []
+
+
+async def test_what_changes_elsewhere_moves_nobody() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    other = N2 if first == N1 else N1
+    scene.tell(gpus(other, 2), replace(node(other), is_unschedulable=True))
+    assert await scene.settle() == []
+
+
+async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -> None:
+    scene = Scene(*claims(ENOUGH + 1), devices=ENOUGH)
+    scene.appear(*pods(ENOUGH))
+    for name, _ in await scene.settle():
+        scene.ahead.asked(pod(name).uid, names("n1", "n2"))
+    scene.appear(pods(ENOUGH + 1)[-1])
+    assert await scene.settle() == []
+
+
+@pytest.mark.parametrize(("release", "is_tried"), [(RELEASES[0], True), ("1.99", False)])
+async def test_pods_are_sent_ahead_only_where_that_was_seen_to_work(release: str, *, is_tried: bool) -> None:
+    async def told() -> str:
+        return release
+
+    sending = Sending("auto", told)
+    await sending.find_out()
+    assert sending.pays(10_000) is is_tried
+    assert not sending.pays(10)
