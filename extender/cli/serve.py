@@ -7,6 +7,8 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 
+import uvloop
+
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
 from extender.config.placement import placement_of
@@ -39,7 +41,8 @@ def run(arguments: Namespace) -> int:
         return UNUSABLE
     configure_log(sys.stderr, settings.logging.level, settings.logging.format)
     try:
-        asyncio.run(_serve(settings))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings))
     except NoCredentials as error:
         place = settings.api.kubeconfig or "the usual places"
         sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")

@@ -31,7 +31,7 @@ def taker(on: str, **amounts: int) -> Footprint:
 
 
 def suited(belief: Belief, terms: Terms, **beside: object) -> list[str] | None:
-    flags = Suitable(belief.loads).nodes(terms, belief.cluster.snapshot, **beside)  # type: ignore[arg-type]
+    flags = Suitable(belief.loads).nodes(terms, belief.cluster.snapshot, **beside)  # type: ignore[arg-type]  # by name
     names = belief.cluster.snapshot.layout.nodes
     return None if flags is None else [name for name, is_one in zip(names, flags.tolist(), strict=True) if is_one]
 
@@ -53,7 +53,7 @@ def suited(belief: Belief, terms: Terms, **beside: object) -> list[str] | None:
     ],
 )
 def test_labels_and_taints_decide_as_in_kubernetes(other: dict[str, object], terms: Terms, *, is_met: bool) -> None:
-    belief = world(replace(node("n1"), **other))  # type: ignore[arg-type]
+    belief = world(replace(node("n1"), **other))  # type: ignore[arg-type]  # by name
     assert suited(belief, terms) == (["n1"] if is_met else [])
 
 
