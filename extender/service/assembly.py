@@ -51,6 +51,7 @@ from extender.service.journal import Journal
 from extender.service.leading import Alone, Leading, leading_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
+from extender.service.offers import Offers
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.warming import Warming
@@ -160,8 +161,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
-    binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now, leading.hindrance)
+    offers = Offers()
+    binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
+    asked = binds, journal, attention, offers
+    answers = Answers(belief, planner, chooser, *asked, health.hindering, now, leading.hindrance)
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))

@@ -131,14 +131,14 @@ def binding_of(body: bytes) -> BindRequest:
         return BindRequest(
             pod=ObjectKey(_named(fields, "PodNamespace"), _named(fields, "PodName")),
             uid=Uid(fields.required("PodUID")),
-            node=NodeName(fields.required("Node")),
+            node=NodeName(_named(fields, "Node")),
         )
     except Malformed as error:
         raise Unreadable(str(error)) from error
 
 
 def _named(fields: Fields, field: str) -> str:
-    """Return a name that becomes part of a path, as no object of Kubernetes would have it otherwise."""
+    """Return a name that becomes part of a path or of a write, as no object of Kubernetes would have it otherwise."""
     name = fields.required(field)
     if OBJECT_NAME.fullmatch(name) is None:
         raise Malformed(fields.at(field), "is no name of an object")
