@@ -1,4 +1,4 @@
-"""Bind believes nobody blindly: a pod that does not wait for us, or not for this node, is refused; nothing is written."""
+"""Bind believes nobody blindly: a pod that does not wait for us on that node is refused, and nothing is written."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
