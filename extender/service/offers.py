@@ -34,7 +34,7 @@ class Offers:
         # What came as JSON is kept so: thousands of names are not decoded for a look-up of one.
         self._last[pod] = names.json if isinstance(names, Names) else tuple(names)
         self._bytes += _size(self._last[pod])
-        while len(self._last) > self.most_pods or (self._bytes > self.most_bytes and len(self._last) > 1):
+        while len(self._last) > self.most_pods or self._bytes > self.most_bytes:
             self._forget(next(iter(self._last)))
 
     def has(self, pod: Uid, node: NodeName) -> bool:

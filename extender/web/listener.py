@@ -1,6 +1,7 @@
 """An address that is listened on: requests with their bodies to a handler, its answers with their lengths back."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
-from extender.web.crash import reported
+from extender.web.crash import HttpLog, reported
 
+LOG: Final = logging.getLogger(__name__)
 MEBIBYTE: Final = 1 << 20
 BODY_SECONDS: Final = 30
 HANDSHAKE_SECONDS: Final = 10
@@ -60,6 +62,7 @@ class Listener:
             max_field_size=terms.max_header_bytes,
             auto_decompress=False,
             access_log=None,
+            logger=HttpLog(LOG, {}),
         )
         server.most = terms.most_connections
         self._runner = web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)

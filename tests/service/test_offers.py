@@ -42,9 +42,9 @@ def test_a_pod_that_was_offered_nothing_has_no_offer_any_more() -> None:
     [
         (Offers(most_pods=2), [False, True, True]),
         (Offers(most_bytes=15), [False, False, True]),
-        (Offers(most_bytes=1), [False, False, True]),
+        (Offers(most_bytes=1), [False, False, False]),
     ],
-    ids=["pods", "bytes", "at-least-one"],
+    ids=["pods", "bytes", "none"],
 )
 def test_what_was_offered_longest_ago_is_forgotten_first(offers: Offers, kept: list[bool]) -> None:
     for pod in (P, Q, R):
