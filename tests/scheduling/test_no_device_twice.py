@@ -158,7 +158,7 @@ class Cluster(RuleBasedStateMachine):
         self.now += seconds
         for uid in expired(self.belief, self.now, 15.0):
             self.belief.ledger.tell(uid, Event.EXPIRED)
-        self.waker.round(self.now)
+        list(self.waker.round(self.now))
 
     @rule(name=st.sampled_from(PODS))
     def kill(self, name: str) -> None:

@@ -119,12 +119,14 @@ def furnish(server: ApiServer, names: list[str], devices: int = DEVICES) -> None
 
 
 @asynccontextmanager
-async def opened(names: list[str] | None = None, settings: Settings | None = None) -> AsyncIterator[Door]:
-    """Run the service over nodes of these names."""
+async def opened(
+    names: list[str] | None = None, settings: Settings | None = None, token: str = ""
+) -> AsyncIterator[Door]:
+    """Run the service over nodes of these names; the API server asks for *token*."""
     names = names or ["n1", "n2", "n3"]
-    server = ApiServer()
+    server = ApiServer(token=token)
     furnish(server, names)
-    access = Fixed(Access(server=await server.start()))
+    access = Fixed(Access(server=await server.start(), authorization=f"Bearer {token}" if token else ""))
     try:
         options = Options(verbs=HERE, probes=HERE)
         async with running(settings or Settings(), access, options) as service:
