@@ -17,6 +17,7 @@ from extender.kube.credentials import NoCredentials, credentials
 from extender.service.assembly import running
 from extender.service.listening import options_of
 from extender.telemetry.log import configure as configure_log
+from extender.web.server import Options
 
 SUMMARY = "answer kube-scheduler and allocate devices"
 DESCRIPTION = (
@@ -36,13 +37,14 @@ def run(arguments: Namespace) -> int:
     try:
         settings = settings_of(arguments, os.environ)
         placement_of(settings.placement.file)
+        options = options_of(settings)
     except Invalid as invalid:
         sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
         return UNUSABLE
     configure_log(sys.stderr, settings.logging.level, settings.logging.format)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings))
+            runner.run(_serve(settings, options))
     except NoCredentials as error:
         place = settings.api.kubeconfig or "the usual places"
         sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
@@ -50,14 +52,14 @@ def run(arguments: Namespace) -> int:
     return SERVED
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, options: Options) -> None:
     ended = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, ended.set)
     access = await credentials(settings.api.kubeconfig or None)
     # What is read at the start stays: looking through it again and again would stall the verbs.
     gc.disable()
-    async with running(settings, access, options_of(settings)) as service:
+    async with running(settings, access, options) as service:
         await service.ready()
         gc.collect()
         gc.freeze()

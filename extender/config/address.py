@@ -30,3 +30,8 @@ def address_of(text: str) -> Address:
     if int(port) not in PORTS:
         raise ValueError(f"must have a port of at most {PORTS[-1]}")
     return Address(host[1:-1] if is_bracketed else host, int(port))
+
+
+def without_lookup(address: Address) -> Address:
+    """Return *address* without a name that a file of the machine might take for another address than loopback."""
+    return address._replace(host="127.0.0.1") if address.host == "localhost" else address

@@ -57,6 +57,8 @@ def _tls(settings: Settings) -> Iterator[Complaint]:
         yield "tls.certificate", "is needed with tls.key"
     if tls.client_authorities and not tls.certificate:
         yield "tls.certificate", "is needed with tls.clientAuthorities"
+    if tls.client_names and not tls.client_authorities:
+        yield "tls.clientAuthorities", "is needed with tls.clientNames"
 
 
 def _times(settings: Settings) -> Iterator[Complaint]:

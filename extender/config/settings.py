@@ -42,6 +42,9 @@ class Tls:
     client_authorities: Annotated[
         str, Key("file of the authorities whose clients may call, PEM; empty for any client")
     ] = ""
+    client_names: Annotated[
+        tuple[str, ...], Key("names of the clients that may call, in their certificates; none for all clients")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +190,8 @@ class Settings:
     """All settings."""
 
     schedulers: Annotated[
-        tuple[str, ...], Key("schedulerName of the pods that we bind; with several, all of one kube-scheduler process")
+        tuple[str, ...],
+        Key("schedulerName of the pods that we bind; with several, all of one kube-scheduler process", least=1),
     ] = ("dra-scheduler",)
     listen: Listen = field(default_factory=Listen)
     tls: Tls = field(default_factory=Tls)

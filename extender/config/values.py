@@ -95,9 +95,9 @@ def _bounded(key: Key, value: float) -> None:
         raise Unfit(f"must be at most {key.most:g}")
 
 
-def _texts(_key: Key, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value:
-        raise Unfit("must be a list of at least one name")
+def _texts(key: Key, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) < (key.least or 0):
+        raise Unfit("must be a list of at least one name" if key.least else "must be a list of names")
     for index, item in enumerate(value):
         if not isinstance(item, str) or not item:
             raise Unfit("must be text", f"[{index}]")

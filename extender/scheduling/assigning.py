@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from extender.model.names import NodeName
-from extender.model.node import Pod
+from extender.model.node import FINISHED, Pod
 from extender.scheduling.claiming import ATTEMPTS
 from extender.scheduling.steps import (
     BindPod,
@@ -73,6 +73,8 @@ def obstacle_of(pod: Pod) -> str:
     """Say why *pod* cannot be bound as it is; nothing where it can."""
     if pod.is_deleting:
         return "the pod is being deleted"
+    if pod.phase in FINISHED:
+        return "the pod has finished"
     return "the pod has scheduling gates" if pod.scheduling_gates else ""
 
 

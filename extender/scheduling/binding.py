@@ -74,11 +74,12 @@ Doing = Generator[Step, Outcome, Result]
 
 @dataclass(slots=True)
 class Binder:
-    """Binds pods. *clock* gives the time that conditions are judged by."""
+    """Binds pods. *clock* gives the time that conditions are judged by; *offered* tells which nodes a pod may go to."""
 
     belief: Belief
     chooser: Chooser
     clock: Callable[[], float]
+    offered: Callable[[Uid, NodeName], bool]
 
     def bind(self, order: Order) -> Doing:
         """Carry out *order*, which may have been carried out before, wholly or in part."""
@@ -91,17 +92,25 @@ class Binder:
         pod = yield from _current(order, self.belief)
         if isinstance(pod, NotBound):
             return pod
-        if pod.node_name:
-            return (
-                Bound(pod) if pod.node_name == order.node else NotBound(f"the pod is on node {pod.node_name} already")
-            )
+        if pod.node_name == order.node:
+            return Bound(pod)
+        obstacle = self._obstacle(pod, order.node)
+        if obstacle:
+            return NotBound(obstacle)
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused) or obstacle_of(pod):
-            return NotBound(needs.detail if isinstance(needs, Refused) else obstacle_of(pod))
+        if isinstance(needs, Refused):
+            return NotBound(needs.detail)
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
             return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)
         return (yield from self._with_devices(needs, order.node))
+
+    def _obstacle(self, pod: Pod, node: NodeName) -> str:
+        """Say why *pod* is not put on *node*, whatever it needs: whoever reaches our port is not believed blindly."""
+        if pod.node_name:
+            return f"the pod is on node {pod.node_name} already"
+        is_offered = self.offered(pod.uid, node)
+        return obstacle_of(pod) or ("" if is_offered else f"the pod was not offered node {node}")
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
         placement = self.chooser.again(needs, node)
@@ -264,7 +273,7 @@ def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, Pod | Not
         if not isinstance(found, Pod):
             return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")
         pod = found
-    if pod.uid != order.uid:
+    if (pod.key, pod.uid) != (order.pod, order.uid):
         return NotBound(f"pod {order.pod} is another one by now")
     if not belief.pods.serves(pod):
         return NotBound(f"scheduler {pod.scheduler!r} is not configured here")

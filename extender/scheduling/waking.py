@@ -18,6 +18,8 @@ from extender.topology.policies import ANNOTATION
 
 # Pods woken in one round: the others have their turn in the next.
 MOST = 64
+# Pods planned in one round: ten thousand may wait that all ask something else, and nobody is to wait for them.
+LOOKS = 256
 # The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
 SPACING_S = 1e-4
 # How often the time between two wakes of a pod is doubled.
@@ -51,6 +53,9 @@ class Waker:
     patience_s: float = 15.0
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
+    _sight: object = None
+    _looked: set[Uid] = field(default_factory=set)
+    _is_stale: bool = False
     _next: float = 0.0
     _last: float = -inf
 
@@ -71,25 +76,47 @@ class Waker:
         """Whether anybody waits; a round in which nothing has changed and nobody is rested costs nothing."""
         return bool(self._waiting)
 
-    def round(self, now: float, most: int = MOST) -> list[Wake]:
-        """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again."""
+    def round(self, now: float, most: int = MOST, looks: int = LOOKS) -> Iterator[Wake | None]:
+        """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again.
+
+        After each pod that was looked at others may do something: what comes is one to wake, or None.
+        """
         is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
         is_news = not is_early and self._seen is not self.belief.seen_by()
         if is_early or (not is_news and now < self._next):
-            return []
-        wakes: list[Wake] = []
+            return
         hopeless: set[object] = set()
         self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
-            if len(wakes) == most:
-                self._seen = None
-                return wakes
+            if not (most and looks):
+                # Those that fit are woken at once; who only costs time has the next turn a little later.
+                self._seen = object() if most else None
+                return
+            if self._notice():
+                hopeless.clear()
             plan = self._plan(pod, hopeless, now)
+            self._looked.add(pod.uid)
+            self._sight = self.belief.seen_by()
+            if plan is None:
+                continue
+            looks -= 1
             if isinstance(plan, Offer):
-                wakes.append(Wake(pod, plan.placement.node))
+                most -= 1
                 self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
-        self._seen = self.belief.seen_by()
-        return wakes
+            yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
+        self._end()
+
+    def _notice(self) -> bool:
+        """See whether somebody else has changed something since the last look; who was looked at before is again."""
+        is_other = bool(self._looked) and self._sight is not self.belief.seen_by()
+        self._is_stale = self._is_stale or is_other
+        return is_other
+
+    def _end(self) -> None:
+        """Everybody was looked at: go on when something is new."""
+        is_stale = self._notice() or self._is_stale
+        self._seen, self._is_stale = object() if is_stale else self.belief.seen_by(), False
+        self._looked.clear()
 
     def _wakes(self, pod: Uid) -> int:
         rest = self._waiting.get(pod)
@@ -114,7 +141,11 @@ class Waker:
     def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
         """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
-        for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
+        for known in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
+            # Since the last of them was looked at, this one may have been bound or offered nodes.
+            pod = self.belief.pods.with_uid(known.uid)
+            if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:
+                continue
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
             if until <= now or (is_news and not (rest and rest.wakes)):

@@ -14,6 +14,7 @@ from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.journal import Journal
+from extender.service.offers import Offers
 from extender.state.belief import Belief
 from extender.web.verbs import (
     ALL_OTHERS,
@@ -41,6 +42,7 @@ class Answers:
     binds: Binds
     journal: Journal
     attention: Attention
+    offers: Offers
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
     leading: Callable[[], str] = lambda: ""
@@ -50,6 +52,11 @@ class Answers:
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
+        filtered = self._filtered(request)
+        self.offers.put(request.pod.uid, filtered.names)
+        return filtered
+
+    def _filtered(self, request: FilterRequest) -> Filtered:
         hindrance = self._hindrance()
         if hindrance:
             return Filtered(error=hindrance)

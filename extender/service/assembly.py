@@ -52,6 +52,7 @@ from extender.service.journal import Journal
 from extender.service.leading import Alone, Leading, leading_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
+from extender.service.offers import Offers
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.warming import Warming
@@ -163,8 +164,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.ahead = ahead if settings.waking.nominate and settings.waking.nominate_ahead != "never" else None
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
-    binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now, leading.hindrance)
+    offers = Offers()
+    binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
+    asked = binds, journal, attention, offers
+    answers = Answers(belief, planner, chooser, *asked, health.hindering, now, leading.hindrance)
     answers.asked = ahead.asked if sink.ahead else answers.asked
     server = Server(Application(answers, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.

@@ -137,7 +137,8 @@ class Attention:
         await self._ready()
         if self.waker.is_due:
             for wake in self.waker.round(self.now()):
-                await self._wake(wake.pod, wake.node)
+                # However many pods wait: between two of them the scheduler is answered.
+                await (self._wake(wake.pod, wake.node) if wake else asyncio.sleep(0))
 
     async def _free(self) -> None:
         """Free the claims that have kept a pod from being placed too often, or for too long."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from extender.model.names import ObjectKey
@@ -16,6 +16,8 @@ from extender.telemetry.metrics import Metrics
 from extender.topology.quality import ONE
 
 LOG: Final = logging.getLogger(__name__)
+# What a pod names, a detail may name: as long as the pod says.
+MOST_LETTERS: Final = 4096
 # An offer is told when it is taken up: until then nothing has happened to the pod.
 TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
 
@@ -33,6 +35,8 @@ class Journal:
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news."""
+        if len(decision.detail) > MOST_LETTERS:
+            decision = replace(decision, detail=decision.detail[:MOST_LETTERS])
         is_news = self.decisions.put(decision)
         self.metrics.decision(decision.outcome)
         if decision.outcome is Outcome.REJECTED:

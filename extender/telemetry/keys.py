@@ -20,5 +20,6 @@ FILE: Final = "file"
 VERSION: Final = "version"
 HOLDER: Final = "holder"
 TERM: Final = "term"
+CLIENT: Final = "client"
 
 KEYS: Final = frozenset(value for name, value in list(globals().items()) if name.isupper() and isinstance(value, str))

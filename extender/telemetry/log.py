@@ -8,6 +8,8 @@ from typing import Final, TextIO
 
 from extender.telemetry.keys import KEYS
 
+# Names and messages of others may be as long as an object.
+MOST_LETTERS: Final = 4096
 LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR"}
 
 
@@ -30,7 +32,7 @@ class JsonLines(logging.Formatter):
             "time": _time(record).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _unicode(record.getMessage()),
+            "message": _written(record.getMessage()),
             **dict(_fields(record)),
         }
         if record.exc_info:
@@ -44,7 +46,7 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {key}={_shown(value)}" for key, value in _fields(record))
         time = _time(record).strftime("%H:%M:%S")
-        line = f"{time} {record.levelname.lower():7} {_one_line(record.getMessage())}{fields}"
+        line = f"{time} {record.levelname.lower():7} {_one_line(_written(record.getMessage()))}{fields}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -55,12 +57,13 @@ def _time(record: logging.LogRecord) -> datetime:
 def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
     for key, value in record.__dict__.items():
         if key in KEYS:
-            yield key, _unicode(value) if isinstance(value, str) else value
+            yield key, _written(value) if isinstance(value, str) else value
 
 
-def _unicode(text: str) -> str:
-    """Replace half characters, which cannot be written."""
-    return text.encode(errors="replace").decode()
+def _written(text: str) -> str:
+    """Cut off what is too long, and replace half characters, which cannot be written."""
+    cut = text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+    return cut.encode(errors="replace").decode()
 
 
 def _shown(value: object) -> str:

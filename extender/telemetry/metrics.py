@@ -57,6 +57,13 @@ class Metrics:
         self._drift = self._gauge(
             "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
         )
+        self._certificates = self._counter(
+            "certificate_reloads", "New versions of the files of TLS, taken or refused.", "result"
+        )
+        self._certificates_valid = self._gauge(
+            "certificates_valid", "1 where the files of TLS are in use as they are, 0 where earlier ones are."
+        )
+        self._certificates_valid.set(1)
         self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
         self._begin_placing()
         self._build = self._gauge("build_info", "1, with the version.", "version")
@@ -135,6 +142,11 @@ class Metrics:
         """Count a new version of the placement document."""
         self._reloads.labels("taken" if is_valid else "refused").inc()
         self._placement.set(is_valid)
+
+    def certificates(self, *, is_valid: bool) -> None:
+        """Count a new version of the files of TLS."""
+        self._certificates.labels("taken" if is_valid else "refused").inc()
+        self._certificates_valid.set(is_valid)
 
     def placed(self, policy: str) -> None:
         """Count devices chosen by *policy* for a pod that was bound."""

@@ -1,35 +1,43 @@
 """An address that is listened on: requests with their bodies to a handler, its answers with their lengths back."""
 
 import asyncio
+import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import ClientError, StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
-from extender.web.crash import reported
+from extender.web.crash import HttpLog, reported
 
+LOG: Final = logging.getLogger(__name__)
 MEBIBYTE: Final = 1 << 20
-# A request of 15,000 names is 700 KB: with the usual buffer of 64 KiB its connection would be paused ten times.
-READ_BUFFER: Final = 4 * MEBIBYTE
 BODY_SECONDS: Final = 30
+HANDSHAKE_SECONDS: Final = 10
 
 Handler = Callable[[web.BaseRequest, bytes], Awaitable[web.Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a listener grants its clients."""
+    """What a listener grants its clients. Where no body is granted, none is read."""
 
     # kube-scheduler keeps idle connections for 90 s, and does not repeat a call on one that we closed before.
     keep_alive_seconds: float = 180
     max_body_bytes: int = 64 * MEBIBYTE
     shutdown_seconds: float = 20
+    # A request of 15,000 names is 700 KB: with the usual buffer its connection would be paused ten times.
+    buffer_bytes: int = 4 * MEBIBYTE
+    max_header_bytes: int = 8190
+    # How long is read on after an answer to a request that has not come in full.
+    lingering_seconds: float = 10
+    # With more the oldest is closed: whoever holds many open keeps nobody else out.
+    most_connections: int | None = None
 
 
 class Listener:
@@ -38,27 +46,62 @@ class Listener:
     def __init__(self, handler: Handler, terms: Terms, context: ssl.SSLContext | None = None) -> None:
         self._handler, self._terms, self._context = handler, terms, context
         self._runner: web.ServerRunner | None = None
+        self._accepting: list[asyncio.Server] = []
+        self._answering: set[RequestHandler] = set()
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port: 0 takes any that is free."""
-        server = web.Server(
+        terms = self._terms
+        server = _Bounded(
             self._answer,
             request_factory=self._request,
-            keepalive_timeout=self._terms.keep_alive_seconds,
-            read_bufsize=READ_BUFFER,
+            keepalive_timeout=terms.keep_alive_seconds,
+            lingering_time=terms.lingering_seconds,
+            read_bufsize=terms.buffer_bytes,
+            max_line_size=terms.max_header_bytes,
+            max_field_size=terms.max_header_bytes,
+            auto_decompress=False,
             access_log=None,
+            logger=HttpLog(LOG, {}),
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=self._terms.shutdown_seconds)
+        server.most = terms.most_connections
+        self._runner = web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=self._context)
-        await site.start()
-        return site.port
+        self._accepting = [await self._accepted(server, {"host": host or None, "port": port})]
+        found: int = self._accepting[0].sockets[0].getsockname()[1]
+        return found
+
+    async def renew(self, context: ssl.SSLContext, *, ends_others: bool) -> None:
+        """Speak to new clients by *context*, on the same sockets; *ends_others* once their calls are answered.
+
+        A context of which one part is replaced would keep others of before: authorities, and sessions that resume.
+        """
+        server = self._runner.server if self._runner else None
+        self._context, before = context, self._accepting
+        if server is None:
+            return
+        sockets = [socket for accepting in before for socket in accepting.sockets]
+        self._accepting = [await self._accepted(server, {"sock": socket.dup()}) for socket in sockets]
+        for accepting in before:
+            accepting.close()
+        for each in server.connections if ends_others else ():
+            if each in self._answering:
+                each.close()
+            else:
+                each.force_close()
 
     async def stop(self) -> None:
         """Take no more calls, and let those in progress end."""
+        for accepting in self._accepting:
+            accepting.close()
+        self._accepting = []
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+
+    async def _accepted(self, server: web.Server, where: Mapping[str, Any]) -> asyncio.Server:
+        handshake: Mapping[str, Any] = {"ssl_handshake_timeout": HANDSHAKE_SECONDS} if self._context else {}
+        return await asyncio.get_running_loop().create_server(server, ssl=self._context, **where, **handshake)
 
     def _request(
         self,
@@ -73,22 +116,51 @@ class Listener:
         )
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
-        too_large = partial(refused, 413, f"the body is larger than {self._terms.max_body_bytes} bytes")
-        if (request.content_length or 0) > self._terms.max_body_bytes:
+        connection = request.protocol
+        self._answering.add(connection)
+        try:
+            return await self._answered(request)
+        finally:
+            self._answering.discard(connection)
+
+    async def _answered(self, request: web.BaseRequest) -> web.Response:
+        body = await self._body(request) if self._terms.max_body_bytes else b""
+        if isinstance(body, web.Response):
+            return body
+        try:
+            return await self._handler(request, body)
+        except Exception as error:  # noqa: BLE001 - whoever called is to hear of any bug
+            return refused(500, reported(error, request.path))
+
+    async def _body(self, request: web.BaseRequest) -> bytes | web.Response:
+        """Read the body, or answer why it is not."""
+        most = self._terms.max_body_bytes
+        too_large = partial(refused, 413, f"the body is larger than {most} bytes")
+        if (request.content_length or 0) > most:
             return too_large()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await request.read()
+                return await request.read()
         except web.HTTPRequestEntityTooLarge:
             return too_large()
         except TimeoutError:
             return refused(408, "the body did not come")
         except (web.RequestPayloadError, ClientError, OSError) as error:
             return refused(400, f"the body could not be read: {error}")
-        try:
-            return await self._handler(request, body)
-        except Exception as error:  # noqa: BLE001 - whoever called is to hear of any bug
-            return refused(500, reported(error, request.path))
+
+
+class _Bounded(web.Server):
+    """Keeps no more than *most* connections, the newest."""
+
+    most: int | None = None
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        if self.most:
+            live = [each.transport for each in self.connections if each.transport is not None]
+            for oldest in live[: -self.most]:
+                # What its client has not read by now it will not get: a close would wait for that.
+                oldest.abort()
 
 
 def refused(status: int, text: str) -> web.Response:

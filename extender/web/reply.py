@@ -14,13 +14,15 @@ from extender.web.request import Candidates
 from extender.web.verbs import ALL_OTHERS, Filtered, Scores, Victims
 
 NO_SCORES: Final = b"[]"
+# kube-scheduler puts errors into conditions and events, of which it cuts off what is longer.
+MOST_LETTERS: Final = 1024
 BOUND: Final = b'{"Error":""}'
 NONE_FAILED: Final = b"{}"
 
 
 def error_reply(text: str) -> bytes:
     """Answer filter or bind with an error: the two whose answers have a field for it."""
-    return orjson.dumps({"Error": _text(text)})
+    return orjson.dumps({"Error": said(text)})
 
 
 def bind_reply(error: str) -> bytes:
@@ -57,7 +59,7 @@ def _failed(asked: Names, answer: Filtered) -> bytes:
         rejected = [name for name in asked if name not in passed]
     else:
         rejected = asked
-    return _each(rejected, _text(answer.text))
+    return _each(rejected, said(answer.text))
 
 
 def _each(names: Sequence[str], text: str) -> bytes:
@@ -88,6 +90,6 @@ def _meta(victims: Victims) -> dict[str, object]:
     return {"Pods": [{"UID": uid} for uid in victims.pods], "NumPDBViolations": victims.violations}
 
 
-def _text(text: str) -> str:
-    """Replace what is no Unicode: half a character in an object's name must not cost the answer."""
-    return text.encode(errors="replace").decode()
+def said(text: str) -> str:
+    """Leave what can be said of *text*: half a character or a million must not cost the answer."""
+    return text[:MOST_LETTERS].encode(errors="replace").decode()

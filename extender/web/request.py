@@ -1,13 +1,12 @@
 """Bytes to questions: the bodies that kube-scheduler sends, with the names of Go's fields."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import NodeName, ObjectKey, Uid, is_dns_subdomain
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.model.parse.fields import Fields, Malformed, int64
@@ -19,7 +18,9 @@ NODE_NAMES: Final = b'"NodeNames":'
 # Some 700 names: with fewer, decoding them costs no more than not to.
 QUICK_FROM: Final = 1 << 15
 WITHOUT_NAMES: Final = b'"NodeNames":null}'
-OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+# Longer than any UID that an API server gives. What we remember of pods is found by these.
+UID_MAX: Final = 128
+NO_NAME: Final = "is no name of an object"
 
 
 class Unreadable(ValueError):  # noqa: N818 - says what the request is, and is caught by that name
@@ -130,19 +131,25 @@ def binding_of(body: bytes) -> BindRequest:
     try:
         return BindRequest(
             pod=ObjectKey(_named(fields, "PodNamespace"), _named(fields, "PodName")),
-            uid=Uid(fields.required("PodUID")),
-            node=NodeName(fields.required("Node")),
+            uid=_uid(fields.required("PodUID"), "PodUID"),
+            node=NodeName(_named(fields, "Node")),
         )
     except Malformed as error:
         raise Unreadable(str(error)) from error
 
 
 def _named(fields: Fields, field: str) -> str:
-    """Return a name that becomes part of a path, as no object of Kubernetes would have it otherwise."""
+    """Return a name that becomes part of a path or of a write, as no object of Kubernetes would have it otherwise."""
     name = fields.required(field)
-    if OBJECT_NAME.fullmatch(name) is None:
-        raise Malformed(fields.at(field), "is no name of an object")
+    if not is_dns_subdomain(name):
+        raise Malformed(fields.at(field), NO_NAME)
     return name
+
+
+def _uid(text: str, path: str) -> Uid:
+    if len(text) > UID_MAX or not text.isprintable():
+        raise Malformed(path, "is no UID")
+    return Uid(text)
 
 
 def _loaded(body: bytes) -> Fields:
@@ -160,6 +167,20 @@ def _pod(fields: Fields) -> Pod | Problem:
     if not isinstance(raw, dict):
         raise Unreadable("Pod: is required" if raw is None else "Pod: is no JSON object")
     pod = parse_pod(raw)
-    if isinstance(pod, Pod) and not pod.uid:
+    return (_nameless(pod) or pod) if isinstance(pod, Pod) else pod
+
+
+def _nameless(pod: Pod) -> Problem | None:
+    """Say which of the names of *pod*, by which we would remember it, is none."""
+    nobody = ObjectKey("", "")
+    if not is_dns_subdomain(pod.key.name):
+        return Problem("Pod", nobody, "metadata.name", NO_NAME)
+    if pod.key.namespace and not is_dns_subdomain(pod.key.namespace):
+        return Problem("Pod", nobody, "metadata.namespace", NO_NAME)
+    if not pod.uid:
         return Problem("Pod", pod.key, "metadata.uid", "is required")
-    return pod
+    try:
+        _uid(pod.uid, "metadata.uid")
+    except Malformed as error:
+        return Problem("Pod", pod.key, error.path, error.message)
+    return None

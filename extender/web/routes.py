@@ -10,7 +10,7 @@ from extender.model.problem import Problem
 from extender.telemetry.keys import PROBLEM, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web.crash import reported
-from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply
+from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply, said
 from extender.web.request import QUICK_FROM, Unreadable, binding_of, candidates_of, eviction_of
 from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
 
@@ -50,7 +50,7 @@ class Routes:
             reply = await self.by_verb[verb](body)
         except Unreadable as error:
             LOG.warning("a request could not be read", extra={VERB: verb, REASON: error.text})
-            reply = Reply(error.status, error.text.encode(errors="replace"), REFUSED)
+            reply = Reply(error.status, said(error.text).encode(), REFUSED)
         except Exception as error:  # noqa: BLE001 - the scheduler is to hear of any bug, and the next call to be answered
             reply = _crash(verb, error)
         self._metrics.verb(verb, reply.result, perf_counter() - started)
@@ -96,7 +96,7 @@ def _error(text: str) -> Reply:
 
 def _failure(text: str) -> Reply:
     """Fail a verb whose answer has no field for an error."""
-    return Reply(500, text.encode(errors="replace"), ERROR)
+    return Reply(500, said(text).encode(), ERROR)
 
 
 def _crash(verb: str, error: Exception) -> Reply:

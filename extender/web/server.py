@@ -3,24 +3,34 @@
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import orjson
 from aiohttp import web
 
 from extender.model.names import ObjectKey
-from extender.telemetry.keys import ERROR
+from extender.telemetry.keys import CLIENT, ERROR
 from extender.telemetry.metrics import Metrics
+from extender.web.exposition import Scrapes
 from extender.web.listener import Listener, Terms, refused
 from extender.web.routes import Routes
-from extender.web.tls import Certificates, Files
+from extender.web.tls import Certificates, Files, names_in
 from extender.web.verbs import Decisions, Health, Verbs
 
 LOG: Final = logging.getLogger(__name__)
 DECISIONS: Final = "/v1/decisions/"
 JSON, PLAIN, OK = "application/json", "text/plain", 200
 REFRESH_SECONDS: Final = 10
+# Anybody may ask for probes and metrics: little is granted, and nothing that lasts.
+PROBES: Final = Terms(
+    keep_alive_seconds=30,
+    max_body_bytes=0,
+    buffer_bytes=1 << 14,
+    max_header_bytes=4096,
+    lingering_seconds=0,
+    most_connections=64,
+)
 
 
 class Address(NamedTuple):
@@ -42,6 +52,7 @@ class Options:
     probes: Address | None = EVERYWHERE
     terms: Terms = field(default_factory=Terms)
     tls: Files | None = None
+    client_names: frozenset[str] = frozenset()
     is_fast: bool = True
 
 
@@ -61,9 +72,11 @@ class Server:
     def __init__(self, application: Application, options: Options) -> None:
         self._application, self._options = application, options
         self._routes = Routes(application.verbs, application.metrics, is_fast=options.is_fast)
+        self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None
-        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, options.terms))
+        probes = replace(PROBES, shutdown_seconds=options.terms.shutdown_seconds)
+        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, probes))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
 
@@ -91,6 +104,8 @@ class Server:
             await listener.stop()
 
     async def _call(self, request: web.BaseRequest, body: bytes) -> web.Response:
+        if not self._may_call(request):
+            return refused(403, "the client's certificate has none of the names that may call")
         if request.path.startswith(DECISIONS):
             return self._decided(request)
         verb = request.path[1:]
@@ -100,6 +115,17 @@ class Server:
             return _wrong_method("POST")
         status, answer, _ = await self._routes.answer(verb, body)
         return web.Response(status=status, body=answer, content_type=JSON if status == OK else PLAIN, charset="utf-8")
+
+    def _may_call(self, request: web.BaseRequest) -> bool:
+        allowed = self._options.client_names
+        if not allowed:
+            return True
+        names = list(names_in(request.get_extra_info("peercert")))
+        is_known = not allowed.isdisjoint(names)
+        if not is_known:
+            fields = {CLIENT: ", ".join(names)}
+            LOG.warning("a client was refused for its name", extra=fields)
+        return is_known
 
     def _decided(self, request: web.BaseRequest) -> web.Response:
         namespace, _, name = request.path.removeprefix(DECISIONS).partition("/")
@@ -114,7 +140,7 @@ class Server:
         if request.method not in {"GET", "HEAD"}:
             return _wrong_method("GET")
         if request.path == "/metrics":
-            body, content_type = self._application.metrics.exposition(request.headers.get("Accept", ""))
+            body, content_type = self._scrapes.exposition(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={"Content-Type": content_type})
         health = self._application.health
         if request.path == "/livez":
@@ -128,10 +154,17 @@ class Server:
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
             try:
-                if certificates.refresh():
-                    LOG.info("certificates loaded again")
-            except OSError as error:  # also what ssl raises: the files may be half replaced
-                LOG.warning("certificates could not be loaded", extra={ERROR: str(error)})
+                if not await asyncio.to_thread(certificates.refresh):
+                    continue
+                # Whoever came in by authorities of before is to come in by these.
+                await self._listeners[0].renew(certificates.context, ends_others=certificates.has_other_clients)
+            except OSError as error:  # also what ssl raises
+                fields = {ERROR: str(error)}
+                LOG.error("certificates refused, the earlier ones stay in use", extra=fields)  # noqa: TRY400 - it says it all
+                self._application.metrics.certificates(is_valid=False)
+            else:
+                LOG.info("certificates taken")
+                self._application.metrics.certificates(is_valid=True)
 
 
 def _wrong_method(allowed: str) -> web.Response:

@@ -1,8 +1,15 @@
-"""TLS of the scheduler's calls, from files that are replaced while we run."""
+"""TLS of the scheduler's calls, from files that are replaced while we run, and whom a client's certificate names."""
 
 import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any, Final
+
+# Parts of a certificate's subjectAltName that are names of somebody.
+NAMES: Final = frozenset(("DNS", "URI", "email", "IP Address"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,33 +22,69 @@ class Files:
 
 
 class Certificates:
-    """A TLS context that follows its files."""
+    """A TLS context out of files; another one when these have changed.
+
+    *has_other_clients*: whether the last change was one of the authorities, too.
+    """
 
     def __init__(self, files: Files) -> None:
+        """Read the files for the first time; raise OSError where they cannot be used."""
         self._files = files
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        if files.client_ca:
-            self.context.verify_mode = ssl.CERT_REQUIRED
-        self._load()
-        self._loaded = self._state()
+        self._seen = self._judged = self._taken = self._state()
+        self.context = self._built()
+        self.has_other_clients = False
 
     def refresh(self) -> bool:
-        """Load the files again where they have changed; tell whether they had."""
+        """Build a new context where the files have changed; tell whether they had. Raise OSError for bad ones, once.
+
+        Two looks in a row have to find the same: what is being replaced is half of itself.
+        """
         state = self._state()
-        if state == self._loaded:
+        is_settled, self._seen = state == self._seen, state
+        if not is_settled or state == self._judged:
             return False
-        self._load()
-        self._loaded = state
+        self._judged = state
+        self.context = self._built()
+        self.has_other_clients, self._taken = state[2:] != self._taken[2:], state
         return True
 
-    def _load(self) -> None:
-        self.context.load_cert_chain(self._files.certificate, self._files.key)
-        if self._files.client_ca:
-            self.context.load_verify_locations(self._files.client_ca)
+    def _built(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        files = self._files
+        with _naming(files.certificate, files.key):
+            # A key that needs a password is an error; by default somebody would be asked for it.
+            context.load_cert_chain(files.certificate, files.key, password="")
+        if files.client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+            with _naming(files.client_ca):
+                context.load_verify_locations(files.client_ca)
+        return context
 
-    def _state(self) -> tuple[tuple[int, int, int], ...]:
-        """Tell the files' contents apart: a mounted secret is replaced by a link to another file."""
+    def _state(self) -> tuple[bytes | str, ...]:
         paths = (self._files.certificate, self._files.key, self._files.client_ca)
-        found = (path.stat() for path in paths if path)
-        return tuple((status.st_ino, status.st_mtime_ns, status.st_size) for status in found)
+        return tuple(_digest(path) for path in paths if path)
+
+
+@contextmanager
+def _naming(*paths: Path) -> Iterator[None]:
+    """Name the files in what goes wrong: OpenSSL says but what it stumbled over."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{' with '.join(map(str, paths))}: {error.strerror or error}") from error
+
+
+def _digest(path: Path) -> bytes | str:
+    try:
+        return sha256(path.read_bytes()).digest()
+    except OSError as error:
+        return str(error)
+
+
+def names_in(certificate: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield whom a verified *certificate*, as ssl describes it, names: its common name and its alternative names."""
+    described = certificate or {}
+    for part in described.get("subject", ()):
+        yield from (value for key, value in part if key == "commonName")
+    yield from (value for kind, value in described.get("subjectAltName", ()) if kind in NAMES)

@@ -25,6 +25,7 @@ from extender.service.feed import Feed
 from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.notices import Notices
+from extender.service.offers import Offers
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from tests.interleavings.loop import Loop
@@ -99,8 +100,9 @@ def process_of(loop: Loop, desk: Desk) -> Process:
         journal.ended(order, result)
         attention.ended(order, result)
 
-    binds = Binds(Binder(belief, chooser, loop.time), carrier, SETTINGS.api.bind_seconds, ended)
-    answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, loop.time)
+    offers = Offers()
+    binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
+    answers = Answers(belief, planner, chooser, binds, journal, attention, offers, health.hindering, loop.time)
     kinds = {kind.plural: kind for kind in desk.api.kinds.values()}
     watches = {item.name: Watching(store, kinds[item.name], item, feed.take, loop.time) for item in FOLLOWED}
     return Process(loop, line, belief, answers, attention, health, watches)

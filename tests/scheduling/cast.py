@@ -23,6 +23,7 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, N
 from extender.model.node import Container, Node, Pod, PodClaim
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.quantity import parse_quantity
+from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import FINALIZER
 from extender.scheduling.planner import Planner
@@ -115,6 +116,11 @@ def belief_of(*nouns: Noun, manner: Manner = BEST, features: Features | None = N
 def chooser_of(belief: Belief) -> Chooser:
     numbers = count()
     return Chooser(belief, lambda: f"share-{next(numbers)}")
+
+
+def binder_of(belief: Belief, now: float = 0.0) -> Binder:
+    """Return a binder of pods that were offered every node."""
+    return Binder(belief, chooser_of(belief), lambda: now, lambda _pod, _node: True)
 
 
 def planner_of(belief: Belief, policy: Policy | None = None) -> Planner:

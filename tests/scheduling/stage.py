@@ -4,8 +4,8 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Traits
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Order, Result
-from tests.scheduling.cast import chooser_of, gpus, names, node, pod
+from extender.scheduling.binding import Order, Result
+from tests.scheduling.cast import binder_of, gpus, names, node, pod
 from tests.scheduling.server import Server, World
 
 N1, N2 = names("n1", "n2")
@@ -22,7 +22,6 @@ def world_of(*claims: ResourceClaim, traits: Traits | None = None, subject: Pod 
 
 
 def bind(world: World, target: NodeName = N1, now: float = 0.0, subject: Pod = POD) -> Result:
-    binder = Binder(world.belief, chooser_of(world.belief), lambda: now)
-    result = world.carry(binder.bind(Order(subject.key, subject.uid, target)))
+    result = world.carry(binder_of(world.belief, now).bind(Order(subject.key, subject.uid, target)))
     assert result is not None
     return result

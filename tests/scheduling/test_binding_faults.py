@@ -7,11 +7,11 @@ import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Bound, NotBound, Order, Result
+from extender.scheduling.binding import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Offer
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import BindPod, Later, Outcome, Refusal, Refused, Step
-from tests.scheduling.cast import chooser_of, claim, device, gpus, held, names, node, planner_of, pod
+from tests.scheduling.cast import binder_of, claim, device, gpus, held, names, node, planner_of, pod
 from tests.scheduling.server import Fault, Server, World, landed, lost
 
 POD = pod("p", "a", "b")
@@ -35,7 +35,7 @@ def server_of(subject: Pod) -> Server:
 
 
 def bind(world: World, subject: Pod, target: NodeName, *, until: int = 200) -> Result | None:
-    binder = Binder(world.belief, chooser_of(world.belief), lambda: 0.0)
+    binder = binder_of(world.belief)
     return world.carry(binder.bind(Order(subject.key, subject.uid, target)), until=until)
 
 

@@ -13,14 +13,14 @@ from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.binding import Order, Result
 from extender.scheduling.planner import Offer
 from extender.scheduling.remedy import settled
 from extender.scheduling.steps import AwaitShown, Outcome, Refusal, Refused, Step, Unknown
 from extender.scheduling.waking import Waker, expired
 from extender.state.belief import version
 from extender.state.ledger import Event
-from tests.scheduling.cast import chooser_of, claim, gpus, names, node, planner_of, pod
+from tests.scheduling.cast import binder_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.server import Server, World, landed, lost
 
 NODES = names("n1", "n2")
@@ -57,7 +57,7 @@ class Cluster(RuleBasedStateMachine):
         self.belief = self.server.believed()
         self.planner = planner_of(self.belief)
         self.waker = Waker(self.belief, self.planner)
-        self.binder = Binder(self.belief, chooser_of(self.belief), lambda: 0.0)
+        self.binder = binder_of(self.belief)
         self.bindings: dict[Uid, Binding] = {}
         self.nodes: dict[Uid, NodeName] = {}
         self.now = 0.0
@@ -158,7 +158,7 @@ class Cluster(RuleBasedStateMachine):
         self.now += seconds
         for uid in expired(self.belief, self.now, 15.0):
             self.belief.ledger.tell(uid, Event.EXPIRED)
-        self.waker.round(self.now)
+        list(self.waker.round(self.now))
 
     @rule(name=st.sampled_from(PODS))
     def kill(self, name: str) -> None:

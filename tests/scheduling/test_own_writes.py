@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from extender.model.claim import ResourceClaim
-from extender.scheduling.binding import Binder, Bound, NotBound, Order
+from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.claiming import release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import Done, MapExtended, Outcome, ReadClaim, ReadPod, Release, Step
 from extender.state.belief import version
 from extender.state.ledger import ClaimHold, Event, Promise
-from tests.scheduling.cast import chooser_of, claim, consumer, device, held, pod
+from tests.scheduling.cast import binder_of, claim, consumer, device, held, pod
 from tests.scheduling.server import World, allocation_of
 from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
 
@@ -62,7 +62,7 @@ def test_nothing_is_taken_from_a_pod_that_is_bound_already_as_the_watch_will_sho
 
 def test_nothing_is_freed_for_a_pod_while_it_is_bound() -> None:
     world = reserved()
-    doing = Binder(world.belief, chooser_of(world.belief), lambda: 0.0).bind(Order(POD.key, POD.uid, N1))
+    doing = binder_of(world.belief).bind(Order(POD.key, POD.uid, N1))
     step(doing)
     assert not world.carry(freed(POD, world.belief))
     assert not world.taken

@@ -62,7 +62,7 @@ class Stage:
         self.belief.apply(Gone(ResourceClaim, claim(f"h{number}-{index}").key))
 
     def woken(self, now: float, most: int = 64) -> list[str]:
-        return [f"{wake.pod.key.name}@{wake.node}" for wake in self.waker.round(now, most)]
+        return [f"{wake.pod.key.name}@{wake.node}" for wake in self.waker.round(now, most) if wake]
 
 
 def test_q2_nobody_is_woken_as_long_as_nothing_is_free() -> None:

@@ -8,7 +8,7 @@ from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Bound, NotBound, Order, Result
+from extender.scheduling.binding import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Rejection
 from extender.scheduling.remedy import settled
 from extender.scheduling.steps import (
@@ -26,7 +26,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.state.ledger import Event, Phase
-from tests.scheduling.cast import chooser_of, claim, device, gpus, node, planner_of, pod, promised
+from tests.scheduling.cast import binder_of, claim, device, gpus, node, planner_of, pod, promised
 from tests.scheduling.server import Server, World, allocation_of, landed, lost
 
 N1 = NodeName("n1")
@@ -58,7 +58,7 @@ def world_of(*silent: type[Step], subject: Pod = POD) -> Silent:
 
 
 def bind(world: World, subject: Pod = POD) -> Result | None:
-    binder = Binder(world.belief, chooser_of(world.belief), lambda: 0.0)
+    binder = binder_of(world.belief)
     return world.carry(binder.bind(Order(subject.key, subject.uid, N1)))
 
 
@@ -210,7 +210,7 @@ def test_r1_a_claim_that_we_made_and_that_was_never_shown_leaks_nothing() -> Non
 def test_r1_a_binding_that_is_dropped_halfway_holds_what_it_may_have_sent(step: type[Step]) -> None:
     subject = EXTENDED if step is CreateClaim else POD
     world = world_of(subject=subject)
-    work = Binder(world.belief, chooser_of(world.belief), lambda: 0.0).bind(Order(subject.key, subject.uid, N1))
+    work = binder_of(world.belief).bind(Order(subject.key, subject.uid, N1))
     sent = next(work)
     while not isinstance(sent, step):
         outcome = world.server.do(sent)

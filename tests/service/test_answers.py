@@ -5,6 +5,7 @@ from typing import Any
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.service.answers import REMEMBERED, Answers
+from extender.service.offers import Offers
 from extender.web.verbs import FilterRequest, PrioritizeRequest
 from tests.scheduling.cast import chooser_of, names, node, planner_of
 from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker
@@ -22,6 +23,7 @@ def answers() -> Answers:
         binds=nobody,
         journal=nobody,
         attention=nobody,
+        offers=Offers(),
         missing=lambda: (),
         now=lambda: 0.0,
     )

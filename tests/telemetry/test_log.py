@@ -60,6 +60,13 @@ def test_a_line_stays_one_line_whatever_the_names_are(style: logging.Formatter) 
 
 
 @pytest.mark.parametrize("style", [JsonLines(), TextLines()], ids=["json", "text"])
+def test_what_is_too_long_for_a_line_is_cut_off(style: logging.Formatter) -> None:
+    line = style.format(record("m" * 1_000_000, **{keys.POD: "p" * 1_000_000}))
+    assert line.encode().count(b"p") < 5000
+    assert line.encode().count(b"m") < 5000
+
+
+@pytest.mark.parametrize("style", [JsonLines(), TextLines()], ids=["json", "text"])
 def test_an_exception_comes_with_its_traceback(style: logging.Formatter) -> None:
     made = record("crashed")
     made.exc_info = (ValueError, ValueError("why"), None)

@@ -54,6 +54,7 @@ def used() -> Metrics:
     metrics.listed("pods")
     metrics.event("written")
     metrics.takeover()
+    metrics.certificates(is_valid=True)
     metrics.foreign_conflict("gpu.example.com")
     metrics.placed("protect")
     metrics.part("links", 0.6)

@@ -14,12 +14,12 @@ def authority(folder: Path, name: str) -> Path:
     return certificate
 
 
-def issued(folder: Path, name: str, by: Path) -> tuple[Path, Path]:
-    """Let an authority issue a certificate for 127.0.0.1; return it with its key."""
+def issued(folder: Path, name: str, by: Path, names: str = "IP:127.0.0.1") -> tuple[Path, Path]:
+    """Let an authority issue a certificate, for 127.0.0.1 unless it is for others; return it with its key."""
     request, extensions = folder / f"{name}.csr", folder / f"{name}.ext"
     # Newer Pythons, strict as RFC 5280, ask for the identifiers of keys.
     extensions.write_text(
-        "subjectAltName=IP:127.0.0.1\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        f"subjectAltName={names}\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
         "basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
     )
     _openssl("req", *_new_key(folder, name), "-subj", f"/CN={name}", "-out", str(request))
@@ -30,6 +30,13 @@ def issued(folder: Path, name: str, by: Path) -> tuple[Path, Path]:
     )  # fmt: skip
     fresh.rename(certificate)
     return certificate, folder / f"{name}.key"
+
+
+def locked_by(key: Path, password: str) -> Path:
+    """Return *key* as a file that needs a password."""
+    locked = key.with_suffix(".locked")
+    _openssl("ec", "-in", str(key), "-aes256", "-passout", f"pass:{password}", "-out", str(locked))
+    return locked
 
 
 def _new_key(folder: Path, name: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """HTTP/1.1 by hand: what a client library would hide stays visible."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
@@ -39,8 +40,8 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Connection]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def connected(port: int, context: ssl.SSLContext | None = None) -> AsyncIterator[Connection]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     try:
         yield Connection(reader, writer)
     finally:

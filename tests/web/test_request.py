@@ -118,6 +118,11 @@ def test_a_binding_needs_each_of_its_fields(missing: str) -> None:
         pytest.param({**POD, "spec": {"resourceClaims": [{}]}}, "spec.resourceClaims[0].name", id="claim"),
         pytest.param({**POD, "spec": {"priority": "high"}}, "spec.priority", id="priority"),
         pytest.param({"metadata": {"name": "p", "namespace": "n"}}, "metadata.uid", id="uid"),
+        pytest.param({"metadata": {"name": "p", "namespace": "n", "uid": "u" * 129}}, "metadata.uid", id="long-uid"),
+        pytest.param({"metadata": {"name": "p", "namespace": "n", "uid": "a\nb"}}, "metadata.uid", id="odd-uid"),
+        pytest.param({"metadata": {"name": "p" * 254, "namespace": "n", "uid": "u"}}, "metadata.name", id="long-name"),
+        pytest.param({"metadata": {"name": "P", "namespace": "n", "uid": "u"}}, "metadata.name", id="odd-name"),
+        pytest.param({"metadata": {"name": "p", "namespace": "a/b", "uid": "u"}}, "metadata.namespace", id="namespace"),
     ],
 )
 def test_a_pod_that_cannot_be_read_is_a_problem_with_its_field(pod: object, path: str) -> None:
@@ -178,8 +183,8 @@ def test_damaged_bodies_are_refused_or_read_but_never_crash(name: str, data: st.
             read(body)
 
 
-@pytest.mark.parametrize("field", ["PodName", "PodNamespace"])
-@pytest.mark.parametrize("name", ["../../x", "..", "p/status", "p?watch=true", "p q", "p\n", "Ü"])
+@pytest.mark.parametrize("field", ["PodName", "PodNamespace", "Node"])
+@pytest.mark.parametrize("name", ["../../x", "..", "p/status", "p?watch=true", "p q", "p\n", "Ü", "p" * 254])
 def test_a_binding_names_nothing_that_would_be_another_path_at_the_api_server(field: str, name: str) -> None:
     body = {"PodName": "p", "PodNamespace": "d", "PodUID": "u", "Node": "n"} | {field: name}
     with pytest.raises(Unreadable, match=f"{field}: is no name of an object"):

@@ -323,3 +323,23 @@ async def answered(verb: str, body: bytes) -> tuple[int, bytes]:
     async with serving(StandIn()) as server, connected(server.ports[0]) as connection:
         answer = await connection.post(f"/{verb}", body)
         return answer.status, answer.body
+
+
+async def test_what_is_no_http_is_no_page_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with serving(StandIn()) as server:
+        for port in server.ports:
+            for said in (b"POST /filter HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"POST / HTTP/1.1\r\n: \r\n\r\n"):
+                async with connected(port) as connection:
+                    assert (await connection.send(said)).status == 400
+    assert caplog.records == []
+
+
+async def test_a_long_error_is_cut_to_what_a_condition_holds() -> None:
+    long = "e" * 5000
+    standin = StandIn(filtered=Filtered(error=long), bound=long, scores=Failed(long), accepted=Failed(long))
+    async with serving(standin) as server, connected(server.ports[0]) as connection:
+        for verb, name in VERBS.items():
+            answer = await connection.post(f"/{verb}", recorded(name))
+            assert answer.body.count(b"e" * 1024) == 1
+            assert len(answer.body) < 1100

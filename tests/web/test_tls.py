@@ -1,13 +1,20 @@
+import asyncio
+import logging
 import shutil
+import socket
 import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
+from extender.web import server as module
 from extender.web.server import Server
-from extender.web.tls import Certificates, Files
-from tests.web.certificates import authority, issued
+from extender.web.tls import Certificates, Files, names_in
+from tests.web.certificates import authority, issued, locked_by
+from tests.web.raw_client import connected
 from tests.web.record import recorded
 from tests.web.standin import StandIn, serving
 
@@ -53,13 +60,228 @@ async def test_o2_probes_need_no_certificate(tmp_path: Path) -> None:
         assert await answer.text() == "ok"
 
 
-async def test_a_renewed_certificate_is_shown_to_the_next_client(tmp_path: Path) -> None:
-    old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
-    certificates = Certificates(Files(*issued(tmp_path, "server", old)))
-    assert not certificates.refresh()
-    issued(tmp_path, "server", new)
-    assert certificates.refresh()
-    assert not certificates.refresh()
+def refusal(served: ssl.SSLContext, context: ssl.SSLContext) -> str:
+    """Return why the server's side refuses the handshake of a client."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(back, there, server_hostname="127.0.0.1").do_handshake()
+    with pytest.raises(ssl.SSLError) as refused:
+        served.wrap_bio(there, back, server_side=True).do_handshake()
+    return str(refused.value)
+
+
+async def handshake(server: Server, context: ssl.SSLContext) -> str | None:
+    """Speak TLS and nothing else; return the version that was agreed upon."""
+    port = server.ports[0]
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    version: str | None = writer.get_extra_info("ssl_object").version()
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return version
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("newest", "agreed"),
+    [(ssl.TLSVersion.TLSv1_1, None), (ssl.TLSVersion.TLSv1_2, "TLSv1.2"), (ssl.TLSVersion.TLSv1_3, "TLSv1.3")],
+)
+async def test_nothing_older_than_tls_1_2_is_spoken(tmp_path: Path, newest: ssl.TLSVersion, agreed: str | None) -> None:
+    ca = authority(tmp_path, "ca")
+    context = client(ca)
+    # Whatever the client's own library thinks of it: it is the server that refuses.
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, newest
+    files = Files(*issued(tmp_path, "server", ca))
+    async with serving(StandIn(), tls=files) as server:
+        if agreed:
+            assert await handshake(server, context) == agreed
+        else:
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                await handshake(server, context)
+            assert "UNSUPPORTED_PROTOCOL" in refusal(Certificates(files).context, context)
+
+
+@pytest.mark.parametrize(
+    ("name", "alternative", "status"),
+    [
+        ("system:kube-scheduler", "DNS:elsewhere.example.com", 200),
+        ("scheduler", "DNS:kube-scheduler.example.com", 200),
+        ("scheduler", "URI:spiffe://example.com/scheduler", 200),
+        ("scheduler", "DNS:elsewhere.example.com", 403),
+        ("system:kube-scheduler2", "DNS:x.kube-scheduler.example.com", 403),
+    ],
+)
+async def test_where_names_are_set_only_clients_of_these_names_may_call(
+    tmp_path: Path, name: str, alternative: str, status: int
+) -> None:
+    ca = authority(tmp_path, "ca")
+    files = Files(*issued(tmp_path, "server", ca), ca)
+    names = frozenset(("system:kube-scheduler", "kube-scheduler.example.com", "spiffe://example.com/scheduler"))
+    standin = StandIn()
+    async with serving(standin, tls=files, client_names=names) as server:
+        assert await filtered(server, client(ca, issued(tmp_path, name, ca, alternative))) == status
+    assert len(standin.asked) == (status == 200)
+
+
+class Renewing:
+    """A server with mutual TLS whose files are replaced while it serves, and its client."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.ours, self.theirs = folder, authority(folder, "ours"), folder / "theirs.pem"
+        self.first, self.second = authority(folder, "first"), authority(folder, "second")
+        self.theirs.write_bytes(self.first.read_bytes())
+        self.certificate, self.key = issued(folder, "server", self.ours)
+        self.files = Files(self.certificate, self.key, self.theirs)
+
+    def client(self, by: Path) -> ssl.SSLContext:
+        return client(self.ours, issued(self.folder, f"client-of-{by.stem}", by))
+
+    def certificate_renewed(self) -> None:
+        issued(self.folder, "server", self.ours)
+
+    def half_renewed(self) -> bytes:
+        """Replace the certificate, and return the key that is to follow."""
+        key = self.key.read_bytes()
+        self.certificate_renewed()
+        fresh = self.key.read_bytes()
+        self.key.write_bytes(key)
+        return fresh
+
+
+@pytest.fixture
+def renewing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Renewing:
+    monkeypatch.setattr(module, "REFRESH_SECONDS", 0.01)
+    return Renewing(tmp_path)
+
+
+async def serial(server: Server, context: ssl.SSLContext) -> str:
+    """Return the serial number of the certificate that a new client is shown."""
+    _, writer = await asyncio.open_connection("127.0.0.1", server.ports[0], ssl=context)
+    shown: str = writer.get_extra_info("peercert")["serialNumber"]
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return shown
+
+
+async def metric(server: Server, name: str) -> str:
+    async with ClientSession() as session, session.get(f"http://127.0.0.1:{server.ports[1]}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return next((line.rpartition(" ")[2] for line in lines if line.startswith(f"dra_extender_{name} ")), "")
+
+
+async def until(looked: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await looked():  # noqa: ASYNC110 - files are looked at, nobody tells of them
+            await asyncio.sleep(0.01)
+
+
+async def test_a_renewed_certificate_is_shown_to_the_next_client_and_costs_nobody_a_connection(
+    renewing: Renewing,
+) -> None:
+    context = renewing.client(renewing.first)
+    async with serving(StandIn(), tls=renewing.files) as server:
+        before = await serial(server, context)
+        async with connected(server.ports[0], context) as connection:
+            assert (await connection.post("/filter", recorded("filter-names"))).status == 200
+            renewing.certificate_renewed()
+
+            async def shown() -> bool:
+                return await serial(server, context) != before
+
+            await until(shown)
+            assert (await connection.post("/filter", recorded("filter-names"))).status == 200
+        assert await metric(server, 'certificate_reloads_total{result="taken"}') == "1.0"
+
+
+async def test_a_half_written_pair_changes_nothing_but_is_told_once(
+    renewing: Renewing, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = renewing.client(renewing.first)
+    async with serving(StandIn(), tls=renewing.files) as server:
+        before = await serial(server, context)
+        key = renewing.half_renewed()
+
+        async def refused() -> bool:
+            return await metric(server, "certificates_valid") == "0.0"
+
+        await until(refused)
+        assert (await serial(server, context), await filtered(server, context)) == (before, 200)
+        await asyncio.sleep(0.05)
+        assert await metric(server, 'certificate_reloads_total{result="refused"}') == "1.0"
+        complaints = [record for record in caplog.records if record.levelno >= logging.ERROR]
+        assert [record.message for record in complaints] == ["certificates refused, the earlier ones stay in use"]
+        assert "MISMATCH" in complaints[0].__dict__["error"]
+        renewing.key.write_bytes(key)
+
+        async def taken() -> bool:
+            return await metric(server, "certificates_valid") == "1.0"
+
+        await until(taken)
+        assert await serial(server, context) != before
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("-----BEGIN")], ids=["gone", "cut"])
+@pytest.mark.parametrize("which", ["certificate", "key", "theirs"])
+async def test_a_file_that_cannot_be_read_changes_nothing(
+    renewing: Renewing, which: str, damage: Callable[[Path], object]
+) -> None:
+    context = renewing.client(renewing.first)
+    async with serving(StandIn(), tls=renewing.files) as server:
+        damage(getattr(renewing, which))
+
+        async def refused() -> bool:
+            return await metric(server, "certificates_valid") == "0.0"
+
+        await until(refused)
+        assert await filtered(server, context) == 200
+        with pytest.raises((ClientConnectionError, ssl.SSLError)):
+            await filtered(server, renewing.client(renewing.second))
+
+
+async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_more(renewing: Renewing) -> None:
+    old, new = renewing.client(renewing.first), renewing.client(renewing.second)
+    # TLS 1.2 sessions are resumed without a look at the client's certificate.
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    standin = StandIn()
+    async with serving(standin, tls=renewing.files) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.ports[0], ssl=old)
+        session = await resumable(server.ports[0], old)
+        await resumable(server.ports[0], old, session)
+        assert await filtered(server, old) == 200
+        renewing.theirs.write_bytes(renewing.second.read_bytes())
+
+        async def answered() -> bool:
+            with suppress(ClientConnectionError, ssl.SSLError):
+                return await filtered(server, new) == 200
+            return False
+
+        await until(answered)
+        asked = len(standin.asked)
+        # Neither a new connection, nor one that is open already, nor a session of before gets in.
+        with pytest.raises((ClientConnectionError, ssl.SSLError)):
+            await filtered(server, old)
+        assert await reader.read() == b""
+        with pytest.raises((OSError, ssl.SSLError)):
+            await resumable(server.ports[0], old, session)
+        assert len(standin.asked) == asked
+        writer.close()
+
+
+async def resumable(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ssl.SSLSession:
+    """Ask for readiness of nothing on a connection of its own, in *session*; return a session to go on in."""
+
+    def ask() -> ssl.SSLSession:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+        with plain, context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as spoken:
+            spoken.sendall(b"GET / HTTP/1.1\r\nHost: e\r\n\r\n")
+            assert spoken.recv(12) == b"HTTP/1.1 404"
+            assert spoken.session is not None
+            assert spoken.session_reused == (session is not None)
+            return spoken.session
+
+    return await asyncio.to_thread(ask)
 
 
 def test_files_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
@@ -67,3 +289,31 @@ def test_files_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
     certificate, _ = issued(tmp_path, "server", ca)
     with pytest.raises(OSError, match="KEY_VALUES_MISMATCH"):
         Certificates(Files(certificate, ca.with_suffix(".key")))
+
+
+def test_a_key_with_a_password_is_an_error_and_asks_nobody(tmp_path: Path) -> None:
+    ca = authority(tmp_path, "ca")
+    certificate, key = issued(tmp_path, "server", ca)
+    locked = locked_by(key, "secret")
+    with pytest.raises(OSError, match=r"server\.crt with \S*server\.locked: "):
+        Certificates(Files(certificate, locked))
+
+
+@pytest.mark.parametrize(
+    ("described", "names"),
+    [
+        (None, []),
+        ({}, []),
+        (
+            {
+                "subject": ((("organizationName", "o"),), (("commonName", "a"),)),
+                "subjectAltName": (("DNS", "b"), ("URI", "c"), ("DirName", ((("commonName", "d"),),))),
+            },
+            ["a", "b", "c"],
+        ),
+    ],
+)
+def test_a_certificate_names_its_subject_and_its_alternatives(
+    described: dict[str, object] | None, names: list[str]
+) -> None:
+    assert list(names_in(described)) == names

@@ -1,0 +1,60 @@
+"""Which nodes a pod was offered, remembered within bounds."""
+
+import orjson
+import pytest
+
+from extender.model.names import NodeName, Uid
+from extender.service.offers import Offers
+from extender.web.names import Names, plain_names
+
+P, Q, R = map(Uid, "pqr")
+
+
+def plain(*names: str) -> Names:
+    found = plain_names(orjson.dumps(names))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", [plain, lambda *names: names], ids=["json", "strings"])
+def test_a_pod_was_offered_what_it_was_offered_last(kind: type) -> None:
+    offers = Offers()
+    offers.put(P, kind("n1", "n10"))
+    assert [offers.has(P, NodeName(name)) for name in ("n1", "n10", "n", "0", "", "n1,n10")] == [True, True] + [
+        False
+    ] * 4
+    assert not offers.has(Q, NodeName("n1"))
+    offers.put(P, kind("n2"))
+    assert not offers.has(P, NodeName("n1"))
+    assert offers.has(P, NodeName("n2"))
+
+
+def test_a_pod_that_was_offered_nothing_has_no_offer_any_more() -> None:
+    offers = Offers()
+    offers.put(P, ("n1",))
+    offers.put(P, ())
+    assert not offers.has(P, NodeName("n1"))
+    assert len(offers) == 0
+
+
+@pytest.mark.parametrize(
+    ("offers", "kept"),
+    [
+        (Offers(most_pods=2), [False, True, True]),
+        (Offers(most_bytes=15), [False, False, True]),
+        (Offers(most_bytes=1), [False, False, False]),
+    ],
+    ids=["pods", "bytes", "none"],
+)
+def test_what_was_offered_longest_ago_is_forgotten_first(offers: Offers, kept: list[bool]) -> None:
+    for pod in (P, Q, R):
+        offers.put(pod, plain("n1", "n2"))
+    assert [offers.has(pod, NodeName("n1")) for pod in (P, Q, R)] == kept
+
+
+def test_what_is_forgotten_takes_no_room() -> None:
+    offers = Offers(most_bytes=30)
+    for _ in range(10):
+        offers.put(P, plain("n1", "n2"))
+    offers.put(Q, plain("n1", "n2"))
+    assert len(offers) == 2
