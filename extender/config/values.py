@@ -37,6 +37,8 @@ def kind(hint: object, key: Key) -> str:
     """Tell people what values are taken."""
     if get_origin(hint) is Literal:
         return ", ".join(get_args(hint))
+    if hint == tuple[str, ...]:
+        return KINDS[hint]
     bounds = (("at least", key.least), ("at most", key.most))
     return ", ".join((KINDS[hint], *(f"{word} {bound:g}" for word, bound in bounds if bound is not None)))
 
@@ -95,9 +97,9 @@ def _bounded(key: Key, value: float) -> None:
         raise Unfit(f"must be at most {key.most:g}")
 
 
-def _texts(_key: Key, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value:
-        raise Unfit("must be a list of at least one name")
+def _texts(key: Key, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or (not value and key.least != 0):
+        raise Unfit("must be a list of names" if key.least == 0 else "must be a list of at least one name")
     for index, item in enumerate(value):
         if not isinstance(item, str) or not item:
             raise Unfit("must be text", f"[{index}]")
@@ -131,7 +133,7 @@ def _read_flag(text: str) -> object:
 
 
 def _read_texts(text: str) -> object:
-    return [part.strip() for part in text.split(",")]
+    return [part.strip() for part in text.split(",")] if text.strip() else []
 
 
 def _read_gates(text: str) -> object:

@@ -24,9 +24,9 @@ NOTE_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What an event on a pod says."""
+    """What an event says, and of which pod or claim."""
 
-    regarding: Pod
+    regarding: Pod | ResourceClaim
     name: str
     reason: str
     action: str
@@ -134,18 +134,18 @@ def delete_options(uid: Uid) -> Json:
 
 def event(note: Note, controller: str, instance: str, at: datetime) -> Json:
     """Spell an event of events.k8s.io/v1; what exceeds the API's limit is cut off."""
-    pod = note.regarding
+    subject = note.regarding
     regarding = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": pod.key.namespace,
-        "name": pod.key.name,
-        "uid": pod.uid,
+        "apiVersion": "v1" if isinstance(subject, Pod) else "resource.k8s.io/v1",
+        "kind": type(subject).__name__,
+        "namespace": subject.key.namespace,
+        "name": subject.key.name,
+        "uid": subject.uid,
     }
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"namespace": pod.key.namespace, "name": note.name},
+        "metadata": {"namespace": subject.key.namespace, "name": note.name},
         "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": controller,
         "reportingInstance": instance,

@@ -47,6 +47,7 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
+from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.leading import Alone, Leading, leading_of
 from extender.service.notices import Notices
@@ -55,6 +56,7 @@ from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.warming import Warming
 from extender.state.belief import Belief
+from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
 from extender.topology.document import Document
 from extender.web.name_table import NameTable
@@ -148,7 +150,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     versions = Versions(api, pace, sink)
     leading = leading_of(settings, apis.leases, lambda: freshness.has_vital)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
-    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
+    manager = belief.ownership.domain.writer
+    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence, manager)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
@@ -156,7 +159,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     ahead = Ahead(belief, planner, writes, metrics, now, leading.leads) if settings.waking.nominate_ahead else None
-    sink.feed, sink.observer = carrier.feed, Observer(belief, metrics, leading.leads)
+    sink.feed, sink.observer = carrier.feed, Observer(metrics)
+    sink.intrusion = Intrusion(belief, metrics, notices, leading.leads, time.time)
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
@@ -180,11 +184,19 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
 
 def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
     manner = manner_of(settings)
-    belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
+    belief = Belief(settings.schedulers, settings.allocation.features, manner, domain_of(settings))
     release = Release(int(settings.allocation.release.partition(".")[2]))
     chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
+
+
+def domain_of(settings: Settings) -> Domain:
+    """Return what is ours."""
+    told = settings.ownership
+    writer = writer_of(settings.schedulers)
+    drivers, classes = frozenset(told.drivers), frozenset(told.classes)
+    return Domain(drivers=drivers, classes=classes, taint=told.owner_taint, writer=writer)
 
 
 def _each(*told: Ended) -> Ended:
@@ -205,15 +217,17 @@ class _Sink:
 
     feed: Feed | None = None
     observer: Observer | None = None
+    intrusion: Intrusion | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
     warming: Warming | None = None
 
     def __call__(self, told: Told) -> None:
-        if self.feed is not None and self.observer is not None:
-            self.observer.before(told)
+        if self.feed is not None and self.observer is not None and self.intrusion is not None:
+            self.observer.note(told)
+            self.intrusion.before(told)
             self.feed.take(told)
-            self.observer.after(told)
+            self.intrusion.after(told)
 
     def stir(self) -> None:
         if self.attention is not None:

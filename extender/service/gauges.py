@@ -86,6 +86,12 @@ class Gauges:
                         counted[group.members[0].key.driver, _known(group)] += count
         return counted
 
+    def foreign(self) -> Mapping[str, int]:
+        """Count the claims by driver because of which pools are closed; a driver without any is none the less told."""
+        inventory, found = self.belief.cluster.snapshot.inventory, self.belief.ownership.foreign.values()
+        counted = Counter(driver for item in found for driver in {device.driver for device in item.devices})
+        return {driver: counted[driver] for driver in {key.driver for key in inventory.keys} | counted.keys()}
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
         return self.leads()

@@ -20,5 +20,9 @@ FILE: Final = "file"
 VERSION: Final = "version"
 HOLDER: Final = "holder"
 TERM: Final = "term"
+DEVICES: Final = "devices"
+WRITER: Final = "writer"
+CLOSED: Final = "closed"
+WAY_OUT: Final = "wayOut"
 
 KEYS: Final = frozenset(value for name, value in list(globals().items()) if name.isupper() and isinstance(value, str))

@@ -51,6 +51,9 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._foreign = self._counter(
+            "foreign_allocations_seen", "Claims with devices of ours that somebody else has allocated.", "driver"
+        )
         self._drift = self._gauge(
             "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
         )
@@ -115,6 +118,10 @@ class Metrics:
     def foreign_conflict(self, driver: str) -> None:
         """Count an allocation of our devices by somebody else."""
         self._conflicts.labels(driver).inc()
+
+    def foreign(self, driver: str) -> None:
+        """Count a claim that somebody else has allocated, for a driver of its devices."""
+        self._foreign.labels(driver).inc()
 
     def takeover(self) -> None:
         """Count that we have begun to lead."""

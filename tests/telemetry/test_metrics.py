@@ -36,6 +36,9 @@ class Believed:
     def links(self) -> Mapping[tuple[str, str], int]:
         return {("gpu.example.com", "known"): 4}
 
+    def foreign(self) -> Mapping[str, int]:
+        return {"gpu.example.com": 2}
+
     def is_leading(self) -> bool:
         return True
 
@@ -54,6 +57,7 @@ def used() -> Metrics:
     metrics.event("written")
     metrics.takeover()
     metrics.foreign_conflict("gpu.example.com")
+    metrics.foreign("gpu.example.com")
     metrics.placed("protect")
     metrics.part("links", 0.6)
     metrics.part("kept", -0.2)
@@ -89,6 +93,8 @@ SHOWN = [
     ("placement_config_reloads_total", {"result": "refused"}, 1),
     ("placement_config_valid", {}, 0),
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
+    ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
+    ("foreign_allocations", {"driver": "gpu.example.com"}, 2),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
     ("holds", {"phase": "offered"}, 2),

@@ -100,16 +100,21 @@ class ApiServer:
         if request.method == "DELETE" and target.name:
             return _reply(self.registry.delete(target.kind, target.key, read or {}))
         if request.method == "PUT" and target.name:
-            return _reply(self.registry.update(target.kind, target.key, target.part, lambda _old: read))
+            return _reply(self._updated(request, target, lambda _old: read))
         if request.method == "PATCH" and target.name:
             patch = PATCHES.get(request.content_type)
             if patch is None:
                 raise Failure(415, f"the body of the request was in an unknown format: {request.content_type}")
-            return _reply(self._patched(target, lambda old: patch(old, read)))
+            return _reply(self._updated(request, target, lambda old: patch(old, read), is_patch=True))
         raise Failure(405, "the server does not allow this method on the requested resource")
 
-    def _patched(self, target: Target, patch: Callable[[Json], Json]) -> Json:
-        return self.registry.update(target.kind, target.key, target.part, patch, is_patch=True)
+    def _updated(
+        self, request: web.BaseRequest, target: Target, change: Callable[[Json], Json], *, is_patch: bool = False
+    ) -> Json:
+        # Who says nothing is called what the program is called.
+        named, _, _ = request.headers.get("User-Agent", "unknown").partition("/")
+        manager = request.query.get("fieldManager") or named
+        return self.registry.update(target.kind, target.key, target.part, change, is_patch=is_patch, manager=manager)
 
     def _post(self, target: Target, read: Any) -> web.Response:  # noqa: ANN401 - any JSON
         if not isinstance(read, dict):
