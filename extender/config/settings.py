@@ -114,6 +114,11 @@ class Ownership:
         bool, Key("start although nothing that we can see keeps other allocators from our devices")
     ] = False
 
+    @property
+    def keeps_taint(self) -> bool:
+        """Whether rules are written."""
+        return self.mode == "owner" and self.keep_taint and bool(self.owner_taint)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holds:

@@ -16,6 +16,7 @@ from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.model.taint import NO_SCHEDULE
 from extender.scheduling.claiming import FINALIZER
 
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
@@ -126,6 +127,22 @@ def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) ->
 def _request(item: DeviceRequest, version: str) -> Json:
     exact = {"deviceClassName": item.class_name, "allocationMode": "ExactCount", "count": item.count}
     return {"name": item.name, **(exact if version == "v1beta1" else {"exactly": exact})}
+
+
+def taint_rule(driver: str, key: str, version: str) -> Json:
+    """Spell the rule that keeps other allocators from all devices of *driver*."""
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceTaintRule", **kept(driver, key)}
+
+
+def kept(driver: str, key: str) -> Json:
+    """Spell what such a rule has to say. As a patch, it takes back whatever narrows the rule."""
+    selector = {"driver": driver, "pool": None, "device": None}
+    taint = {"key": key, "value": None, "effect": NO_SCHEDULE}
+    return {"metadata": {"name": rule_name(driver)}, "spec": {"deviceSelector": selector, "taint": taint}}
+
+
+def rule_name(driver: str) -> str:
+    return f"dra-extender-owned-{driver}"
 
 
 def delete_options(uid: Uid) -> Json:

@@ -84,6 +84,14 @@ class Writes:
         """Delete the claim *key* if it is still the one with *uid*."""
         return await self._send("DELETE", self.claims().path(*key), objects.delete_options(uid))
 
+    async def create_taint(self, rules: Served, driver: str, key: str) -> Outcome:
+        """Create the rule that puts the taint *key* on all devices of *driver*; one that is there already is EXISTS."""
+        return await self._send("POST", rules.path(), objects.taint_rule(driver, key, rules.version))
+
+    async def restore_taint(self, rules: Served, driver: str, key: str) -> Outcome:
+        """Have the rule of that name say the same again, whatever it says now."""
+        return await self._merge(rules.path(name=objects.rule_name(driver)), objects.kept(driver, key))
+
     async def create_event(self, namespace: str, event: Json) -> Outcome:
         """Create *event* of events.k8s.io/v1 (see ``objects.event``)."""
         return await self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)

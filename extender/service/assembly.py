@@ -49,6 +49,7 @@ from extender.service.gauges import Gauges
 from extender.service.health import Health
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
+from extender.service.keeping import Keeping
 from extender.service.leading import Alone, Leading, leading_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
@@ -161,6 +162,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     ahead = Ahead(belief, planner, writes, metrics, now, leading.leads) if settings.waking.nominate_ahead else None
     sink.feed, sink.observer = carrier.feed, Observer(metrics)
     sink.intrusion = Intrusion(belief, metrics, notices, leading.leads, time.time)
+    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: freshness.has_vital and leading.leads())
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
@@ -173,6 +175,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
+    work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     service = Service(answers, attention, belief, health, journal, server, leading)
     if isinstance(leading, Alone):
@@ -221,6 +224,7 @@ class _Sink:
     attention: Attention | None = None
     ahead: Ahead | None = None
     warming: Warming | None = None
+    keeping: Keeping | None = None
 
     def __call__(self, told: Told) -> None:
         if self.feed is not None and self.observer is not None and self.intrusion is not None:
@@ -234,6 +238,8 @@ class _Sink:
             self.attention.stir()
         if self.ahead is not None:
             self.ahead.stir()
+        if self.keeping is not None:
+            self.keeping.stir()
 
     def show(self, what: Noun | Problem) -> None:
         if isinstance(what, Pod) and self.ahead is not None:

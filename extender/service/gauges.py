@@ -92,6 +92,15 @@ class Gauges:
         counted = Counter(driver for item in found for driver in {device.driver for device in item.devices})
         return {driver: counted[driver] for driver in {key.driver for key in inventory.keys} | counted.keys()}
 
+    def untainted(self) -> Mapping[str, int]:
+        """Tell for each driver of ours whether the owner taint is missing; nothing where there is none."""
+        ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
+        if not ownership.domain.taint:
+            return {}
+        missing = ownership.unkept(inventory)
+        drivers = ownership.domain.drivers or {key.driver for key in inventory.keys}
+        return {driver: int(driver in missing) for driver in drivers}
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
         return self.leads()

@@ -51,6 +51,17 @@ class Ownership:
         """Tell whether a rule keeps others away from all devices of *driver*."""
         return any(rule.selector is not None and _is_whole(rule, driver) for rule in self.rules.values())
 
+    def unkept(self, inventory: Inventory) -> tuple[str, ...]:
+        """Name the drivers of ours from which no rule keeps others away: of those named, or of all that publish.
+
+        A driver that puts the taint on each of its devices itself needs no rule.
+        """
+        bare = {item.driver for item in inventory.slices if item.devices and item.name not in self._tainted}
+        published = {key.driver for key in inventory.keys}
+        drivers = self.domain.drivers or published
+        tainting = published - bare
+        return tuple(sorted(name for name in drivers if name not in tainting and not self.keeps(name)))
+
     def judged(self, claim: ResourceClaim, inventory: Inventory) -> Foreign:
         """Say what a foreign *claim* closes."""
         devices = self.domain.devices_in(claim)

@@ -39,6 +39,9 @@ class Believed:
     def foreign(self) -> Mapping[str, int]:
         return {"gpu.example.com": 2}
 
+    def untainted(self) -> Mapping[str, int]:
+        return {"gpu.example.com": 1}
+
     def is_leading(self) -> bool:
         return True
 
@@ -58,6 +61,7 @@ def used() -> Metrics:
     metrics.takeover()
     metrics.foreign_conflict("gpu.example.com")
     metrics.foreign("gpu.example.com")
+    metrics.owner_taint("put")
     metrics.placed("protect")
     metrics.part("links", 0.6)
     metrics.part("kept", -0.2)
@@ -95,6 +99,8 @@ SHOWN = [
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations", {"driver": "gpu.example.com"}, 2),
+    ("owner_taint_missing", {"driver": "gpu.example.com"}, 1),
+    ("owner_taint_writes_total", {"result": "put"}, 1),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
     ("holds", {"phase": "offered"}, 2),
