@@ -11,8 +11,6 @@ from uuid import uuid4
 
 from extender import VERSION
 from extender.allocation.cel import compile_selector
-from extender.allocation.result import Release
-from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
 from extender.kube.api import Api
@@ -29,14 +27,10 @@ from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
-from extender.scheduling.commons import Commons
 from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
-from extender.scheduling.placement import Chooser
-from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Answer, Policy
-from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
+from extender.service.advising import Advising
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
@@ -51,21 +45,20 @@ from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.keeping import Keeping
 from extender.service.leading import Alone, Leading, leading_of
+from extender.service.minds import minds_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.warming import Warming
 from extender.state.belief import Belief
-from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
-from extender.topology.document import Document
-from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
 QUIET_S: Final = 75.0
 LEASE_CONNECTIONS: Final = 4
+LOOK_S: Final = 0.1
 # How long we stay to give up the Lease: whoever is next need not wait for it then.
 FAREWELL_S: Final = 8.0
 Ended = Callable[[Order, Result], None]
@@ -94,12 +87,6 @@ class Service:
     async def ready(self) -> None:
         """Return once everything was listed and what was half written has been looked after, or we could lead."""
         await self.health.begun.wait()
-
-
-def manner_of(settings: Settings) -> Manner:
-    """Return how to search."""
-    order = FIRST if settings.allocation.order == "first" else BEST
-    return Manner(order.preference, not settings.allocation.strict and order.is_lenient, settings.allocation.steps)
 
 
 @asynccontextmanager
@@ -139,15 +126,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
-    belief, chooser, planner = _believing(settings)
-    commons = Commons(belief.loads)
-
-    def take(document: Document) -> None:
-        if settings.allocation.order == "best":
-            chooser.taste = Taste(document, belief.learning.mix_for, commons)
-
-    placing = PlacementFile(settings.placement.file, metrics, take)
-    take(placing.document)
+    minds = minds_of(settings)
+    belief, chooser, planner, advisor = minds[:4]
+    placing = PlacementFile(settings.placement.file, metrics, minds.take)
+    minds.take(placing.document)
     versions = Versions(api, pace, sink)
     leading = leading_of(settings, apis.leases, lambda: freshness.has_vital)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
@@ -157,18 +139,20 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
-    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste, leading.leads))
+    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste or advisor.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     ahead = Ahead(belief, planner, writes, metrics, now, leading.leads) if settings.waking.nominate_ahead else None
     sink.feed, sink.observer = carrier.feed, Observer(metrics)
-    sink.intrusion = Intrusion(belief, metrics, notices, leading.leads, time.time)
+    is_owner = settings.ownership.mode == "owner"
+    sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: freshness.has_vital and leading.leads())
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time), carrier, settings.api.bind_seconds, ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, health.hindering, now, leading.hindrance)
-    server = Server(Application(answers, journal, health, metrics), options)
+    verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
+    server = Server(Application(verbs, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
@@ -178,6 +162,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
     service = Service(answers, attention, belief, health, journal, server, leading)
+    if not is_owner:
+        return service, work | {"beginning": _begun(health, pace)}
     if isinstance(leading, Alone):
         return service, work | {"attention": attention.run(health.begin, lambda: freshness.has_vital)}
     reign = Reign(leading, follows, attention, freshness, health, metrics)
@@ -185,21 +171,12 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
 
-def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
-    manner = manner_of(settings)
-    belief = Belief(settings.schedulers, settings.allocation.features, manner, domain_of(settings))
-    release = Release(int(settings.allocation.release.partition(".")[2]))
-    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
-    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
-
-
-def domain_of(settings: Settings) -> Domain:
-    """Return what is ours."""
-    told = settings.ownership
-    writer = writer_of(settings.schedulers)
-    drivers, classes = frozenset(told.drivers), frozenset(told.classes)
-    return Domain(drivers=drivers, classes=classes, taint=told.owner_taint, writer=writer)
+async def _begun(health: Health, pace: Pace) -> None:
+    """Begin as soon as everything is known: an advisor has nothing to look after."""
+    while not health.freshness.has_vital:
+        await pace.sleep(LOOK_S)
+    health.begin()
+    await asyncio.Event().wait()
 
 
 def _each(*told: Ended) -> Ended:
