@@ -41,6 +41,7 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
+from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.keeping import Keeping
@@ -83,9 +84,14 @@ class Service:
     journal: Journal
     server: Server
     leading: Alone | Leading
+    inspection: Inspection
 
     async def ready(self) -> None:
-        """Return once everything was listed and what was half written has been looked after, or we could lead."""
+        """Return once everything was listed and what was half written has been looked after, or we could lead.
+
+        Raise Unsafe where we must not start.
+        """
+        await self.inspection.passed()
         await self.health.begun.wait()
 
 
@@ -126,15 +132,15 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
-    minds = minds_of(settings)
-    belief, chooser, planner, advisor = minds[:4]
+    belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
     versions = Versions(api, pace, sink)
-    leading = leading_of(settings, apis.leases, lambda: freshness.has_vital)
+    inspection = Inspection(settings, api, versions, freshness)
+    leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
-    manager = belief.ownership.domain.writer
-    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence, manager)
+    named, within_s = belief.ownership.domain.writer, settings.api.timeout_seconds
+    writes = Writes(api, lambda: versions.known(CLAIMS), within_s, fence, named)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
@@ -145,7 +151,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.feed, sink.observer = carrier.feed, Observer(metrics)
     is_owner = settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
-    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: freshness.has_vital and leading.leads())
+    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
     sink.attention, sink.ahead, sink.warming = attention, ahead, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
@@ -161,19 +167,20 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if ahead else {})
-    service = Service(answers, attention, belief, health, journal, server, leading)
+    work["inspection"] = inspection.run()
+    service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
-        return service, work | {"beginning": _begun(health, pace)}
+        return service, work | {"beginning": _begun(health, inspection.allows, pace)}
     if isinstance(leading, Alone):
-        return service, work | {"attention": attention.run(health.begin, lambda: freshness.has_vital)}
+        return service, work | {"attention": attention.run(health.begin, inspection.allows)}
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
 
-async def _begun(health: Health, pace: Pace) -> None:
+async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> None:
     """Begin as soon as everything is known: an advisor has nothing to look after."""
-    while not health.freshness.has_vital:
+    while not is_able():
         await pace.sleep(LOOK_S)
     health.begin()
     await asyncio.Event().wait()

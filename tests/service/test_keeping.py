@@ -114,7 +114,7 @@ async def test_a_rule_by_somebody_else_with_our_taint_will_do() -> None:
 
 
 async def test_nothing_is_written_where_that_is_not_wanted() -> None:
-    async with place(settings(keep_taint=False)) as here:
+    async with place(settings(keep_taint=False, accept_unpartitioned=True)) as here:
         assert here.metric("owner_taint_missing") == 1
         assert await here.items(RULES) == []
 
