@@ -13,7 +13,7 @@ from extender.allocation.question import Ask, Test
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import UNUSED, Usage
-from extender.model.device import PLAIN, Device, NodeSelection
+from extender.model.device import PLAIN, Device, NodeSelection, Seal
 from extender.model.taint import blocking
 
 
@@ -27,6 +27,10 @@ class ByPlace(Protocol):
 Judge = Callable[[Selector], ByPlace]
 NODE_OPERATIONS = "DRAOptionalNodeOperations"
 NOWHERE = NodeSelection()
+SEALED = {
+    Seal.CLOSED: "in a pool that is closed because somebody else has allocated from it",
+    Seal.NOT_OURS: "not ours to allocate",
+}
 
 
 class Met(Exception):  # noqa: N818 - ends a search where upstream's would end in an error
@@ -206,13 +210,15 @@ class Examination:
 
 def _is_usable(ask: Ask, board: Board, candidate: Candidate, features: Features) -> bool:
     if not candidate.taints and candidate.device.traits is PLAIN and not candidate.published.skip_node_operations:
-        return not candidate.published.unknown_fields
+        return not (candidate.published.unknown_fields or candidate.published.seal)
     return next(obstacles(ask, board, candidate, features), None) is None
 
 
 def obstacles(ask: Ask, board: Board, candidate: Candidate, features: Features) -> Iterator[str]:
     """Say what, beyond its use, keeps a matching candidate from being given."""
     traits, published = candidate.device.traits, candidate.published
+    if published.seal:
+        yield SEALED[published.seal]
     if traits.unknown_fields or published.unknown_fields:
         yield f"has a field that is not known here ({(traits.unknown_fields or published.unknown_fields)[0]})"
     if published.skip_node_operations and not features.optional_node_operations:

@@ -26,6 +26,8 @@ class Shortage(StrEnum):
     CONSTRAINT = "Constraint"
     TOGETHER = "Together"
     POOL_UPDATING = "PoolUpdating"
+    POOL_CLOSED = "PoolClosed"
+    NOT_OURS = "NotOurs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
         obstacle = next(obstacles(ask, situation.board, candidate, situation.question.features), None)
         if situation.usages[place].dedicated and not ask.is_admin:
             causes[Shortage.IN_USE, "in use"] += 1
+        elif candidate.published.seal and obstacle:
+            causes[Shortage(candidate.published.seal.value), obstacle] += 1
         elif obstacle:
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from extender.model.device import CounterSet, ResourceSlice
+from extender.model.device import CounterSet, ResourceSlice, Seal
 from extender.model.names import DriverName, PoolKey
 
 
@@ -25,6 +25,7 @@ class Standing:
     shared_counters: tuple[CounterSet, ...]
     skip_node_operations: tuple[str, ...]
     unknown_fields: tuple[str, ...]
+    seal: Seal | None
     is_plain: bool
 
 
@@ -53,6 +54,7 @@ def _pool_standings(pool: Sequence[ResourceSlice]) -> list[Standing]:
             shared_counters=item.shared_counters,
             skip_node_operations=item.skip_node_operations,
             unknown_fields=item.unknown_fields,
+            seal=item.seal,
             is_plain=plain,
         )
         for index, item in enumerate(pool)
@@ -77,7 +79,7 @@ def _is_plain(pool: Sequence[ResourceSlice]) -> bool:
     return all(
         item.slice_count == len(pool)
         and item.generation == pool[0].generation
-        and not (item.shared_counters or item.skip_node_operations or item.unknown_fields)
+        and not (item.shared_counters or item.skip_node_operations or item.unknown_fields or item.seal)
         and not any(device.traits.consumes_counters for device in item.devices)
         for item in pool
     )

@@ -15,6 +15,7 @@ from extender.config.placement import placement_of
 from extender.config.settings import Settings
 from extender.kube.credentials import NoCredentials, credentials
 from extender.service.assembly import running
+from extender.service.inspection import Unsafe
 from extender.service.listening import options_of
 from extender.telemetry.log import configure as configure_log
 from extender.web.server import Options
@@ -22,9 +23,10 @@ from extender.web.server import Options
 SUMMARY = "answer kube-scheduler and allocate devices"
 DESCRIPTION = (
     "Serve the scheduler's calls until a signal ends it. Settings come from a file, the environment and flags. "
-    "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used."
+    "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used, 3 for "
+    "settings that are not safe on the cluster that was found."
 )
-SERVED, NO_CLUSTER, UNUSABLE = 0, 1, 2
+SERVED, NO_CLUSTER, UNUSABLE, UNSAFE = 0, 1, 2, 3
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -49,6 +51,9 @@ def run(arguments: Namespace) -> int:
         place = settings.api.kubeconfig or "the usual places"
         sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
         return NO_CLUSTER
+    except Unsafe as unsafe:
+        sys.stderr.writelines(f"dra-extender: {reason}\n" for reason in unsafe.reasons)
+        return UNSAFE
     return SERVED
 
 

@@ -17,14 +17,26 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
     yield from _tls(settings)
     yield from _times(settings)
     yield from _leading(settings)
-    taint = settings.ownership.owner_taint
-    if taint and not is_label_key(taint):
-        yield "ownership.ownerTaint", "must be the key of a taint, as example.com/owner"
+    yield from _ownership(settings)
     for index, name in enumerate(settings.schedulers):
         if not is_dns_subdomain(name):
             yield f"schedulers[{index}]", "must be the name of a scheduler, as dra-scheduler"
     if settings.waking.nominate_ahead == "always" and not settings.waking.nominate:
         yield "waking.nominateAhead", "needs waking.nominate"
+
+
+def _ownership(settings: Settings) -> Iterator[Complaint]:
+    told = settings.ownership
+    if told.owner_taint and not is_label_key(told.owner_taint):
+        yield "ownership.ownerTaint", "must be the key of a taint, as example.com/owner"
+    for name in ("drivers", "classes"):
+        for index, value in enumerate(getattr(told, name)):
+            if not is_dns_subdomain(value):
+                yield f"ownership.{name}[{index}]", "must be a name, as gpu.example.com"
+    if told.classes and told.keeps_taint and not told.drivers:
+        yield "ownership.classes", "needs ownership.drivers, or ownership.keepTaint false: a taint is on whole drivers"
+    if told.mode == "advisor" and settings.waking.nominate_ahead:
+        yield "waking.nominateAhead", "is for ownership.mode owner: where kube-scheduler allocates it chooses the node"
 
 
 def _listening(settings: Settings) -> Iterator[Complaint]:

@@ -101,11 +101,26 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
-    """Which devices are ours."""
+    """Which devices are ours, and what is done about others that allocate them."""
 
+    mode: Annotated[
+        Literal["owner", "advisor"],
+        Key("owner: we allocate and bind; advisor: kube-scheduler's own plugin does, we filter and score"),
+    ] = "owner"
+    drivers: Annotated[tuple[str, ...], Key("drivers whose devices are ours; none named: all", least=0)] = ()
+    classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all", least=0)] = ()
     owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
         "dra-extender.x-k8s.io/owned"
     )
+    keep_taint: Annotated[bool, Key("put that taint on our drivers' devices by rules, and put it back")] = True
+    accept_unpartitioned: Annotated[
+        bool, Key("start although nothing that we can see keeps other allocators from our devices")
+    ] = False
+
+    @property
+    def keeps_taint(self) -> bool:
+        """Whether rules are written."""
+        return self.mode == "owner" and self.keep_taint and bool(self.owner_taint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

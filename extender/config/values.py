@@ -37,6 +37,8 @@ def kind(hint: object, key: Key) -> str:
     """Tell people what values are taken."""
     if get_origin(hint) is Literal:
         return ", ".join(get_args(hint))
+    if hint == tuple[str, ...]:
+        return KINDS[hint]
     bounds = (("at least", key.least), ("at most", key.most))
     return ", ".join((KINDS[hint], *(f"{word} {bound:g}" for word, bound in bounds if bound is not None)))
 
@@ -131,7 +133,7 @@ def _read_flag(text: str) -> object:
 
 
 def _read_texts(text: str) -> object:
-    return [part.strip() for part in text.split(",")]
+    return [part.strip() for part in text.split(",")] if text.strip() else []
 
 
 def _read_gates(text: str) -> object:

@@ -16,6 +16,7 @@ from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.model.taint import NO_SCHEDULE
 from extender.scheduling.claiming import FINALIZER
 
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
@@ -24,9 +25,9 @@ NOTE_BYTES: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What an event on a pod says."""
+    """What an event says, and of which pod or claim."""
 
-    regarding: Pod
+    regarding: Pod | ResourceClaim
     name: str
     reason: str
     action: str
@@ -128,24 +129,40 @@ def _request(item: DeviceRequest, version: str) -> Json:
     return {"name": item.name, **(exact if version == "v1beta1" else {"exactly": exact})}
 
 
+def taint_rule(driver: str, key: str, version: str) -> Json:
+    """Spell the rule that keeps other allocators from all devices of *driver*."""
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceTaintRule", **kept(driver, key)}
+
+
+def kept(driver: str, key: str) -> Json:
+    """Spell what such a rule has to say. As a patch, it takes back whatever narrows the rule."""
+    selector = {"driver": driver, "pool": None, "device": None}
+    taint = {"key": key, "value": None, "effect": NO_SCHEDULE}
+    return {"metadata": {"name": rule_name(driver)}, "spec": {"deviceSelector": selector, "taint": taint}}
+
+
+def rule_name(driver: str) -> str:
+    return f"dra-extender-owned-{driver}"
+
+
 def delete_options(uid: Uid) -> Json:
     return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
 
 
 def event(note: Note, controller: str, instance: str, at: datetime) -> Json:
     """Spell an event of events.k8s.io/v1; what exceeds the API's limit is cut off."""
-    pod = note.regarding
+    subject = note.regarding
     regarding = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": pod.key.namespace,
-        "name": pod.key.name,
-        "uid": pod.uid,
+        "apiVersion": "v1" if isinstance(subject, Pod) else "resource.k8s.io/v1",
+        "kind": type(subject).__name__,
+        "namespace": subject.key.namespace,
+        "name": subject.key.name,
+        "uid": subject.uid,
     }
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"namespace": pod.key.namespace, "name": note.name},
+        "metadata": {"namespace": subject.key.namespace, "name": note.name},
         "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": controller,
         "reportingInstance": instance,

@@ -144,7 +144,10 @@ class DeviceCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceClaim:
-    """A claim. *is_classic* marks one that names a controller (the DRA of 1.31), which we refuse."""
+    """A claim. *is_classic* marks one that names a controller (the DRA of 1.31), which we refuse.
+
+    *writers* are the field managers that its allocation is from; none where the API server does not tell.
+    """
 
     key: ObjectKey
     uid: Uid
@@ -158,6 +161,7 @@ class ResourceClaim:
     annotations: tuple[tuple[str, str], ...] = ()
     is_deleting: bool = False
     is_classic: bool = False
+    writers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

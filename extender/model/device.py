@@ -1,6 +1,7 @@
 """What drivers publish: ResourceSlices and the devices in them."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from extender.model.names import DeviceName, DriverName, NodeName, PoolKey, PoolName
@@ -109,9 +110,19 @@ class Device:
     traits: Traits = PLAIN
 
 
+class Seal(StrEnum):
+    """Why none of a slice's devices is given to anybody. People count by these words: they stay as they are."""
+
+    CLOSED = "PoolClosed"  # somebody else has allocated from its pool
+    NOT_OURS = "NotOurs"  # its driver is not among those that we own
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSlice:
-    """A part of a pool: devices or counter sets. *selection* is None where each device has its own."""
+    """A part of a pool: devices or counter sets. *selection* is None where each device has its own.
+
+    *seal* is not published: it is we who keep its devices from being given, to anybody.
+    """
 
     name: str
     uid: str = ""
@@ -124,6 +135,7 @@ class ResourceSlice:
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
     unknown_fields: tuple[str, ...] = ()
+    seal: Seal | None = None
 
     @property
     def pool_key(self) -> PoolKey:

@@ -2,6 +2,7 @@
 
 from extender.model.names import NodeName
 from extender.model.node import Pod
+from extender.scheduling.advice import Advice
 from extender.scheduling.binding import Bound, NotBound, Result
 from extender.scheduling.decision import Decision, Given, Outcome
 from extender.scheduling.placement import Placement
@@ -43,6 +44,25 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         fitting=plan.fitting,
         offered=len(plan.nodes),
         rejected=plan.rejected,
+    )
+
+
+def of_advice(pod: Pod, advice: Advice, generation: int, now: float) -> Decision:
+    """Record what an advisor said: the best node, and what kube-scheduler would give the pod there."""
+    placement = advice.placement
+    return Decision(
+        pod=pod.key,
+        uid=pod.uid,
+        at=now,
+        generation=generation,
+        outcome=Outcome.OFFERED,
+        reason="Advised",
+        node=placement.node if placement else None,
+        given=given_by(placement) if placement else (),
+        best=advice.best,
+        fitting=len(advice.nodes),
+        offered=len(advice.nodes),
+        rejected=advice.rejected,
     )
 
 

@@ -13,9 +13,9 @@ from extender.allocation.solve import BEST, Failure, Manner, Solution
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import matches
-from extender.scheduling.keeping import Keeper
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
+from extender.scheduling.recall import Recall
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
@@ -33,7 +33,7 @@ class Chooser:
     manner: Manner = BEST
     release: Release = Release.V1_37
     taste: Taste | None = None
-    _keeper: Keeper = field(default_factory=Keeper)
+    _recall: Recall = field(default_factory=Recall)
 
     def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
         """Find devices on *node*, as things are now or as *snapshot* has them; a text where there are none."""
@@ -42,7 +42,7 @@ class Chooser:
         seen = self.belief.seen_by(needs.pod.uid)
         placement = self._searched(needs, node, seen)
         if isinstance(placement, Placement):
-            self._keeper.put(needs, placement, seen, self.taste)
+            self._recall.put(needs, placement, seen, self.taste)
         return placement
 
     def again(self, needs: Needs, node: NodeName) -> Placement | str:
@@ -51,7 +51,7 @@ class Chooser:
 
     def kept(self, needs: Needs, node: NodeName) -> Placement | None:
         """Return what was found for the pod on *node* last, if it can still be had."""
-        return self._keeper.get(needs, node, self.belief.seen_by(needs.pod.uid), self.taste)
+        return self._recall.get(needs, node, self.belief.seen_by(needs.pod.uid), self.taste)
 
     def _searched(self, needs: Needs, node: NodeName, snapshot: Snapshot) -> Placement | str:
         known = snapshot.nodes.get(node)

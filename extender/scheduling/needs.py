@@ -10,6 +10,7 @@ from extender.scheduling.claiming import is_reserved_for
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.claims import Asked, Unclear, Waiting
+from extender.state.domain import Domain, classes_of
 from extender.state.ledger import UNMADE
 
 # How many pods can use one claim.
@@ -63,7 +64,8 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
     if not isinstance(asked, Asked):
         word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
         return Refused(word, asked.message)
-    refusal = _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
+    not_ours = _of_domain(asked, extended, classes, belief.ownership.domain)
+    refusal = not_ours or _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
     if refusal or _mapped(pod, belief) in [claim.key.name for claim in asked.allocated]:
         return refusal or Needs(pod, asked.pending, asked.allocated)
     return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes)
@@ -98,6 +100,20 @@ def _of_stale(pod: Pod, belief: Belief) -> Refused | None:
     if stale is None:
         return None
     return Refused(Word.CLAIM_STALE, f"claim {stale.key.name} is left from an earlier attempt")
+
+
+def _of_domain(asked: Asked, extended: tuple[str, ...], classes: Classes, domain: Domain) -> Refused | None:
+    """Refuse what asks for a class that is not ours. A claim that somebody has allocated may be used all the same."""
+    for claim in asked.pending:
+        for name in (name for name in classes_of(claim).values() if not domain.has_class(name)):
+            return Refused(
+                Word.NOT_OURS, f"claim {claim.key.name} asks for class {name}, which is not ours to allocate"
+            )
+    for resource in extended:
+        if not domain.has_class(classes[resource]):
+            text = f"{resource} stands for class {classes[resource]}, which is not ours to allocate"
+            return Refused(Word.NOT_OURS, text)
+    return None
 
 
 def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Refused | None:

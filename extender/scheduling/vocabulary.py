@@ -20,6 +20,8 @@ class Word(StrEnum):
     CONSTRAINT = "Constraint"
     TOGETHER = "Together"
     POOL_UPDATING = "PoolUpdating"
+    POOL_CLOSED = "PoolClosed"
+    NOT_OURS = "NotOurs"
     NODE_ERROR = "NodeError"
     QUESTION = "InvalidRequest"
     UNKNOWN_FIELD = "UnknownField"
@@ -47,6 +49,8 @@ TEXTS: Final = {
     Word.CONSTRAINT: "no set of free devices fulfils the claim's constraints",
     Word.TOGETHER: "the claim's requests cannot be satisfied together",
     Word.POOL_UPDATING: "a pool of devices is being updated",
+    Word.POOL_CLOSED: "matching devices are in a pool that is closed, for somebody else has allocated from it",
+    Word.NOT_OURS: "what the pod asks for is not ours to allocate",
     Word.NODE_ERROR: "a device or a pool of the node cannot be evaluated",
     Word.QUESTION: "the claim's request cannot be answered as it is written",
     Word.UNKNOWN_FIELD: "the claim or its class says something that this version does not know",
@@ -71,10 +75,12 @@ NEARNESS: Final = (
     Word.CONSTRAINT,
     Word.COUNTERS,
     Word.CAPACITY,
+    Word.POOL_CLOSED,
     Word.IN_USE,
     Word.POOL_UPDATING,
     Word.OBSTACLE,
     Word.NODE_ERROR,
+    Word.NOT_OURS,
     Word.NO_MATCH,
     Word.NO_DEVICES,
 )

@@ -1,6 +1,5 @@
 """The answers to the scheduler's verbs."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.journal import Journal
 from extender.service.offers import Offers
+from extender.service.scores import Remembered
 from extender.state.belief import Belief
 from extender.web.verbs import (
     ALL_OTHERS,
@@ -27,9 +27,6 @@ from extender.web.verbs import (
     Scores,
     Victims,
 )
-
-# Pods whose scores are remembered between filter and prioritize, which follow each other.
-REMEMBERED = 256
 
 
 @dataclass(slots=True)
@@ -48,7 +45,7 @@ class Answers:
     leading: Callable[[], str] = lambda: ""
     # Told of each pod that the scheduler asks about, with the names of the nodes.
     asked: Callable[[Uid, Sequence[str]], None] = lambda _pod, _names: None
-    _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
+    _scores: Remembered = field(default_factory=Remembered)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
@@ -64,7 +61,7 @@ class Answers:
         self.asked(pod.uid, request.names)
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
-            self._remember(pod.uid, plan.scores)
+            self._scores.put(pod.uid, plan.scores)
             return Filtered(names=request.names)
         if isinstance(plan, Trouble):
             return Filtered(error=plan.message)
@@ -76,24 +73,13 @@ class Answers:
         return self._offered(pod.uid, plan)
 
     def _offered(self, pod: Uid, plan: Offer) -> Filtered:
-        self._remember(pod, plan.scores)
+        self._scores.put(pod, plan.scores)
         # Of the others nothing is said: kube-scheduler asks why only where no node is left.
         return Filtered(names=plan.nodes)
 
-    def _remember(self, pod: Uid, scores: Mapping[NodeName, int]) -> None:
-        """Keep *scores* until prioritize asks for them; where there are none, those of an earlier plan go."""
-        if not scores:
-            self._scores.pop(pod, None)
-            return
-        self._scores[pod] = scores
-        self._scores.move_to_end(pod)
-        if len(self._scores) > REMEMBERED:
-            self._scores.popitem(last=False)
-
     def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
         """Score the nodes as filter ranked them."""
-        scores = self._scores.get(request.pod.uid)
-        return None if scores is None else [scores.get(NodeName(name), 0) for name in request.names]
+        return self._scores.of(request.pod.uid, request.names)
 
     def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
         """Leave the nodes on which the pod would have its devices."""

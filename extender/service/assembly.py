@@ -11,8 +11,6 @@ from uuid import uuid4
 
 from extender import VERSION
 from extender.allocation.cel import compile_selector
-from extender.allocation.result import Release
-from extender.allocation.solve import BEST, FIRST, Manner
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
 from extender.kube.api import Api
@@ -29,15 +27,11 @@ from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
-from extender.scheduling.choosing import Chooser
-from extender.scheduling.commons import Commons
 from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
-from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Answer, Policy
 from extender.scheduling.suitable import Suitable
-from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
+from extender.service.advising import Advising
 from extender.service.ahead import Ahead, Sending
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
@@ -48,8 +42,12 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
+from extender.service.inspection import Inspection
+from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
+from extender.service.keeping import Keeping
 from extender.service.leading import Alone, Leading, leading_of
+from extender.service.minds import minds_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
 from extender.service.offers import Offers
@@ -58,13 +56,12 @@ from extender.service.reign import Reign
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
-from extender.topology.document import Document
-from extender.web.name_table import NameTable
 from extender.web.server import Application, Options, Server
 
 LOG: Final = logging.getLogger(__name__)
 QUIET_S: Final = 75.0
 LEASE_CONNECTIONS: Final = 4
+LOOK_S: Final = 0.1
 # How long we stay to give up the Lease: whoever is next need not wait for it then.
 FAREWELL_S: Final = 8.0
 Ended = Callable[[Order, Result], None]
@@ -89,16 +86,15 @@ class Service:
     journal: Journal
     server: Server
     leading: Alone | Leading
+    inspection: Inspection
 
     async def ready(self) -> None:
-        """Return once everything was listed and what was half written has been looked after, or we could lead."""
+        """Return once everything was listed and what was half written has been looked after, or we could lead.
+
+        Raise Unsafe where we must not start.
+        """
+        await self.inspection.passed()
         await self.health.begun.wait()
-
-
-def manner_of(settings: Settings) -> Manner:
-    """Return how to search."""
-    order = FIRST if settings.allocation.order == "first" else BEST
-    return Manner(order.preference, not settings.allocation.strict and order.is_lenient, settings.allocation.steps)
 
 
 @asynccontextmanager
@@ -138,30 +134,30 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
-    belief, chooser, planner = _believing(settings)
-    commons = Commons(belief.loads)
-
-    def take(document: Document) -> None:
-        if settings.allocation.order == "best":
-            chooser.taste = Taste(document, belief.learning.mix_for, commons)
-
-    placing = PlacementFile(settings.placement.file, metrics, take)
-    take(placing.document)
+    belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
+    placing = PlacementFile(settings.placement.file, metrics, minds.take)
+    minds.take(placing.document)
     versions = Versions(api, pace, sink)
-    leading = leading_of(settings, apis.leases, lambda: freshness.has_vital)
+    inspection = Inspection(settings, api, versions, freshness)
+    leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
-    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
+    named, within_s = belief.ownership.domain.writer, settings.api.timeout_seconds
+    writes = Writes(api, lambda: versions.known(CLAIMS), within_s, fence, named)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
-    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste, leading.leads))
+    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste or advisor.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sending = Sending(settings.waking.nominate_ahead, versions.release)
     ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
-    sink.feed, sink.observer = carrier.feed, Observer(belief, metrics, leading.leads)
+    sink.feed, sink.observer = carrier.feed, Observer(metrics)
+    is_owner = settings.ownership.mode == "owner"
+    sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
+    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
     sink.attention, sink.warming = attention, Warming(belief)
-    sink.ahead = ahead if settings.waking.nominate and settings.waking.nominate_ahead != "never" else None
+    is_sending = is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never"
+    sink.ahead = ahead if is_sending else None
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     ended = _each(journal.ended, attention.ended)
     offers = Offers()
@@ -169,29 +165,33 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     asked = binds, journal, attention, offers
     answers = Answers(belief, planner, chooser, *asked, health.hindering, now, leading.hindrance)
     answers.asked = ahead.asked if sink.ahead else answers.asked
-    server = Server(Application(answers, journal, health, metrics), options)
+    verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
+    server = Server(Application(verbs, journal, health, metrics), options)
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
     rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
+    work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if sink.ahead else {})
-    service = Service(answers, attention, belief, health, journal, server, leading)
+    work["inspection"] = inspection.run()
+    service = Service(answers, attention, belief, health, journal, server, leading, inspection)
+    if not is_owner:
+        return service, work | {"beginning": _begun(health, inspection.allows, pace)}
     if isinstance(leading, Alone):
-        return service, work | {"attention": attention.run(health.begin, lambda: freshness.has_vital)}
+        return service, work | {"attention": attention.run(health.begin, inspection.allows)}
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
 
-def _believing(settings: Settings) -> tuple[Belief, Chooser, Planner]:
-    manner = manner_of(settings)
-    belief = Belief(settings.schedulers, settings.allocation.features, manner, settings.ownership.owner_taint)
-    release = Release(int(settings.allocation.release.partition(".")[2]))
-    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
-    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    return belief, chooser, Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
+async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> None:
+    """Begin as soon as everything is known: an advisor has nothing to look after."""
+    while not is_able():
+        await pace.sleep(LOOK_S)
+    health.begin()
+    await asyncio.Event().wait()
 
 
 def _each(*told: Ended) -> Ended:
@@ -212,21 +212,26 @@ class _Sink:
 
     feed: Feed | None = None
     observer: Observer | None = None
+    intrusion: Intrusion | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
     warming: Warming | None = None
+    keeping: Keeping | None = None
 
     def __call__(self, told: Told) -> None:
-        if self.feed is not None and self.observer is not None:
-            self.observer.before(told)
+        if self.feed is not None and self.observer is not None and self.intrusion is not None:
+            self.observer.note(told)
+            self.intrusion.before(told)
             self.feed.take(told)
-            self.observer.after(told)
+            self.intrusion.after(told)
 
     def stir(self) -> None:
         if self.attention is not None:
             self.attention.stir()
         if self.ahead is not None:
             self.ahead.stir()
+        if self.keeping is not None:
+            self.keeping.stir()
 
     def show(self, what: Noun | Problem) -> None:
         if isinstance(what, Pod) and self.ahead is not None:

@@ -86,6 +86,21 @@ class Gauges:
                         counted[group.members[0].key.driver, _known(group)] += count
         return counted
 
+    def foreign(self) -> Mapping[str, int]:
+        """Count the claims by driver because of which pools are closed; a driver without any is none the less told."""
+        inventory, found = self.belief.cluster.snapshot.inventory, self.belief.ownership.foreign.values()
+        counted = Counter(driver for item in found for driver in {device.driver for device in item.devices})
+        return {driver: counted[driver] for driver in {key.driver for key in inventory.keys} | counted.keys()}
+
+    def untainted(self) -> Mapping[str, int]:
+        """Tell for each driver of ours whether the owner taint is missing; nothing where there is none."""
+        ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
+        if not ownership.domain.taint:
+            return {}
+        missing = ownership.unkept(inventory)
+        drivers = ownership.domain.drivers or {key.driver for key in inventory.keys}
+        return {driver: int(driver in missing) for driver in drivers}
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
         return self.leads()

@@ -173,7 +173,8 @@ def _holder_of(record: Record | None) -> str:
 def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alone | Leading:
     """Return one of several replicas, or the only one."""
     told, limits = settings.leading, settings.api
-    if not told.enabled:
+    if not told.enabled or settings.ownership.mode == "advisor":
+        # An advisor writes nothing that another could write too.
         return Alone()
     terms = Terms(
         lease_s=told.lease_seconds,

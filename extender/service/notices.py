@@ -1,4 +1,4 @@
-"""Events on pods: one for each pod and distinct reason, at a bounded rate, and never in the way of anything."""
+"""Events on pods and claims: one for each and distinct reason, at a bounded rate, and never in the way of anything."""
 
 import asyncio
 import logging
@@ -12,6 +12,7 @@ from uuid import uuid4
 from extender.kube import objects
 from extender.kube.outcome import Done
 from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of
@@ -20,8 +21,18 @@ from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
 CONTROLLER: Final = "dra-extender.x-k8s.io/extender"
-# Events that wait to be written, and pods and reasons that were told: older ones are forgotten.
+# Events that wait to be written, and what was told of whom: older ones are forgotten.
 MOST_WAITING, MOST_TOLD = 1000, 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """What is wrong about a pod or a claim, whatever was decided about it."""
+
+    subject: Pod | ResourceClaim
+    reason: str
+    text: str
+    at: float
 
 
 @dataclass(slots=True)
@@ -33,16 +44,22 @@ class Notices:
     per_second: float
     is_enabled: bool = True
     counted: Callable[[str], None] = lambda _result: None
-    _waiting: OrderedDict[tuple[Uid, str], Decision] = field(default_factory=OrderedDict)
+    _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
     _told: OrderedDict[tuple[Uid, str], None] = field(default_factory=OrderedDict)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, decision: Decision) -> None:
         """Have *decision* told, unless the pod was told the same before."""
-        key = decision.uid, f"{decision.reason}@{decision.node or ''}"
+        self._put((decision.uid, f"{decision.reason}@{decision.node or ''}"), decision)
+
+    def raise_alarm(self, alarm: Alarm) -> None:
+        """Have *alarm* told, unless its subject was told the same before."""
+        self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm)
+
+    def _put(self, key: tuple[Uid, str], what: Decision | Alarm) -> None:
         if not self.is_enabled or key in self._told:
             return
-        self._waiting[key] = decision
+        self._waiting[key] = what
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
             self.counted("dropped")
@@ -54,25 +71,45 @@ class Notices:
             await self._news.wait()
             self._news.clear()
             while self._waiting:
-                key, decision = self._waiting.popitem(last=False)
-                await self._write(key, decision)
+                key, what = self._waiting.popitem(last=False)
+                await self._write(key, what)
                 await asyncio.sleep(1 / self.per_second)
 
-    async def _write(self, key: tuple[Uid, str], decision: Decision) -> None:
-        note = objects.Note(
-            regarding=Pod(key=decision.pod, uid=decision.uid),
-            name=f"{decision.pod.name[:200]}.{uuid4().hex[:16]}",
-            reason=decision.reason,
-            action="Binding" if decision.node else "Filtering",
-            text=note_of(decision),
-            is_warning=decision.outcome in (Outcome.REJECTED, Outcome.FAILED),
-        )
-        body = objects.event(note, CONTROLLER, self.instance, datetime.fromtimestamp(decision.at, UTC))
-        outcome = await self.writes.create_event(decision.pod.namespace, body)
+    async def _write(self, key: tuple[Uid, str], what: Decision | Alarm) -> None:
+        note = _of_decision(what) if isinstance(what, Decision) else _of_alarm(what)
+        subject = note.regarding.key
+        body = objects.event(note, CONTROLLER, self.instance, datetime.fromtimestamp(what.at, UTC))
+        outcome = await self.writes.create_event(subject.namespace, body)
         self.counted("written" if isinstance(outcome, Done) else "failed")
         if not isinstance(outcome, Done):
-            LOG.warning("an event was not written", extra={keys.POD: str(decision.pod), keys.ERROR: str(outcome)})
+            LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
             return
         self._told[key] = None
         if len(self._told) > MOST_TOLD:
             self._told.popitem(last=False)
+
+
+def _of_decision(decision: Decision) -> objects.Note:
+    return objects.Note(
+        regarding=Pod(key=decision.pod, uid=decision.uid),
+        name=_named(decision.pod.name),
+        reason=decision.reason,
+        action="Binding" if decision.node else "Filtering",
+        text=note_of(decision),
+        is_warning=decision.outcome in (Outcome.REJECTED, Outcome.FAILED),
+    )
+
+
+def _of_alarm(alarm: Alarm) -> objects.Note:
+    return objects.Note(
+        regarding=alarm.subject,
+        name=_named(alarm.subject.key.name),
+        reason=alarm.reason,
+        action="Watching",
+        text=alarm.text,
+        is_warning=True,
+    )
+
+
+def _named(subject: str) -> str:
+    return f"{subject[:200]}.{uuid4().hex[:16]}"

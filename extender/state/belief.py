@@ -4,9 +4,8 @@ One change at a time. Taking over what the watch shows and ending the holds that
 sees a device free in between.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
@@ -14,16 +13,17 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
-from extender.model.device import Device, ResourceSlice
 from extender.model.footprint import Footprint
-from extender.model.names import DeviceKey, ObjectKey, Uid
+from extender.model.names import DeviceKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from extender.state.contest import contested
+from extender.state.domain import Domain, writer_of
+from extender.state.foreign import Foreign, is_borne, is_ours
 from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
 from extender.state.loads import Loads
+from extender.state.ownership import Ownership
 from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.seniority import Seniority
@@ -31,10 +31,10 @@ from extender.topology.learning import Learning
 
 
 class Belief:
-    """What we know, for some schedulers. *owner_taint* is the key of the taint that keeps other allocators away."""
+    """What we know, for some schedulers. *domain* says what is ours."""
 
     def __init__(
-        self, schedulers: tuple[str, ...], features: Features, manner: Manner = BEST, owner_taint: str = ""
+        self, schedulers: tuple[str, ...], features: Features, manner: Manner = BEST, domain: Domain | None = None
     ) -> None:
         self.cluster = Cluster()
         self.pods = Pods(schedulers)
@@ -44,7 +44,8 @@ class Belief:
         self.learning = Learning()
         self._seniority = Seniority()
         self._worked_on: set[Uid] = set()
-        self._owner_taint = owner_taint
+        self.ownership = Ownership(domain or Domain(writer=writer_of(schedulers)))
+        self._has_listed = False
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
 
     def served_by_classes(self) -> Classes:
@@ -82,18 +83,22 @@ class Belief:
 
     def _apply(self, change: Change) -> None:
         before, known = self._known(change), _uids(self.cluster, change)
-        self.cluster.apply(_without_taint(change, self._owner_taint))
+        self.cluster.apply(self.ownership.told(change))
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:
             case Changed(ResourceClaim() as claim):
+                self._open()
                 if before is None or before.uid != claim.uid:
                     self.learning.saw(claim)
                 self._seniority.put(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
+                self._open()
                 self._seniority.drop(key)
             case Listed(kind, items) if kind is ResourceClaim:
+                self._open()
+                self._has_listed = bool(items)
                 claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
                 # Of those that were there before us nobody tells which came first; the versions come closest.
@@ -102,6 +107,40 @@ class Belief:
                         self.learning.saw(claim)
                     self._seniority.put(claim)
                 self._conclude_all()
+
+    def foreign_in(self, change: Change) -> tuple[Foreign, ...]:
+        """Find the allocations by others that *change*, which is yet to be taken over, shows for the first time.
+
+        What the first list shows was there before anybody listened.
+        """
+        match change:
+            case Changed(ResourceClaim() as claim):
+                shown: tuple[object, ...] = (claim,)
+            case Listed(kind, items) if kind is ResourceClaim and self._has_listed:
+                shown = items
+            case _:
+                return ()
+        inventory, claims = self.cluster.snapshot.inventory, [item for item in shown if isinstance(item, ResourceClaim)]
+        return tuple(self.ownership.judged(claim, inventory) for claim in claims if self._is_foreign(claim))
+
+    def close(self, found: Iterable[Foreign]) -> None:
+        """Give nothing more from where somebody else allocates."""
+        if self.ownership.close(found):
+            self.cluster.seal(self.ownership.seal_of)
+
+    def _is_foreign(self, claim: ResourceClaim) -> bool:
+        if not self.ownership.domain.devices_in(claim) or is_borne(claim):
+            return False
+        known = self.cluster.claims.with_uid(claim.uid)
+        if known is not None and known.allocation == claim.allocation:
+            return False
+        hold = self.ledger.hold_of(claim.uid)
+        return not is_ours(claim, hold, lambda uid: self.pods.with_uid(uid) is not None, self.ownership.domain)
+
+    def _open(self) -> None:
+        """Open what was closed because of claims that are gone, hold nothing any more, or are to be borne."""
+        if self.ownership.foreign and self.ownership.open(self.cluster.claims.with_uid):
+            self.cluster.seal(self.ownership.seal_of)
 
     @contextmanager
     def alone_with(self, pod: Uid) -> Iterator[bool]:
@@ -186,31 +225,3 @@ def _uids(cluster: Cluster, change: Change) -> frozenset[Uid]:
 def version(what: ResourceClaim | Pod) -> int:
     """Return the version of a claim or pod as the number that it is; 0 where it is none."""
     return int(what.resource_version) if what.resource_version.isdecimal() else 0
-
-
-def _without_taint(change: Change, key: str) -> Change:
-    """Leave the owner's taint out of *change*: it is meant for everybody but us."""
-    match change:
-        case Changed(DeviceTaintRule() as rule) if key and rule.taint.key == key:
-            return Gone(DeviceTaintRule, ObjectKey("", rule.name))
-        case Changed(ResourceSlice() as published) if key:
-            return Changed(_untainted(published, key))
-        case Listed(kind, items) if key and kind in (DeviceTaintRule, ResourceSlice):
-            kept = (_untainted(item, key) if isinstance(item, ResourceSlice) else item for item in items)
-            return Listed(kind, tuple(item for item in kept if not _is_owners(item, key)))
-    return change
-
-
-def _is_owners(item: Noun | Problem, key: str) -> bool:
-    return isinstance(item, DeviceTaintRule) and item.taint.key == key
-
-
-def _untainted(published: ResourceSlice, key: str) -> ResourceSlice:
-    if not any(taint.key == key for device in published.devices for taint in device.traits.taints):
-        return published
-    return replace(published, devices=tuple(_bare(device, key) for device in published.devices))
-
-
-def _bare(device: Device, key: str) -> Device:
-    kept = tuple(taint for taint in device.traits.taints if taint.key != key)
-    return replace(device, traits=replace(device.traits, taints=kept))

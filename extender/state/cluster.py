@@ -1,6 +1,6 @@
 """The cluster as the API server tells it. One writer applies changes; readers keep the snapshots that they have."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of
 from extender.model.claim import DeviceClass, ResourceClaim
-from extender.model.device import ResourceSlice
+from extender.model.device import ResourceSlice, Seal
 from extender.model.footprint import Footprint
 from extender.model.names import ObjectKey
 from extender.model.node import Node, Pod
@@ -42,6 +42,16 @@ class Cluster:
         before = self.snapshot
         if not concerns_pods(change):
             self._take(change)
+        if self.snapshot is not before:
+            self.snapshot = replace(self.snapshot, generation=before.generation + 1)
+        return self.snapshot
+
+    def seal(self, seal_of: Callable[[ResourceSlice], Seal | None]) -> Snapshot:
+        """Seal every slice as *seal_of* says, which may say something else than before."""
+        before = self.snapshot
+        seals = ((item, seal_of(item)) for item in before.inventory.slices)
+        slices = (item if item.seal is seal else replace(item, seal=seal) for item, seal in seals)
+        self.snapshot = published(before, slices, self._occupancy.usage)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot

@@ -38,6 +38,12 @@ class Belief(Protocol):
     def links(self) -> Mapping[tuple[str, str], int]:
         """Count nodes by driver and by how the links of its devices there are known."""
 
+    def foreign(self) -> Mapping[str, int]:
+        """Count the claims by driver because of which pools are closed."""
+
+    def untainted(self) -> Mapping[str, int]:
+        """Tell for each driver of ours whether the owner taint is missing."""
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
 
@@ -61,6 +67,8 @@ class BeliefCollector(Collector):
             ("holds", self._belief.holds()),
             ("watch_age_seconds", self._belief.ages()),
             ("unreadable_objects", self._belief.unreadable()),
+            ("foreign_allocations", self._belief.foreign()),
+            ("owner_taint_missing", self._belief.untainted()),
         ):
             for label, value in values.items():
                 gauges[name].add_metric((label,), value)
@@ -79,6 +87,9 @@ class BeliefCollector(Collector):
                 ("holds", "Claims with promised devices, by the phase of the promise.", ("phase",)),
                 ("watch_age_seconds", "Age of the view of a resource.", ("resource",)),
                 ("unreadable_objects", "Objects that cannot be read.", ("kind",)),
+                ("foreign_allocations", "Claims allocated by others, because of which pools of the driver are closed.",
+                 ("driver",)),
+                ("owner_taint_missing", "1 where nothing keeps other allocators from a driver of ours.", ("driver",)),
                 ("nodes_by_links", "Nodes with several devices of a driver, by how their links are known.",
                  ("driver", "links")),
                 ("waiting_pods", "Pods that were rejected and still wait.", ()),

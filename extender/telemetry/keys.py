@@ -21,5 +21,9 @@ VERSION: Final = "version"
 HOLDER: Final = "holder"
 TERM: Final = "term"
 CLIENT: Final = "client"
+DEVICES: Final = "devices"
+WRITER: Final = "writer"
+CLOSED: Final = "closed"
+WAY_OUT: Final = "wayOut"
 
 KEYS: Final = frozenset(value for name, value in list(globals().items()) if name.isupper() and isinstance(value, str))

@@ -54,6 +54,12 @@ class Metrics:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
+        self._foreign = self._counter(
+            "foreign_allocations_seen", "Claims with devices of ours that somebody else has allocated.", "driver"
+        )
+        self._taints = self._counter(
+            "owner_taint_writes", "Rules with the owner taint that were written: put, put back, or failed.", "result"
+        )
         self._drift = self._gauge(
             "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
         )
@@ -129,6 +135,14 @@ class Metrics:
     def foreign_conflict(self, driver: str) -> None:
         """Count an allocation of our devices by somebody else."""
         self._conflicts.labels(driver).inc()
+
+    def foreign(self, driver: str) -> None:
+        """Count a claim that somebody else has allocated, for a driver of its devices."""
+        self._foreign.labels(driver).inc()
+
+    def owner_taint(self, result: str) -> None:
+        """Count a rule with the owner taint: put in place, put back, or failed."""
+        self._taints.labels(result).inc()
 
     def takeover(self) -> None:
         """Count that we have begun to lead."""

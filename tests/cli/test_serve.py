@@ -118,3 +118,13 @@ def test_explain_says_that_nobody_answers(capsys: pytest.CaptureFixture[str]) ->
 def test_explain_wants_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "p"]) == 2
     assert "NAMESPACE/NAME" in capsys.readouterr().err
+
+
+async def test_a_start_that_is_not_safe_is_refused_with_the_setting(kubeconfig: Path) -> None:
+    flags = [f"--api-kubeconfig={kubeconfig}", "--listen-verbs=127.0.0.1:0", "--listen-probes=127.0.0.1:0"]
+    command = [sys.executable, "-m", "extender", "serve", *flags, "--ownership-keep-taint=false"]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(60):
+        _, said = await process.communicate()
+    assert process.returncode == 3
+    assert "dra-extender: ownership.keepTaint: " in said.decode().splitlines()[-1]

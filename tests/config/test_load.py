@@ -183,7 +183,7 @@ def value_at(found: object, path: str) -> object:
         pytest.param("ANSWER_SHORTLIST", "many", "must be an integer", id="number"),
         pytest.param("ANSWER_SHORTLIST", "1.5", "must be an integer", id="fraction"),
         pytest.param("EVENTS_ENABLED", "yes", "must be true or false", id="flag"),
-        pytest.param("SCHEDULERS", "", "must be text", id="names"),
+        pytest.param("SCHEDULERS", "", "must be a list of at least one name", id="names"),
         pytest.param("ALLOCATION_FEATURES", "DRAAdminAccess", "must be true or false", id="gate"),
         pytest.param("ANSWERS", "1", "is no setting", id="unknown"),
     ],

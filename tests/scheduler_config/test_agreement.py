@@ -14,8 +14,9 @@ from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, SCHEDULER, docu
 from tests.tree import files
 
 FEW = CONFIG / "few-device-nodes" / "scheduler.yaml"
+ADVISOR = CONFIG / "advisor" / "scheduler.yaml"
 SECTIONS = {path.partition(".")[0] for path in rows() if "." in path}
-SETTING = re.compile(rf"\b(?:{'|'.join(sorted(SECTIONS))})\.[a-z]\w+\b(?!\.\w)")
+SETTING = re.compile(rf"\b(?:{'|'.join(sorted(SECTIONS))})\.(?!md\b)[a-z]\w+\b(?!\.\w)")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def containers() -> dict[str, Object]:
     return {each["name"]: each for each in deployment["spec"]["template"]["spec"]["containers"]}
 
 
-@pytest.mark.parametrize("path", [SCHEDULER, FEW], ids=["usual", "few-device-nodes"])
+@pytest.mark.parametrize("path", [SCHEDULER, FEW, ADVISOR], ids=["usual", "few-device-nodes", "advisor"])
 def test_the_scheduler_calls_where_the_extender_listens_and_waits_as_long_as_it_thinks(
     settings: Settings, path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from tests.tree import ROOT, files
 
 README = (CONFIG / "README.md").read_text()
 FEW = CONFIG / "few-device-nodes"
+ADVISOR = CONFIG / "advisor"
 KEY = "dra-extender.x-k8s.io/owned"
 
 
@@ -119,6 +120,43 @@ def test_the_variant_takes_the_place_of_the_usual_configuration(
     (held,) = (each for each in rendered(tmp_path) if each["kind"] == "ConfigMap")
     (usual,) = (each for each in overlays[OVERLAYS[-1]] if each["kind"] == "ConfigMap")
     assert held["data"] == {**usual["data"], "scheduler.yaml": (FEW / "scheduler.yaml").read_text()}
+
+
+def test_an_advisor_allocates_and_binds_nothing() -> None:
+    usual, advising = documents(SCHEDULER)[0], documents(ADVISOR / "scheduler.yaml")[0]
+    assert {key for key in usual | advising if usual.get(key) != advising.get(key)} == {"profiles", "extenders"}
+    assert profile(ADVISOR / "scheduler.yaml") == {
+        key: value for key, value in profile(SCHEDULER).items() if key != "plugins"
+    }
+    (before,), (after,) = usual["extenders"], advising["extenders"]
+    differing = {key for key in before | after if before.get(key) != after.get(key)}
+    assert differing == {"bindVerb", "preemptVerb", "ignorable"}
+    assert (after["ignorable"], after.get("bindVerb"), after.get("preemptVerb")) == (True, None, None)
+    assert load(ADVISOR / "extender.yaml").ownership.mode == "advisor"
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_advisors_component_owns_nothing_and_may_write_events_alone(
+    overlays: dict[str, list[Object]], tmp_path: Path, name: str
+) -> None:
+    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / name, ADVISOR))
+    kustomization = {"resources": [overlay], "components": [component]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    usual, advising = named(overlays[name]), named(rendered(tmp_path))
+    assert {kind for kind, _ in usual.keys() - advising.keys()} == {
+        "ConfigMap",  # under a name of its own
+        "DeviceTaintRule",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+    assert {kind for kind, _ in advising.keys() - usual.keys()} == {"ConfigMap"}
+    (held,) = (each for each in advising.values() if each["kind"] == "ConfigMap")
+    assert held["data"] == {
+        path.name: path.read_text() for path in files(".yaml", root=ADVISOR) if path.stem != "kustomization"
+    }
+    rules = advising["ClusterRole", "dra-extender"]["rules"]
+    writing = [rule for rule in rules if not {"get", "list", "watch"} >= set(rule["verbs"])]
+    assert [(rule["resources"], rule["verbs"]) for rule in writing] == [(["events"], ["create", "patch"])]
 
 
 def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(

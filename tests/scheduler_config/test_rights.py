@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from extender.kube.objects import kept, taint_rule
 from tests.controlplane.client import MERGE, Client, Object, Reply
 from tests.controlplane.manifests import RIGHTS, documents
 from tests.controlplane.objects import (
@@ -171,6 +172,19 @@ async def test_taint_rules_are_listed_in_the_version_that_is_served(control_plan
         assert (await extender.call("GET", f"/apis/resource.k8s.io/{version}/devicetaintrules")).status == 200
 
 
+async def test_the_owner_taint_is_put_and_put_back(control_plane: Plane, admin: Client) -> None:
+    version = "v1beta2" if control_plane.minor == "1.36" else "v1"
+    rule = taint_rule("gpu.example.com", "example.com/owner", version)
+    async with control_plane.client("extender") as extender:
+        created = await extender.create(rule)
+        assert created["spec"]["taint"]["effect"] == "NoSchedule"
+        await admin.patch(rule, {"spec": {"deviceSelector": {"pool": "one"}, "taint": {"key": "example.com/else"}}})
+        restored = await extender.patch(rule, kept("gpu.example.com", "example.com/owner"))
+    await admin.delete(rule)
+    assert restored["spec"]["deviceSelector"] == {"driver": "gpu.example.com"}
+    assert restored["spec"]["taint"]["key"] == "example.com/owner"
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -186,7 +200,7 @@ async def test_taint_rules_are_listed_in_the_version_that_is_served(control_plan
         ("PATCH", "/apis/resource.k8s.io/v1/resourceslices/node-gpu.example.com"),
         ("POST", "/apis/resource.k8s.io/v1/deviceclasses"),
         ("PATCH", "/apis/resource.k8s.io/v1/deviceclasses/gpu"),
-        ("POST", "/apis/resource.k8s.io/v1/devicetaintrules"),
+        ("DELETE", "/apis/resource.k8s.io/v1/devicetaintrules/dra-extender-owned"),
         ("DELETE", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"),
         ("DELETE", "/apis/coordination.k8s.io/v1/namespaces/dra-extender/leases/dra-scheduler"),
         ("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"),

@@ -4,8 +4,9 @@ from typing import Any
 
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
-from extender.service.answers import REMEMBERED, Answers
+from extender.service.answers import Answers
 from extender.service.offers import Offers
+from extender.service.scores import REMEMBERED
 from extender.web.verbs import FilterRequest, PrioritizeRequest
 from tests.scheduling.cast import chooser_of, names, node, planner_of
 from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker

@@ -14,6 +14,7 @@ from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule, Taint
 from extender.state.belief import Belief, version
+from extender.state.domain import Domain
 from extender.state.ledger import UNMADE, ClaimHold, Event, Phase, Promise
 from tests.state.test_cluster import device, free_devices, holder, node_slice
 
@@ -24,7 +25,7 @@ OWNER = "example.com/owner"
 
 
 def belief_of(*, owner_taint: str = "") -> Belief:
-    belief = Belief(("ours",), Features(), owner_taint=owner_taint)
+    belief = Belief(("ours",), Features(), domain=Domain(taint=owner_taint))
     for noun in (Node(name=N1), node_slice("n1", "d0", "d1"), POD, CLAIM):
         belief.apply(Changed(noun))
     return belief

@@ -36,6 +36,12 @@ class Believed:
     def links(self) -> Mapping[tuple[str, str], int]:
         return {("gpu.example.com", "known"): 4}
 
+    def foreign(self) -> Mapping[str, int]:
+        return {"gpu.example.com": 2}
+
+    def untainted(self) -> Mapping[str, int]:
+        return {"gpu.example.com": 1}
+
     def is_leading(self) -> bool:
         return True
 
@@ -56,6 +62,8 @@ def used() -> Metrics:
     metrics.takeover()
     metrics.certificates(is_valid=True)
     metrics.foreign_conflict("gpu.example.com")
+    metrics.foreign("gpu.example.com")
+    metrics.owner_taint("put")
     metrics.placed("protect")
     metrics.part("links", 0.6)
     metrics.part("kept", -0.2)
@@ -91,6 +99,10 @@ SHOWN = [
     ("placement_config_reloads_total", {"result": "refused"}, 1),
     ("placement_config_valid", {}, 0),
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
+    ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
+    ("foreign_allocations", {"driver": "gpu.example.com"}, 2),
+    ("owner_taint_missing", {"driver": "gpu.example.com"}, 1),
+    ("owner_taint_writes_total", {"result": "put"}, 1),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
     ("holds", {"phase": "offered"}, 2),

@@ -11,13 +11,13 @@ from uuid import uuid4
 from extender.demo.apiserver.failure import Failure, already_exists, conflict, invalid, modified, not_found
 from extender.demo.apiserver.kinds import Kind
 from extender.demo.apiserver.store import Key, Store
-from extender.demo.apiserver.strategy import on_create, on_status, on_update
+from extender.demo.apiserver.strategy import on_create, on_status, on_update, signed
 
 Json = dict[str, Any]
 CHANCE = SystemRandom()
 ALPHABET = string.ascii_lowercase + string.digits
 # What a write cannot change of an object's metadata.
-KEPT = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generateName")
+KEPT = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generateName", "managedFields")
 
 
 class Registry:
@@ -47,15 +47,22 @@ class Registry:
         whole = {**item, "kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
         return self.store.put(kind, (namespace, metadata["name"]), on_create(kind, deepcopy(whole)))
 
-    def update(
-        self, kind: Kind, key: Key, part: str, change: Callable[[Json], Json], *, is_patch: bool = False
+    def update(  # noqa: PLR0913 - all that a request says
+        self,
+        kind: Kind,
+        key: Key,
+        part: str,
+        change: Callable[[Json], Json],
+        *,
+        is_patch: bool = False,
+        manager: str = "unknown",
     ) -> Json:
-        """Put what *change* makes of an object in its place, or of its *part* "status"."""
+        """Put what *change* makes of an object in its place, or of its *part* "status"; *manager* is who does so."""
         old = self.get(kind, key)
         new = change(old)
         self._check(kind, old, new, is_patch=is_patch)
         written = on_status(kind, old, new) if part == "status" else on_update(kind, old, new)
-        written = {**written, "metadata": _metadata(old, written)}
+        written = signed(kind, old, {**written, "metadata": _metadata(old, written)}, manager)
         if written == old:
             return old
         if written["metadata"].get("deletionTimestamp") and not written["metadata"].get("finalizers"):

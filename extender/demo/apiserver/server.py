@@ -1,6 +1,6 @@
 """HTTP before the registry: an API server on a port of loopback."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from extender.demo.apiserver.lists import Lists
 from extender.demo.apiserver.patch import json_patch, merge_patch, strategic_patch
 from extender.demo.apiserver.paths import Target, split, target_of
 from extender.demo.apiserver.registry import Registry
+from extender.demo.apiserver.review import REVIEWS, VERSION, reviewed
 from extender.demo.apiserver.selection import Selection, selection_of
 from extender.demo.apiserver.store import Store
 from extender.demo.apiserver.watch import Watch
@@ -32,13 +33,20 @@ class ApiServer:
     """An API server in memory. *store* and *registry* may be used beside it, within the same process."""
 
     def __init__(
-        self, *, dra_version: str = "v1", has_rules: bool = True, token: str = "", bookmark_s: float = BOOKMARK_S
+        self,
+        *,
+        dra_version: str = "v1",
+        has_rules: bool = True,
+        token: str = "",
+        bookmark_s: float = BOOKMARK_S,
+        denied: Collection[str] = (),
     ) -> None:
         self.kinds = kinds(dra_version, has_rules=has_rules)
         self.store = Store()
         self.registry = Registry(self.store)
         self.lists = Lists(self.store)
         self.token = token
+        self._denied = denied
         self.url = ""
         self._bookmark_s = bookmark_s
         self._runner: web.ServerRunner | None = None
@@ -61,7 +69,7 @@ class ApiServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             self._authenticate(request)
-            return self._discovery(request) or await self._act(request)
+            return self._discovery(request) or await self._review(request) or await self._act(request)
         except Failure as failure:
             return _reply(failure.status(), failure.code)
 
@@ -73,6 +81,8 @@ class ApiServer:
         path = request.path.rstrip("/")
         if path in ("/readyz", "/livez", "/healthz"):
             return web.Response(text="ok")
+        if path == "/version":
+            return _reply(VERSION)
         if path in ("/api", "/apis"):
             return _reply(discovery.core() if path == "/api" else discovery.groups(self.kinds.values()))
         group, version, rest = split(path)
@@ -87,6 +97,11 @@ class ApiServer:
             raise Failure(404, "the server could not find the requested resource")
         return _reply(found)
 
+    async def _review(self, request: web.BaseRequest) -> web.Response | None:
+        if request.path != REVIEWS or request.method != "POST":
+            return None
+        return _reply(reviewed(_decoded(await request.read()) or {}, self._denied), 201)
+
     async def _act(self, request: web.BaseRequest) -> web.StreamResponse:
         target = target_of(request.path, self.kinds)
         body = await request.read()
@@ -100,16 +115,21 @@ class ApiServer:
         if request.method == "DELETE" and target.name:
             return _reply(self.registry.delete(target.kind, target.key, read or {}))
         if request.method == "PUT" and target.name:
-            return _reply(self.registry.update(target.kind, target.key, target.part, lambda _old: read))
+            return _reply(self._updated(request, target, lambda _old: read))
         if request.method == "PATCH" and target.name:
             patch = PATCHES.get(request.content_type)
             if patch is None:
                 raise Failure(415, f"the body of the request was in an unknown format: {request.content_type}")
-            return _reply(self._patched(target, lambda old: patch(old, read)))
+            return _reply(self._updated(request, target, lambda old: patch(old, read), is_patch=True))
         raise Failure(405, "the server does not allow this method on the requested resource")
 
-    def _patched(self, target: Target, patch: Callable[[Json], Json]) -> Json:
-        return self.registry.update(target.kind, target.key, target.part, patch, is_patch=True)
+    def _updated(
+        self, request: web.BaseRequest, target: Target, change: Callable[[Json], Json], *, is_patch: bool = False
+    ) -> Json:
+        # Who says nothing is called what the program is called.
+        named, _, _ = request.headers.get("User-Agent", "unknown").partition("/")
+        manager = request.query.get("fieldManager") or named
+        return self.registry.update(target.kind, target.key, target.part, change, is_patch=is_patch, manager=manager)
 
     def _post(self, target: Target, read: Any) -> web.Response:  # noqa: ANN401 - any JSON
         if not isinstance(read, dict):

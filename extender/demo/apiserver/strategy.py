@@ -50,6 +50,19 @@ def on_status(kind: Kind, old: Json, new: Json) -> Json:
     return {**old, "status": status}
 
 
+def signed(kind: Kind, old: Json, new: Json, manager: str) -> Json:
+    """Return *new* with the field manager that its allocation is from: of all fields, this one's is kept here."""
+    given = (new.get("status") or {}).get("allocation")
+    if kind.name != "ResourceClaim" or given == (old.get("status") or {}).get("allocation"):
+        return new
+    metadata = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
+    if given:
+        fields: Json = {"f:status": {"f:allocation": {}}}
+        entry = {"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": fields}
+        metadata["managedFields"] = [entry]
+    return {**new, "metadata": metadata}
+
+
 def _gated(spec: Json) -> Json:
     if not spec.get("schedulingGates"):
         return {}

@@ -1,5 +1,7 @@
 """ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
 
+from collections.abc import Iterator
+
 from extender.model.claim import (
     ClaimSpec,
     ClaimTemplate,
@@ -62,8 +64,16 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         finalizers=metadata.texts("finalizers"),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
+        writers=tuple(_writers(metadata)) if status.has("allocation") else (),
         is_classic=bool(spec.text("controller") or status.child("allocation").text("controller")),
     )
+
+
+def _writers(metadata: Fields) -> Iterator[str]:
+    """Name the field managers that the allocation is from, as far as the API server keeps them."""
+    for entry in metadata.objects("managedFields"):
+        if entry.child("fieldsV1").child("f:status").has("f:allocation"):
+            yield entry.text("manager")
 
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:

@@ -39,7 +39,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Keeper:
+class Recall:
     """The last placement of each pod. One writer."""
 
     _kept: OrderedDict[Uid, Kept] = field(default_factory=OrderedDict)

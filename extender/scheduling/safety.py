@@ -1,0 +1,97 @@
+"""Starting is refused where what is configured would not be safe on the cluster that was found."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+# From here on the API server asks for a right of its own before a claim is allocated or reserved.
+BINDING_MINOR: Final = 36
+
+
+class Right(NamedTuple):
+    """To do something with a resource, or with a part of it."""
+
+    verb: str
+    group: str
+    resource: str
+    part: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}/{self.part}" if self.part else self.resource
+        return f"{self.verb} {name}{f' of {self.group}' if self.group else ''}"
+
+
+CLAIMS_BINDING: Final = Right("patch", "resource.k8s.io", "resourceclaims", "binding")
+# What no pod can be given its devices without.
+OWNER_RIGHTS: Final = (
+    Right("patch", "resource.k8s.io", "resourceclaims"),
+    Right("patch", "resource.k8s.io", "resourceclaims", "status"),
+    CLAIMS_BINDING,
+    Right("create", "", "pods", "binding"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What the settings say: *accepts* that nothing seems to keep others away."""
+
+    is_owner: bool
+    keeps_taint: bool
+    names_drivers: bool
+    accepts: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the cluster is like: *minor* is its version, None where it does not tell."""
+
+    serves_claims: bool
+    serves_rules: bool
+    has_owner_rule: bool
+    minor: int | None = None
+    denied: tuple[Right, ...] = ()
+
+
+def rights_of(minor: int | None) -> tuple[Right, ...]:
+    """Name the rights that owning takes on a cluster of version *minor*."""
+    is_older = minor is not None and minor < BINDING_MINOR
+    return tuple(right for right in OWNER_RIGHTS if not (is_older and right is CLAIMS_BINDING))
+
+
+def unsafe(intent: Intent, found: Found) -> Iterator[str]:
+    """Say why starting is refused: the setting, what was found, and what can be done."""
+    if not found.serves_claims:
+        yield (
+            "ownership.mode: the API server does not serve resourceclaims of resource.k8s.io in any version that is "
+            "known here (v1, v1beta2, v1beta1), so there are no devices to allocate or to advise about"
+        )
+    if not intent.is_owner:
+        return
+    for right in found.denied:
+        yield (
+            f"ownership.mode: owner takes the right to {right}, which this account does not have{_consequence(right)}; "
+            "grant it (scheduler-config/base/rbac/extender.yaml), or set ownership.mode to advisor"
+        )
+    if not (intent.accepts or intent.names_drivers or found.has_owner_rule):
+        yield from _unpartitioned(intent, found)
+
+
+def _unpartitioned(intent: Intent, found: Found) -> Iterator[str]:
+    ways = (
+        "name the drivers that no other scheduler's pods ask for in ownership.drivers, set "
+        "ownership.acceptUnpartitioned to true, or set ownership.mode to advisor"
+    )
+    if intent.keeps_taint and not found.serves_rules:
+        yield (
+            "ownership.keepTaint: the API server does not serve devicetaintrules, so nothing keeps other allocators "
+            f"from our devices; have it serve them, {ways}"
+        )
+    elif not intent.keeps_taint:
+        yield (
+            "ownership.keepTaint: the owner taint is not kept by us, and no rule on the cluster has it, so nothing "
+            f"keeps other allocators from our devices; keep it, {ways}"
+        )
+
+
+def _consequence(right: Right) -> str:
+    return ": each bind would be refused with 422" if right is CLAIMS_BINDING else ""

@@ -1,0 +1,60 @@
+"""The answers of an advisor: kube-scheduler's own plugin allocates and binds; nodes are filtered and scored for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.scheduling.account import of_advice
+from extender.scheduling.advice import Advisor
+from extender.scheduling.planner import Plain
+from extender.service.journal import Journal
+from extender.service.scores import Remembered
+from extender.web.verbs import (
+    BindRequest,
+    Failed,
+    Filtered,
+    FilterRequest,
+    PreemptRequest,
+    PrioritizeRequest,
+    Scores,
+    Victims,
+)
+
+NOT_BINDING: Final = (
+    "ownership.mode is advisor: kube-scheduler's own plugins allocate and bind; remove bindVerb from the extender in "
+    "the configuration of kube-scheduler, or set ownership.mode to owner"
+)
+
+
+@dataclass(slots=True)
+class Advising:
+    """Answers. *missing* says what we do not know yet: meanwhile all nodes pass, for we are not needed."""
+
+    advisor: Advisor
+    journal: Journal
+    missing: Callable[[], Sequence[str]]
+    _scores: Remembered = field(default_factory=Remembered)
+
+    def filter(self, request: FilterRequest) -> Filtered:
+        """Leave out the nodes that are not good for the pod."""
+        plan = Plain() if self.missing() else self.advisor.advise(request.pod, request.names)
+        if isinstance(plan, Plain):
+            self._scores.put(request.pod.uid, {})
+            return Filtered(names=request.names)
+        self._scores.put(request.pod.uid, plan.scores)
+        if plan.placement is not None:
+            generation = self.advisor.belief.cluster.snapshot.generation
+            self.journal.put(of_advice(request.pod, plan, generation, self.journal.wall()))
+        return Filtered(names=plan.nodes)
+
+    def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
+        """Score the nodes by what kube-scheduler would give the pod there."""
+        return self._scores.of(request.pod.uid, request.names)
+
+    def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
+        """Leave preemption to kube-scheduler."""
+        return request.victims
+
+    async def bind(self, _request: BindRequest) -> str:
+        """Bind nothing, and say why."""
+        return NOT_BINDING

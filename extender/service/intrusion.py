@@ -1,0 +1,102 @@
+"""What others allocate of what is ours: pools closed, and told by metric, log and event with the way out."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.kube.told import Told
+from extender.model.change import Changed, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey
+from extender.model.node import Pod
+from extender.service.notices import Alarm, Notices
+from extender.state.belief import Belief
+from extender.state.foreign import BORNE, Foreign
+from extender.telemetry import keys
+from extender.telemetry.metrics import Metrics
+
+LOG: Final = logging.getLogger(__name__)
+# The reason of the event, by which people look for it.
+REASON: Final = "ForeignAllocation"
+UNKNOWN: Final = "not known"
+# Devices that an event names.
+SHOWN: Final = 4
+
+
+@dataclass(slots=True)
+class Intrusion:
+    """Looks at every claim that is told of. *wall* is the time of the day; *leads*: only then allocations are ours."""
+
+    belief: Belief
+    metrics: Metrics
+    notices: Notices
+    leads: Callable[[], bool]
+    wall: Callable[[], float]
+    _found: tuple[Foreign, ...] = ()
+
+    def before(self, told: Told) -> None:
+        """Look at what comes, before belief has taken it over."""
+        # While another replica leads, allocations are its own.
+        self._found = self.belief.foreign_in(told) if isinstance(told, Changed | Listed) and self.leads() else ()
+
+    def after(self, _told: Told) -> None:
+        """Close what is to be closed, and tell; nobody asks between this and the change itself."""
+        found, self._found = self._found, ()
+        self.belief.close(found)
+        for item in found:
+            self._tell(item)
+
+    def _tell(self, found: Foreign) -> None:
+        for driver in sorted({device.driver for device in found.devices}):
+            self.metrics.foreign(driver)
+        fields = {
+            keys.CLAIM: str(found.claim.key),
+            keys.DEVICES: ", ".join("/".join(device) for device in found.devices),
+            keys.WRITER: ", ".join(found.writers) or UNKNOWN,
+            keys.CLOSED: _closed(found),
+            keys.WAY_OUT: way_out(found),
+        }
+        LOG.error("another allocator has allocated devices of ours", extra=fields)
+        text = text_of(found)
+        self.notices.raise_alarm(Alarm(subject=found.claim, reason=REASON, text=text, at=self.wall()))
+        for user in found.claim.reserved_for:
+            if user.resource == "pods":
+                pod = Pod(key=ObjectKey(found.claim.key.namespace, user.name), uid=user.uid)
+                self.notices.raise_alarm(Alarm(subject=pod, reason=REASON, text=text, at=self.wall()))
+        self._contested(found.claim)
+
+    def _contested(self, claim: ResourceClaim) -> None:
+        """Tell of a device that an earlier claim holds: two have it now."""
+        device = self.belief.contested(claim)
+        if device is not None:
+            self.metrics.foreign_conflict(device.driver)
+            fields = {keys.CLAIM: str(claim.key), keys.DRIVER: device.driver}
+            LOG.error("another allocator has given a device that is held", extra=fields)
+
+
+def text_of(found: Foreign) -> str:
+    """Say for people what has happened, what follows, and what to do."""
+    devices = ", ".join("/".join(device) for device in found.devices[:SHOWN])
+    more = f" and {len(found.devices) - SHOWN} more" if len(found.devices) > SHOWN else ""
+    writer = ", ".join(found.writers) or UNKNOWN
+    name = str(found.claim.key)
+    return (
+        f"claim {name}: {devices}{more} allocated by somebody else (writer: {writer}); closed: {_closed(found)}. "
+        f"{way_out(found)}"
+    )
+
+
+def way_out(found: Foreign) -> str:
+    """Say what opens again what is closed."""
+    namespace, name = found.claim.key
+    accept = f"kubectl annotate resourceclaim -n {namespace} {name} {BORNE}={found.claim.uid}"
+    return f"To open: end its pods and delete the claim, or bear with it: {accept}"
+
+
+def _closed(found: Foreign) -> str:
+    """Name what is closed, whole drivers first."""
+    drivers = sorted(found.untainted)
+    pools = sorted(f"{pool.driver}/{pool.pool}" for pool in found.pools if pool.driver not in found.untainted)
+    whole = [f"all pools of {driver}, which had no owner taint" for driver in drivers]
+    return "; ".join([*whole, *([f"pool {', '.join(pools)}"] if pools else [])])

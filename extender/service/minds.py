@@ -1,0 +1,66 @@
+"""Who decides, out of the settings: what is believed, what is ours, who chooses, who plans or advises."""
+
+from typing import NamedTuple
+from uuid import uuid4
+
+from extender.allocation.result import Release
+from extender.allocation.solve import BEST, FIRST, Manner
+from extender.config.settings import Settings
+from extender.scheduling.advice import Advisor
+from extender.scheduling.choosing import Chooser
+from extender.scheduling.commons import Commons
+from extender.scheduling.planner import Planner
+from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.taste import Taste
+from extender.state.belief import Belief
+from extender.state.domain import Domain, writer_of
+from extender.topology.document import Document
+from extender.web.name_table import NameTable
+
+
+class Minds(NamedTuple):
+    """What is believed, and who decides by it: chooser and planner, or the advisor."""
+
+    belief: Belief
+    chooser: Chooser
+    planner: Planner
+    advisor: Advisor
+    taster: Chooser | Advisor | None
+    commons: Commons
+
+    def take(self, document: Document) -> None:
+        """Prefer from now on what *document* says."""
+        if self.taster is not None:
+            self.taster.taste = Taste(document, self.belief.learning.mix_for, self.commons)
+
+
+def minds_of(settings: Settings) -> Minds:
+    """Put together who decides, as *settings* have it."""
+    manner = manner_of(settings)
+    belief = Belief(settings.schedulers, settings.allocation.features, manner, domain_of(settings))
+    release = Release(int(settings.allocation.release.partition(".")[2]))
+    chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
+    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
+    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
+    advisor = Advisor(belief, chooser.share_id, manner, None, lambda names: NameTable(names).rows)
+    prefers = chooser if settings.allocation.order == "best" else None
+    taster = prefers if settings.ownership.mode == "owner" else advisor
+    return Minds(belief, chooser, planner, advisor, taster, Commons(belief.loads))
+
+
+def domain_of(settings: Settings) -> Domain:
+    """Return what is ours."""
+    told = settings.ownership
+    if told.mode == "advisor":
+        # Whatever keeps kube-scheduler from a device is to keep us from it, too.
+        return Domain()
+    writer = writer_of(settings.schedulers)
+    drivers, classes = frozenset(told.drivers), frozenset(told.classes)
+    return Domain(drivers=drivers, classes=classes, taint=told.owner_taint, writer=writer)
+
+
+def manner_of(settings: Settings) -> Manner:
+    """Return how to search."""
+    is_advisor = settings.ownership.mode == "advisor"
+    order = FIRST if settings.allocation.order == "first" or is_advisor else BEST
+    return Manner(order.preference, not settings.allocation.strict and order.is_lenient, settings.allocation.steps)

@@ -1,0 +1,32 @@
+"""Scores remembered between filter and prioritize, which follow each other."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.model.names import NodeName, Uid
+
+# Pods whose scores are remembered.
+REMEMBERED = 256
+
+
+@dataclass(slots=True)
+class Remembered:
+    """The scores of the pods that were asked about last."""
+
+    _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
+
+    def put(self, pod: Uid, scores: Mapping[NodeName, int]) -> None:
+        """Keep *scores* until prioritize asks for them; where there are none, those of an earlier plan go."""
+        if not scores:
+            self._scores.pop(pod, None)
+            return
+        self._scores[pod] = scores
+        self._scores.move_to_end(pod)
+        if len(self._scores) > REMEMBERED:
+            self._scores.popitem(last=False)
+
+    def of(self, pod: Uid, names: Sequence[str]) -> list[int] | None:
+        """Return the score of each of *names*; None where none are remembered."""
+        scores = self._scores.get(pod)
+        return None if scores is None else [scores.get(NodeName(name), 0) for name in names]

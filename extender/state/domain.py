@@ -1,0 +1,60 @@
+"""What is ours to allocate, by which taint it is kept from others, and by which name we know what we wrote."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.model.claim import ResourceClaim
+from extender.model.names import ClassName, DeviceKey
+
+# What a field manager may be called at most.
+MOST_CHARACTERS: Final = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """Drivers and classes that we own; none named means all.
+
+    *taint* is the key of the taint that keeps other allocators away, *writer* the field manager of our own writes.
+    """
+
+    drivers: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
+    taint: str = ""
+    writer: str = ""
+
+    def has_driver(self, driver: str) -> bool:
+        """Tell whether devices of *driver* are ours."""
+        return not self.drivers or driver in self.drivers
+
+    def has_class(self, name: ClassName) -> bool:
+        """Tell whether we serve requests for the class *name*."""
+        return not self.classes or name in self.classes
+
+    def devices_in(self, claim: ResourceClaim) -> tuple[DeviceKey, ...]:
+        """Name the devices of ours that *claim* holds. Who has admin access only looks, and holds nothing."""
+        if claim.allocation is None:
+            return ()
+        asked = classes_of(claim) if self.classes else {}
+        return tuple(
+            item.device
+            for item in claim.allocation.devices
+            if not item.admin_access
+            and self.has_driver(item.device.driver)
+            and (not self.classes or self.has_class(asked.get(item.request, ClassName(""))))
+        )
+
+
+def writer_of(schedulers: Iterable[str]) -> str:
+    """Name the field manager of whoever serves *schedulers*: replicas have one name, another deployment another."""
+    return f"dra-extender.{','.join(sorted(schedulers))}"[:MOST_CHARACTERS]
+
+
+def classes_of(claim: ResourceClaim) -> dict[str, ClassName]:
+    """Return the class of each request of *claim*, by the name that an allocation has for it."""
+    found: dict[str, ClassName] = {}
+    for slot in claim.spec.requests:
+        if slot.exactly:
+            found[slot.name] = slot.exactly.class_name
+        found |= {f"{slot.name}/{item.name}": item.class_name for item in slot.first_available}
+    return found

@@ -1,0 +1,152 @@
+"""What is ours, the taint that keeps others away from it, and what is closed because somebody came nevertheless."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from extender.allocation.inventory import Inventory
+from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.claim import ResourceClaim
+from extender.model.device import Device, ResourceSlice, Seal
+from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
+from extender.model.problem import Problem
+from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, DeviceTaintRule, Taint, selects
+from extender.state.domain import Domain
+from extender.state.foreign import Foreign, is_borne
+
+BARRING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
+
+
+@dataclass(slots=True)
+class Ownership:
+    """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid."""
+
+    domain: Domain
+    rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
+    foreign: dict[Uid, Foreign] = field(default_factory=dict)
+    _tainted: set[str] = field(default_factory=set)
+
+    def told(self, change: Change) -> Change:
+        """Return *change* as allocation sees it: without the owner's taint, and with what is not given sealed."""
+        self._note(change)
+        match change:
+            case Changed(DeviceTaintRule() as rule) if self._is_owners(rule):
+                return Gone(DeviceTaintRule, ObjectKey("", rule.name))
+            case Changed(ResourceSlice() as published):
+                return Changed(self._shown(published))
+            case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
+                others = (item for item in items if not self._is_owners(item))
+                shown = (self._shown(item) if isinstance(item, ResourceSlice) else item for item in others)
+                return Listed(kind, tuple(shown))
+        return change
+
+    def seal_of(self, published: ResourceSlice) -> Seal | None:
+        """Say why nothing of a slice is given, if that is so."""
+        if not self.domain.has_driver(published.driver):
+            return Seal.NOT_OURS
+        is_closed = any(item.closes(published.pool_key) for item in self.foreign.values())
+        return Seal.CLOSED if is_closed else None
+
+    def keeps(self, driver: str) -> bool:
+        """Tell whether a rule keeps others away from all devices of *driver*."""
+        return any(rule.selector is not None and _is_whole(rule, driver) for rule in self.rules.values())
+
+    def unkept(self, inventory: Inventory) -> tuple[str, ...]:
+        """Name the drivers of ours from which no rule keeps others away: of those named, or of all that publish.
+
+        A driver that puts the taint on each of its devices itself needs no rule.
+        """
+        bare = {item.driver for item in inventory.slices if item.devices and item.name not in self._tainted}
+        published = {key.driver for key in inventory.keys}
+        drivers = self.domain.drivers or published
+        tainting = published - bare
+        return tuple(sorted(name for name in drivers if name not in tainting and not self.keeps(name)))
+
+    def judged(self, claim: ResourceClaim, inventory: Inventory) -> Foreign:
+        """Say what a foreign *claim* closes."""
+        devices = self.domain.devices_in(claim)
+        untainted = frozenset(device.driver for device in devices if not self._is_kept(device, inventory))
+        return Foreign(claim=claim, devices=devices, untainted=untainted)
+
+    def close(self, found: Iterable[Foreign]) -> bool:
+        """Remember what others have allocated; tell whether there was anything."""
+        fresh = {item.claim.uid: item for item in found}
+        self.foreign |= fresh
+        return bool(fresh)
+
+    def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> bool:
+        """Forget the claims that are gone, hold nothing, or are to be borne; tell whether there were any."""
+        over = [uid for uid in self.foreign if _is_over(with_uid(uid))]
+        for uid in over:
+            del self.foreign[uid]
+        return bool(over)
+
+    def _shown(self, published: ResourceSlice) -> ResourceSlice:
+        bare = _untainted(published, self.domain.taint) if self.domain.taint else published
+        seal = self.seal_of(published)
+        return bare if seal is None else replace(bare, seal=seal)
+
+    def _is_owners(self, item: Noun | Problem) -> bool:
+        return isinstance(item, DeviceTaintRule) and bool(self.domain.taint) and item.taint.key == self.domain.taint
+
+    def _note(self, change: Change) -> None:
+        """Remember where the owner's taint is: afterwards nobody is told."""
+        match change:
+            case Changed(DeviceTaintRule() | ResourceSlice() as item):
+                self._forget(type(item), item.name)
+                self._remember(item)
+            case Gone(kind, key):
+                self._forget(kind, key.name)
+            case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
+                (self.rules if kind is DeviceTaintRule else self._tainted).clear()
+                for listed in items:
+                    self._remember(listed)
+
+    def _forget(self, kind: type, name: str) -> None:
+        if kind is DeviceTaintRule:
+            self.rules.pop(name, None)
+        elif kind is ResourceSlice:
+            self._tainted.discard(name)
+
+    def _remember(self, item: Noun | Problem) -> None:
+        if isinstance(item, DeviceTaintRule) and self._bars(item.taint):
+            self.rules[item.name] = item
+        elif isinstance(item, ResourceSlice) and item.devices and all(map(self._is_tainted, item.devices)):
+            self._tainted.add(item.name)
+
+    def _is_tainted(self, device: Device) -> bool:
+        return any(map(self._bars, device.traits.taints))
+
+    def _bars(self, taint: Taint) -> bool:
+        return bool(self.domain.taint) and taint.key == self.domain.taint and taint.effect in BARRING
+
+    def _is_kept(self, device: DeviceKey, inventory: Inventory) -> bool:
+        """Tell whether the owner's taint is on *device*, by a rule or by its driver."""
+        by_name = (rule.selector for rule in self.rules.values() if rule.selector and not rule.selector.asks_attributes)
+        if any(selects(selector, device) for selector in by_name):
+            return True
+        slices = (inventory.slices[inventory.slice_at(row)] for row in inventory.rows_of(device))
+        return any(item.name in self._tainted for item in slices)
+
+
+def _is_over(claim: ResourceClaim | None) -> bool:
+    return claim is None or claim.allocation is None or is_borne(claim)
+
+
+def _is_whole(rule: DeviceTaintRule, driver: str) -> bool:
+    """Tell whether *rule* taints every device of *driver*."""
+    chosen = rule.selector
+    if chosen is None or chosen.asks_attributes:
+        return False
+    return chosen.driver in (None, DriverName(driver)) and chosen.pool is None and chosen.device is None
+
+
+def _untainted(published: ResourceSlice, key: str) -> ResourceSlice:
+    if not any(taint.key == key for device in published.devices for taint in device.traits.taints):
+        return published
+    return replace(published, devices=tuple(_bare(device, key) for device in published.devices))
+
+
+def _bare(device: Device, key: str) -> Device:
+    kept = tuple(taint for taint in device.traits.taints if taint.key != key)
+    return replace(device, traits=replace(device.traits, taints=kept))

@@ -1,0 +1,57 @@
+"""Starting is refused where what is configured is not safe on the cluster found, with the setting and the ways out."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.scheduling.safety import CLAIMS_BINDING, OWNER_RIGHTS, Found, Intent, rights_of, unsafe
+
+OWNER = Intent(is_owner=True, keeps_taint=True, names_drivers=False, accepts=False)
+ADVISOR = replace(OWNER, is_owner=False, keeps_taint=False)
+BY_HAND = replace(OWNER, keeps_taint=False)
+FINE = Found(serves_claims=True, serves_rules=True, has_owner_rule=False)
+WITHOUT_RULES = replace(FINE, serves_rules=False)
+
+
+@pytest.mark.parametrize(
+    ("intent", "found", "settings"),
+    [
+        pytest.param(OWNER, FINE, [], id="taint-kept"),
+        pytest.param(OWNER, WITHOUT_RULES, ["ownership.keepTaint"], id="no-rules"),
+        pytest.param(replace(OWNER, names_drivers=True), WITHOUT_RULES, [], id="no-rules-but-drivers"),
+        pytest.param(replace(OWNER, accepts=True), WITHOUT_RULES, [], id="no-rules-but-accepted"),
+        pytest.param(ADVISOR, WITHOUT_RULES, [], id="advisor-without-rules"),
+        pytest.param(BY_HAND, FINE, ["ownership.keepTaint"], id="taint-not-kept"),
+        pytest.param(BY_HAND, replace(FINE, has_owner_rule=True), [], id="taint-by-hand"),
+        pytest.param(replace(BY_HAND, names_drivers=True), FINE, [], id="drivers-by-hand"),
+        pytest.param(replace(BY_HAND, accepts=True), FINE, [], id="accepted-by-hand"),
+        pytest.param(OWNER, replace(FINE, denied=(CLAIMS_BINDING,)), ["ownership.mode"], id="no-right-to-bind-claims"),
+        pytest.param(ADVISOR, replace(FINE, denied=OWNER_RIGHTS), [], id="advisor-without-rights"),
+        pytest.param(OWNER, replace(FINE, serves_claims=False), ["ownership.mode"], id="no-claims"),
+        pytest.param(ADVISOR, replace(FINE, serves_claims=False), ["ownership.mode"], id="advisor-without-claims"),
+        pytest.param(
+            OWNER,
+            replace(WITHOUT_RULES, denied=OWNER_RIGHTS),
+            ["ownership.mode"] * len(OWNER_RIGHTS) + ["ownership.keepTaint"],
+            id="everything",
+        ),
+    ],
+)
+def test_what_is_refused_names_the_setting(intent: Intent, found: Found, settings: list[str]) -> None:
+    assert [reason.partition(": ")[0] for reason in unsafe(intent, found)] == settings
+
+
+def test_what_is_refused_says_what_was_found_and_what_can_be_done() -> None:
+    (reason,) = unsafe(OWNER, WITHOUT_RULES)
+    assert "does not serve devicetaintrules" in reason
+    for way in ("ownership.drivers", "ownership.acceptUnpartitioned", "ownership.mode to advisor"):
+        assert way in reason
+    (reason,) = unsafe(OWNER, replace(FINE, denied=(CLAIMS_BINDING,)))
+    assert "patch resourceclaims/binding of resource.k8s.io" in reason
+    assert "422" in reason
+    assert "scheduler-config/base/rbac/extender.yaml" in reason
+
+
+@pytest.mark.parametrize(("minor", "asks"), [(35, False), (36, True), (37, True), (None, True)])
+def test_the_right_to_bind_claims_is_asked_for_from_1_36_on(minor: int | None, *, asks: bool) -> None:
+    assert (CLAIMS_BINDING in rights_of(minor)) is asks

@@ -1,0 +1,81 @@
+"""A service that is not safe on its cluster answers nobody, writes nothing, and says why."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.config.settings import Leading, Ownership, Settings
+from extender.demo.apiserver.server import ApiServer
+from extender.kube.access import Access, Fixed
+from extender.service.assembly import running
+from extender.service.inspection import Unsafe
+from extender.web.server import Options
+from tests.service.owned import HERE, RULES, place
+
+BINDING = "patch resourceclaims/binding"
+
+
+def settings(**ownership: Any) -> Settings:
+    return Settings(ownership=Ownership(**ownership))
+
+
+@pytest.mark.parametrize(
+    ("told", "served", "setting"),
+    [
+        (settings(), {"has_rules": False}, "ownership.keepTaint"),
+        (settings(keep_taint=False), {}, "ownership.keepTaint"),
+        (settings(owner_taint=""), {}, "ownership.keepTaint"),
+        (settings(), {"denied": {BINDING}}, "ownership.mode"),
+        (settings(), {"denied": {"create pods/binding"}}, "ownership.mode"),
+        (settings(), {"dra_version": "v2"}, "ownership.mode"),
+        (settings(mode="advisor"), {"dra_version": "v2"}, "ownership.mode"),
+        (Settings(leading=Leading(enabled=True)), {"denied": {BINDING}}, "ownership.mode"),
+    ],
+    ids=["no-rules", "not-kept", "no-taint", "no-right", "no-binding", "no-api", "advisor-no-api", "replica"],
+)
+async def test_an_unsafe_start_is_refused(told: Settings, served: dict[str, Any], setting: str) -> None:
+    server = ApiServer(**served)
+    access = Fixed(Access(server=await server.start()))
+    try:
+        async with running(told, access, Options(verbs=HERE, probes=HERE)) as service:
+            async with asyncio.timeout(20):
+                with pytest.raises(Unsafe) as refused:
+                    await service.ready()
+            assert refused.value.reasons[0].startswith(f"{setting}: ")
+            assert service.answers._hindrance() != ""
+            assert [kind for kind in server.kinds.values() if server.store.all(kind)] == []
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("told", "served"),
+    [
+        (settings(drivers=("gpu.example.com",)), {"has_rules": False}),
+        (settings(accept_unpartitioned=True), {"has_rules": False}),
+        (settings(mode="advisor"), {"has_rules": False, "denied": {BINDING}}),
+    ],
+    ids=["drivers", "accepted", "advisor"],
+)
+async def test_what_is_accepted_starts(told: Settings, served: dict[str, Any]) -> None:
+    async with place(told, **served) as here:
+        assert here.service.inspection.reasons == ()
+
+
+async def test_a_rule_by_hand_is_a_partition() -> None:
+    server = ApiServer()
+    rule = {
+        "metadata": {"name": "by-hand"},
+        "spec": {"taint": {"key": "dra-extender.x-k8s.io/owned", "effect": "NoSchedule"}, "deviceSelector": {}},
+    }
+    kind = next(kind for kind in server.kinds.values() if kind.name == "DeviceTaintRule")
+    server.registry.create(kind, "", rule)
+    access = Fixed(Access(server=await server.start()))
+    try:
+        async with running(settings(keep_taint=False), access, Options(verbs=HERE, probes=HERE)) as service:
+            async with asyncio.timeout(20):
+                await service.ready()
+    finally:
+        await server.stop()
+    assert RULES.endswith(kind.plural)

@@ -1,0 +1,96 @@
+"""What others allocate of what is ours: told by metric, log and event, and what opens it again is told too."""
+
+import logging
+
+import pytest
+
+from extender.model.device import Seal
+from extender.state.foreign import BORNE
+from tests.kube_objects import CLAIMS
+from tests.service.owned import EVENTS, Place, place, so, until
+
+MERGE = "application/merge-patch+json"
+
+
+def closed(here: Place) -> list[str]:
+    slices = here.service.belief.cluster.snapshot.inventory.slices
+    return [item.pool for item in slices if item.seal is Seal.CLOSED]
+
+
+async def tainted(here: Place) -> None:
+    """Put the owner taint on the driver, and wait until the service knows."""
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "owned"},
+        "spec": {
+            "deviceSelector": {"driver": "gpu.example.com"},
+            "taint": {"key": "dra-extender.x-k8s.io/owned", "effect": "NoSchedule"},
+        },
+    }
+    await here.do("POST", "/apis/resource.k8s.io/v1/devicetaintrules", rule)
+    await so(lambda: here.service.belief.ownership.keeps("gpu.example.com"))
+
+
+async def test_a_foreign_allocation_is_told_with_the_way_out(caplog: pytest.LogCaptureFixture) -> None:
+    async with place() as here:
+        await tainted(here)
+        uid = (await here.claim("theirs"))["metadata"]["uid"]
+        with caplog.at_level(logging.ERROR):
+            await here.allocate("theirs", manager="kube-scheduler")
+            await so(lambda: closed(here) == ["node-1"])
+        assert here.metric("foreign_allocations_seen_total") == 1
+        assert here.metric("foreign_allocations{") == 1
+        (line,) = [vars(record) for record in caplog.records if record.levelno == logging.ERROR]
+        accept = f"kubectl annotate resourceclaim -n default theirs {BORNE}={uid}"
+        assert (line["claim"], line["devices"], line["writer"], line["closed"]) == (
+            "default/theirs",
+            "gpu.example.com/node-1/gpu-0",
+            "kube-scheduler",
+            "pool gpu.example.com/node-1",
+        )
+        assert line["wayOut"].endswith(accept)
+        await until(lambda: here.items(EVENTS))
+        (event,) = await here.items(EVENTS)
+        assert (event["type"], event["reason"]) == ("Warning", "ForeignAllocation")
+        assert (event["regarding"]["kind"], event["regarding"]["uid"]) == ("ResourceClaim", uid)
+        assert accept in event["note"]
+        await here.do("DELETE", f"{CLAIMS}/theirs")
+        await so(lambda: closed(here) == [])
+        assert here.metric("foreign_allocations{") == 0
+
+
+async def test_a_foreign_allocation_is_told_to_the_pods_that_use_it() -> None:
+    async with place() as here:
+        await here.claim("theirs")
+        user = {"resource": "pods", "name": "p", "uid": "of-p"}
+        results = [{"request": "r", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}]
+        status = {"reservedFor": [user], "allocation": {"devices": {"results": results}}}
+        await here.do("PATCH", f"{CLAIMS}/theirs/status", {"status": status}, MERGE)
+
+        async def both() -> bool:
+            return {event["regarding"]["kind"] for event in await here.items(EVENTS)} == {"ResourceClaim", "Pod"}
+
+        await until(both)
+
+
+async def test_somebody_who_may_patch_the_claim_can_bear_with_it() -> None:
+    async with place() as here:
+        await tainted(here)
+        uid = (await here.claim("theirs"))["metadata"]["uid"]
+        await here.allocate("theirs")
+        await so(lambda: closed(here) == ["node-1"])
+        await here.do("PATCH", f"{CLAIMS}/theirs", {"metadata": {"annotations": {BORNE: uid}}}, MERGE)
+        await so(lambda: closed(here) == [])
+
+
+async def test_what_another_replica_or_an_earlier_process_wrote_is_not_foreign() -> None:
+    async with place() as here:
+        await here.claim("late")
+        await here.allocate("late", manager=here.service.belief.ownership.domain.writer)
+        await here.claim("theirs")
+        await here.allocate("theirs", "gpu-1")
+        await so(lambda: here.service.belief.ownership.foreign)
+        (found,) = here.service.belief.ownership.foreign.values()
+        assert found.claim.key.name == "theirs"
+        assert here.metric("foreign_allocations_seen_total") == 1

@@ -1,0 +1,257 @@
+"""What is ours, what others have allocated of it, and what is closed because of that."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.allocation.features import Features
+from extender.allocation.usage import WHOLE, Hold
+from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.claim import ResourceClaim
+from extender.model.device import ResourceSlice, Seal, Traits
+from extender.model.names import DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
+from extender.state.belief import Belief
+from extender.state.domain import Domain, writer_of
+from extender.state.foreign import BORNE, Foreign
+from extender.state.ledger import ClaimHold, Phase, Promise
+from tests.scheduling.cast import DRIVER, OURS, claim, consumer, device, gpus, held, node, pod
+
+OWNER = "example.com/owner"
+ME = writer_of((OURS,))
+POD, BOUND = pod("p", "a"), pod("q", "b")
+RULE = DeviceTaintRule(name="owned", selector=TaintSelector(driver=DRIVER), taint=Taint(key=OWNER, effect="NoSchedule"))
+
+
+def believing(*, rule: DeviceTaintRule | None = RULE, domain: Domain | None = None) -> Belief:
+    belief = Belief((OURS,), Features(), domain=domain or Domain(taint=OWNER, writer=ME))
+    belief.apply(Listed(ResourceClaim, (claim("a"), claim("b"))))
+    nouns: list[Noun] = [node("n1"), node("n2"), gpus("n1", 2), gpus("n2", 2), POD, *([rule] if rule else [])]
+    for noun in nouns:
+        belief.apply(Changed(noun))
+    return belief
+
+
+def allocated(name: str = "a", *, by: str = "", where: str = "n1", **changes: object) -> ResourceClaim:
+    given = held(claim(name, version=2), device(where, 0))
+    whole: ResourceClaim = replace(given, writers=(by,) if by else (), **changes)  # type: ignore[arg-type]  # of a claim
+    return whole
+
+
+def shown(belief: Belief, item: ResourceClaim) -> tuple[Foreign, ...]:
+    """Show *item* as the service does, and return what was foreign about it."""
+    found = belief.foreign_in(Changed(item))
+    belief.apply(Changed(item))
+    belief.close(found)
+    return found
+
+
+def closed(belief: Belief) -> list[str]:
+    return [item.pool for item in belief.cluster.snapshot.inventory.slices if item.seal is Seal.CLOSED]
+
+
+@pytest.mark.parametrize("writer", ["kube-scheduler", "dra-extender.another-scheduler", ""])
+def test_an_allocation_by_somebody_else_closes_its_pool_alone(writer: str) -> None:
+    belief = believing()
+    (found,) = shown(belief, allocated(by=writer))
+    assert found.writers == ((writer,) if writer else ())
+    assert (found.devices, found.untainted) == ((device("n1", 0),), frozenset())
+    assert closed(belief) == ["n1"]
+
+
+def test_where_the_owner_taint_was_missing_the_whole_driver_is_closed() -> None:
+    belief = believing(rule=None)
+    (found,) = shown(belief, allocated(by="kube-scheduler"))
+    assert found.untainted == {DRIVER}
+    assert closed(belief) == ["n1", "n2"]
+
+
+def test_a_taint_that_is_put_back_later_changes_nothing_about_what_was_closed_before() -> None:
+    belief = believing(rule=None)
+    shown(belief, allocated(by="kube-scheduler"))
+    belief.apply(Changed(RULE))
+    assert closed(belief) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "covers"),
+    [
+        (RULE, True),
+        (replace(RULE, selector=TaintSelector()), True),
+        (replace(RULE, selector=TaintSelector(driver=DRIVER, pool=PoolName("n1"))), True),
+        (replace(RULE, selector=TaintSelector(driver=DRIVER, pool=PoolName("n2"))), False),
+        (replace(RULE, selector=TaintSelector(driver=DriverName("other.example.com"))), False),
+        (replace(RULE, selector=None), False),
+        (replace(RULE, taint=Taint(key=OWNER, effect="None")), False),
+        (replace(RULE, taint=Taint(key="example.com/else", effect="NoSchedule")), False),
+    ],
+    ids=["driver", "everything", "pool", "another-pool", "another-driver", "nothing", "no-effect", "another-key"],
+)
+def test_the_taint_was_there_where_a_rule_put_it_on_the_device(rule: DeviceTaintRule, *, covers: bool) -> None:
+    (found,) = shown(believing(rule=rule), allocated(by="kube-scheduler"))
+    assert found.untainted == (frozenset() if covers else {DRIVER})
+
+
+def test_the_taint_was_there_where_the_driver_itself_put_it_on() -> None:
+    belief = believing(rule=None)
+    belief.apply(Changed(gpus("n1", 2, Traits(taints=(Taint(key=OWNER, effect="NoSchedule"),)))))
+    (found,) = shown(belief, allocated(by="kube-scheduler"))
+    assert found.untainted == frozenset()
+    assert closed(belief) == ["n1"]
+
+
+def ours_by(belief: Belief, phase: Phase) -> None:
+    """Have claim a promised to its pod, in *phase*."""
+    hold = ClaimHold(claim("a").uid, (Hold(device("n1", 0), WHOLE),), phase, 1)
+    belief.ledger._promises[POD.uid] = Promise(POD.uid, NodeName("n1"), (hold,))
+    belief.ledger._pod_of_claim[claim("a").uid] = POD.uid
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_an_allocation_that_names_us_is_ours_whatever_the_ledger_knows(phase: Phase) -> None:
+    belief = believing()
+    ours_by(belief, phase)
+    assert shown(belief, allocated(by=ME)) == ()
+
+
+def test_a_late_write_of_an_earlier_process_or_of_another_replica_is_ours() -> None:
+    belief = believing()  # no hold, and no pod that waits
+    assert shown(belief, allocated("b", by=ME)) == ()
+    assert closed(belief) == []
+
+
+def test_an_allocation_that_names_somebody_else_is_foreign_even_where_we_were_about_to_write() -> None:
+    belief = believing()
+    ours_by(belief, Phase.UNKNOWN)
+    assert len(shown(belief, allocated(by="kube-scheduler"))) == 1
+
+
+def test_without_a_name_what_we_have_promised_is_ours_and_other_devices_are_not() -> None:
+    belief = believing()
+    ours_by(belief, Phase.UNKNOWN)
+    assert shown(belief, allocated()) == ()
+    belief = believing()
+    ours_by(belief, Phase.UNKNOWN)
+    assert len(shown(belief, allocated(where="n2"))) == 1
+
+
+def test_without_a_name_and_a_hold_what_is_reserved_for_a_waiting_pod_of_ours_is_ours() -> None:
+    assert shown(believing(), allocated(reserved_for=(consumer(POD),))) == ()
+    assert len(shown(believing(), allocated("b", reserved_for=(consumer(BOUND),)))) == 1
+
+
+def test_what_the_first_list_shows_was_allocated_before_we_listened() -> None:
+    belief = Belief((OURS,), Features())
+    assert belief.foreign_in(Listed(ResourceClaim, (allocated(by="kube-scheduler"),))) == ()
+
+
+def test_what_a_list_shows_after_a_gap_may_be_foreign() -> None:
+    belief = believing()
+    change = Listed(ResourceClaim, (allocated(by="kube-scheduler"), claim("b")))
+    assert [item.claim.key.name for item in belief.foreign_in(change)] == ["a"]
+    belief.apply(change)
+    assert belief.foreign_in(change) == ()
+
+
+def test_admin_access_is_no_allocation() -> None:
+    item = allocated(by="kube-scheduler")
+    assert item.allocation is not None
+    looked = tuple(replace(given, admin_access=True) for given in item.allocation.devices)
+    assert shown(believing(), replace(item, allocation=replace(item.allocation, devices=looked))) == ()
+
+
+def test_a_foreign_claim_is_told_of_once() -> None:
+    belief = believing()
+    assert len(shown(belief, allocated(by="kube-scheduler"))) == 1
+    assert shown(belief, allocated(by="kube-scheduler", resource_version="3")) == ()
+    assert closed(belief) == ["n1"]
+
+
+@pytest.mark.parametrize("what", ["gone", "deallocated", "borne", "not listed"])
+def test_the_pool_opens_when_the_foreign_claim_is_over(what: str) -> None:
+    belief = believing()
+    item = allocated(by="kube-scheduler")
+    shown(belief, item)
+    changes: dict[str, Change] = {
+        "gone": Gone(ResourceClaim, item.key),
+        "deallocated": Changed(claim("a", version=3)),
+        "borne": Changed(replace(item, annotations=((BORNE, item.uid),))),
+        "not listed": Listed(ResourceClaim, (claim("b"),)),
+    }
+    belief.apply(changes[what])
+    assert closed(belief) == []
+    assert belief.ownership.foreign == {}
+
+
+def test_a_pool_stays_closed_as_long_as_one_foreign_claim_is_left() -> None:
+    belief = believing()
+    shown(belief, allocated("a", by="kube-scheduler"))
+    shown(belief, allocated("b", by="kube-scheduler"))
+    belief.apply(Gone(ResourceClaim, claim("a").key))
+    assert closed(belief) == ["n1"]
+
+
+def test_nobody_can_bear_with_a_claim_that_is_not_there_yet() -> None:
+    item = allocated(by="kube-scheduler", annotations=((BORNE, "true"),))
+    assert len(shown(believing(), item)) == 1
+
+
+def test_a_slice_that_is_published_anew_stays_closed() -> None:
+    belief = believing()
+    shown(belief, allocated(by="kube-scheduler"))
+    belief.apply(Changed(gpus("n1", 4)))
+    belief.apply(Listed(ResourceSlice, (gpus("n1", 3), gpus("n2", 3))))
+    assert closed(belief) == ["n1"]
+
+
+def test_many_slices_are_sealed_and_opened_at_once() -> None:
+    belief = believing(rule=None)
+    nodes = [f"m{number}" for number in range(100)]
+    belief.apply(Listed(ResourceSlice, (gpus("n1", 2), *(gpus(name, 1) for name in nodes))))
+    generation = belief.cluster.snapshot.generation
+    shown(belief, allocated(by="kube-scheduler"))
+    assert len(closed(belief)) == 101
+    assert belief.cluster.snapshot.generation > generation
+    belief.apply(Gone(ResourceClaim, claim("a").key))
+    assert closed(belief) == []
+
+
+def test_what_is_not_ours_is_sealed_and_foreign_to_nobody() -> None:
+    belief = believing(domain=Domain(drivers=frozenset({"other.example.com"}), taint=OWNER, writer=ME))
+    assert [item.seal for item in belief.cluster.snapshot.inventory.slices] == [Seal.NOT_OURS, Seal.NOT_OURS]
+    assert shown(belief, allocated(by="kube-scheduler")) == ()
+
+
+def test_only_what_is_asked_for_by_our_classes_is_ours() -> None:
+    assert len(shown(believing(domain=Domain(classes=frozenset({"gpu"}), writer=ME)), allocated(by="them"))) == 1
+    assert shown(believing(domain=Domain(classes=frozenset({"else"}), writer=ME)), allocated(by="them")) == ()
+
+
+def test_replicas_write_under_one_name_and_another_deployment_under_another() -> None:
+    assert writer_of(("b", "a")) == writer_of(("a", "b")) == "dra-extender.a,b"
+    assert writer_of(("a",)) != writer_of(("b",))
+    assert len(writer_of(("a" * 253,))) == 128
+
+
+@pytest.mark.parametrize(
+    ("rule", "keeps"),
+    [
+        (RULE, True),
+        (replace(RULE, selector=TaintSelector(driver=DRIVER, pool=PoolName("n1"))), False),
+        (replace(RULE, selector=TaintSelector(driver=DRIVER, expressions=("true",))), False),
+        (None, False),
+    ],
+    ids=["whole", "pool", "expression", "none"],
+)
+def test_a_rule_keeps_a_driver_if_it_taints_all_of_it(rule: DeviceTaintRule | None, *, keeps: bool) -> None:
+    belief = believing(rule=rule)
+    assert belief.ownership.keeps(DRIVER) is keeps
+    belief.apply(Gone(DeviceTaintRule, ObjectKey("", RULE.name)))
+    assert belief.ownership.keeps(DRIVER) is False
+
+
+def test_uids_are_of_claims_not_of_names() -> None:
+    belief = believing()
+    shown(belief, allocated(by="kube-scheduler"))
+    belief.apply(Changed(replace(claim("a"), uid=Uid("made-anew"))))
+    assert closed(belief) == []
