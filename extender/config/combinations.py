@@ -35,7 +35,7 @@ def _ownership(settings: Settings) -> Iterator[Complaint]:
                 yield f"ownership.{name}[{index}]", "must be a name, as gpu.example.com"
     if told.classes and told.keeps_taint and not told.drivers:
         yield "ownership.classes", "needs ownership.drivers, or ownership.keepTaint false: a taint is on whole drivers"
-    if told.mode == "advisor" and settings.waking.nominate_ahead:
+    if told.mode == "advisor" and settings.waking.nominate_ahead == "always":
         yield "waking.nominateAhead", "is for ownership.mode owner: where kube-scheduler allocates it chooses the node"
 
 

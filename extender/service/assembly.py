@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,7 @@ from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
@@ -141,41 +142,36 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     inspection = Inspection(settings, api, versions, freshness)
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
-    named, within_s = belief.ownership.domain.writer, settings.api.timeout_seconds
-    writes = Writes(api, lambda: versions.known(CLAIMS), within_s, fence, named)
+    within_s, writer = settings.api.timeout_seconds, belief.ownership.domain.writer
+    writes = Writes(api, lambda: versions.known(CLAIMS), within_s, fence, writer)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
     metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste or advisor.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
-    sending = Sending(settings.waking.nominate_ahead, versions.release)
-    ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
-    sink.feed, sink.observer = carrier.feed, Observer(metrics)
-    is_owner = settings.ownership.mode == "owner"
+    sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
     sink.attention, sink.warming = attention, Warming(belief)
-    is_sending = is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never"
-    sink.ahead = ahead if is_sending else None
+    if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
+        sending = Sending(settings.waking.nominate_ahead, versions.release)
+        sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
-    ended = _each(journal.ended, attention.ended)
-    offers = Offers()
+    offers, ended = Offers(), _each(journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
-    asked = binds, journal, attention, offers
-    answers = Answers(belief, planner, chooser, *asked, health.hindering, now, leading.hindrance)
-    answers.asked = ahead.asked if sink.ahead else answers.asked
+    parts = belief, planner, chooser, binds, journal, attention, offers
+    answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked)
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
     server = Server(Application(verbs, journal, health, metrics), options)
-    # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
-    rhythm = Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
+    rhythm = _rhythm(settings, pace)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
-    work |= {"warming": sink.warming.run()} | ({"nominations ahead": ahead.run()} if sink.ahead else {})
-    work["inspection"] = inspection.run()
+    work |= {"warming": sink.warming.run(), "inspection": inspection.run()}
+    work |= {"nominations ahead": sink.ahead.run()} if sink.ahead else {}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}
@@ -184,6 +180,11 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
+
+
+def _rhythm(settings: Settings, pace: Pace) -> Rhythm:
+    # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
+    return Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
 
 
 async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> None:
@@ -224,6 +225,11 @@ class _Sink:
             self.intrusion.before(told)
             self.feed.take(told)
             self.intrusion.after(told)
+
+    def asked(self, pod: Uid, names: Sequence[str]) -> None:
+        """Pass on about which pod the scheduler asks."""
+        if self.ahead is not None:
+            self.ahead.asked(pod, names)
 
     def stir(self) -> None:
         if self.attention is not None:

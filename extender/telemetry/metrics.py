@@ -51,6 +51,19 @@ class Metrics:
             "watch_lists", "Lists of a resource: the first, and those after a watch could not go on.", "resource"
         )
         self._events = self._counter("events", "Events about decisions, by what became of them.", "result")
+        self._drift = self._gauge(
+            "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
+        )
+        self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
+        self._begin_owning()
+        self._begin_placing()
+        self._build = self._gauge("build_info", "1, with the version.", "version")
+        self._build.labels(version).set(1)
+        for verb in VERBS:
+            for result in ("ok", "error"):
+                self._verbs.labels(verb, result)
+
+    def _begin_owning(self) -> None:
         self._conflicts = self._counter(
             "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
         )
@@ -60,9 +73,6 @@ class Metrics:
         self._taints = self._counter(
             "owner_taint_writes", "Rules with the owner taint that were written: put, put back, or failed.", "result"
         )
-        self._drift = self._gauge(
-            "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
-        )
         self._certificates = self._counter(
             "certificate_reloads", "New versions of the files of TLS, taken or refused.", "result"
         )
@@ -70,13 +80,6 @@ class Metrics:
             "certificates_valid", "1 where the files of TLS are in use as they are, 0 where earlier ones are."
         )
         self._certificates_valid.set(1)
-        self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
-        self._begin_placing()
-        self._build = self._gauge("build_info", "1, with the version.", "version")
-        self._build.labels(version).set(1)
-        for verb in VERBS:
-            for result in ("ok", "error"):
-                self._verbs.labels(verb, result)
 
     def _begin_placing(self) -> None:
         self._reloads = self._counter(

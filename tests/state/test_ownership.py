@@ -103,8 +103,7 @@ def test_the_taint_was_there_where_the_driver_itself_put_it_on() -> None:
 def ours_by(belief: Belief, phase: Phase) -> None:
     """Have claim a promised to its pod, in *phase*."""
     hold = ClaimHold(claim("a").uid, (Hold(device("n1", 0), WHOLE),), phase, 1)
-    belief.ledger._promises[POD.uid] = Promise(POD.uid, NodeName("n1"), (hold,))
-    belief.ledger._pod_of_claim[claim("a").uid] = POD.uid
+    belief.ledger._replace(POD.uid, Promise(POD.uid, NodeName("n1"), (hold,)))
 
 
 @pytest.mark.parametrize("phase", Phase)
