@@ -45,6 +45,9 @@ LONGEST_BIND_S = 20.0
 # How long nobody answers after a process has ended: until nothing can land any more that it has sent.
 TAKEOVER_S = LATE_S + 1
 
+# How often a process ends at once, beside the weights of what else happens.
+CRASHES = 0.3
+
 
 class Broken(AssertionError):  # noqa: N818 - what it says of the play
     """Something does not hold."""
@@ -56,6 +59,7 @@ class Play:
 
     seed: int
     takeover_s: float = TAKEOVER_S
+    crashes: float = CRASHES
     loop: Loop = field(default_factory=Loop)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -224,7 +228,7 @@ class Play:
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
             "scheduler restarts": (2, self.scheduler.restart),
-            "crash": (0.3, self.crash),
+            "crash": (self.crashes, self.crash),
             "hand over": (0.2, self.hand_over),
         }
 
@@ -346,11 +350,11 @@ class Play:
 
 
 @contextmanager
-def staged(seed: int, takeover_s: float = TAKEOVER_S) -> Iterator[Play]:
+def staged(seed: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s)
+        play = Play(seed, takeover_s, crashes)
         stack.callback(play.loop.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -379,8 +383,8 @@ class _Listening(logging.Handler):
             self._mistakes.append(record.exc_info[1])
 
 
-def played(seed: int, steps: int, takeover_s: float = TAKEOVER_S) -> Counter[str]:
+def played(seed: int, steps: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    with staged(seed, takeover_s) as play:
+    with staged(seed, takeover_s, crashes) as play:
         play.run(steps)
         return play.happened

@@ -3,16 +3,16 @@
 import pytest
 
 from tests.interleavings.planted import BUGS, Bug, planted
-from tests.interleavings.play import TAKEOVER_S, Broken, played
+from tests.interleavings.play import CRASHES, TAKEOVER_S, Broken, played
 
 STEPS = 10_000
 # The bugs are looked for in as many runs as the long test has.
 RUNS = 10
 
 
-def long_test(takeover_s: float = TAKEOVER_S) -> None:
+def long_test(takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> None:
     for seed in range(1, RUNS + 1):
-        played(seed, STEPS, takeover_s)
+        played(seed, STEPS, takeover_s, crashes)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -30,7 +30,7 @@ def test_a_planted_bug_is_found(bug: Bug) -> None:
 
 def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
     with pytest.raises(Broken, match="is in"):
-        long_test(takeover_s=0.0)
+        long_test(takeover_s=0.0, crashes=10.0)
 
 
 def test_the_same_seed_plays_the_same() -> None:
