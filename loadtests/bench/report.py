@@ -33,9 +33,14 @@ class Report:
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows: list[tuple[str, str, str, str]] = [HEADER]
+        self.notes: list[str] = []
 
     def add(self, what: str, value: str, target: str = "", beside: str = "") -> None:
         self.rows.append((what, value, target, beside))
+
+    def note(self, line: str) -> None:
+        """Say more below the table."""
+        self.notes.append(line)
 
     def keep(self) -> None:
         """Print the table and write it to the results."""
@@ -43,6 +48,6 @@ class Report:
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in self.rows
         ]
-        text = "\n".join(lines) + "\n"
+        text = "\n".join(lines + self.notes) + "\n"
         print(f"{self.name}\n{text}")
         (RESULTS / f"{self.name}.txt").write_text(text)

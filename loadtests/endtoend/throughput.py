@@ -1,20 +1,28 @@
-"""Pods bound a second, claims from templates: ours and kube-scheduler's own allocator, one after the other."""
+"""Pods bound a second: kube-scheduler's own allocator, an extender that decides nothing, and ours."""
 
 import asyncio
+import os
+import platform
 import sys
 import tempfile
 from argparse import ArgumentParser
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from extender.service.ahead import FEWEST_NODES
 from loadtests.bench.report import Report
+from loadtests.endtoend.metrics import counted, scraped
 from loadtests.endtoend.rig import DRIVER, IN_TREE, OURS, Rig, rig, template
 from tests.controlplane.client import Object
 from tests.controlplane.manifests import grant
 from tests.controlplane.programs import plane
 
 PATIENCE_S = 300
+STATIC = "static"
+WHO = (IN_TREE, STATIC, OURS)
 ONE: Object = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}
 SELECTED: Object = {
     "requests": [
@@ -34,7 +42,39 @@ MATCHED: Object = {
 SHAPES = {"one": ONE, "selector": SELECTED, "match": MATCHED}
 
 
-async def measured(here: Rig, scheduler: str, shape: str, count: int) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything there is."""
+
+    nodes: int
+    devices: int
+    pods: int
+
+    def __str__(self) -> str:
+        return f"{self.nodes} x {self.devices}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Pods a second while the cluster is filled, and then; what a pod came to; events that were left out."""
+
+    filling: float
+    measured: float
+    costs: list[str]
+    dropped: float | None = None
+
+
+@dataclass(slots=True)
+class Runs:
+    """All runs of one shape, by who scheduled."""
+
+    by_who: dict[str, list[Run]] = field(default_factory=dict)
+
+    def median(self, who: str, part: str) -> float:
+        return median(float(getattr(run, part)) for run in self.by_who[who])
+
+
+async def bound(here: Rig, scheduler: str, shape: str, count: int) -> list[float]:
     """Fill the cluster, then measure: pods a second over each part, from the first to the last bound."""
     rates = []
     for part in ("fill", "measured"):
@@ -44,26 +84,35 @@ async def measured(here: Rig, scheduler: str, shape: str, count: int) -> tuple[f
         if len(times) < count:
             sys.stderr.write(f"{scheduler} {shape} {part}: only {len(times)} of {count} bound\n")
         rates.append((len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0)
-    return rates[0], rates[1]
+    return rates
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much of everything there is."""
+def scheduling(
+    here: Rig, who: str, shape: str, size: Size, flags: Sequence[str]
+) -> AbstractAsyncContextManager[int | None]:
+    if who == IN_TREE:
+        return here.in_tree()
+    if who == STATIC:
+        # It sends pods ahead where ours does: both make the same writes.
+        ahead = ["--ahead"] if size.nodes >= FEWEST_NODES else []
+        return here.static(size.nodes, f"--count={2 if shape == 'match' else 1}", *ahead)
+    return here.ours(*flags)
 
-    nodes: int
-    devices: int
-    pods: int
 
-
-async def run(scheduler: str, shape: str, size: Size, flags: list[str]) -> tuple[float, float]:
-    """Start everything anew, and measure one scheduler with one shape of claims."""
+async def run(who: str, shape: str, size: Size, flags: Sequence[str]) -> Run:
+    """Start everything anew, and measure one of them with one shape of claims."""
     with tempfile.TemporaryDirectory() as folder:
         async with rig(plane(), Path(folder), grant) as here:
             await here.fill(size.nodes, size.devices)
             await here.admin.create(template(shape, SHAPES[shape]))
-            async with here.in_tree() if scheduler == IN_TREE else here.ours(*flags):
-                return await measured(here, scheduler, shape, size.pods)
+            async with scheduling(here, who, shape, size, flags) as probes:
+                before = await here.costs()
+                filling, measured = await bound(here, IN_TREE if who == IN_TREE else OURS, shape, size.pods)
+                told = (await here.costs()).since(before).told(2 * size.pods)
+                dropped = (
+                    counted(await scraped(probes), "dra_extender_events_total", result="dropped") if probes else None
+                )
+                return Run(filling, measured, told, dropped)
 
 
 def main() -> None:
@@ -71,30 +120,55 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--devices", type=int, default=10)
     parser.add_argument("--pods", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
-    parser.add_argument("--only", choices=(OURS, IN_TREE))
+    parser.add_argument("--only", choices=WHO)
     arguments, flags = parser.parse_known_args()
-    report = Report("endtoend")
     size = Size(arguments.nodes, arguments.devices, arguments.pods)
+    report = Report(f"endtoend-{size.nodes}")
     for shape in arguments.shapes:
-        found: dict[str, list[tuple[float, float]]] = {OURS: [], IN_TREE: []}
+        runs = Runs()
         for _ in range(arguments.rounds):
-            for scheduler in (IN_TREE, OURS) if arguments.only is None else (arguments.only,):
-                found[scheduler].append(asyncio.run(run(scheduler, shape, size, flags)))
-                sys.stderr.write(f"{scheduler} {shape}: {found[scheduler][-1]}\n")
+            for who in (arguments.only,) if arguments.only else WHO:
+                found = asyncio.run(run(who, shape, size, flags))
+                runs.by_who.setdefault(who, []).append(found)
+                sys.stderr.write(
+                    f"{who} {shape}: {found.filling:.0f} {found.measured:.0f}\n"
+                    + "".join(f"  {line}\n" for line in found.costs)
+                )
         if arguments.only is None:
-            tell(report, shape, found, f"{arguments.nodes} x {arguments.devices}")
+            tell(report, shape, runs, size)
     if arguments.only is None:
+        report.note(f"medians of {arguments.rounds} alternating runs; everything, the test too, on {machine()}")
         report.keep()
 
 
-def tell(report: Report, shape: str, found: dict[str, list[tuple[float, float]]], size: str) -> None:
-    """Add a row for each part of the run."""
-    for part, what in enumerate(("filling", "measured")):
-        ours, theirs = (median(rates[part] for rates in found[name]) for name in (OURS, IN_TREE))
-        ratio = f"{ours / theirs:.2f} of kube-scheduler's own {theirs:.0f}"
-        report.add(f"{shape}, {size}, {what}, pods/s", f"{ours:.0f}", "1.3 x", ratio)
+def tell(report: Report, shape: str, runs: Runs, size: Size) -> None:
+    """Add a row for each part of the run, and what a pod cost."""
+    for part in ("filling", "measured"):
+        ours, theirs, static = (runs.median(who, part) for who in (OURS, IN_TREE, STATIC))
+        beside = (
+            f"{ours / theirs:.2f} of kube-scheduler's own {theirs:.0f}, {ours / static:.0%} of the static {static:.0f}"
+        )
+        report.add(f"{shape}, {size}, {part}, pods/s", f"{ours:.0f}", target(shape, size), beside)
+    for who in WHO:
+        typical = sorted(runs.by_who[who], key=lambda run: run.measured)[len(runs.by_who[who]) // 2]
+        dropped = f"; events left out: {typical.dropped:.0f}" if typical.dropped is not None else ""
+        report.note(f"{shape}, {size}, {who}: {'; '.join(typical.costs)}{dropped}")
+
+
+def target(shape: str, size: Size) -> str:
+    """Return what is wanted beside kube-scheduler's own allocator, in the part that is measured."""
+    if size.nodes >= FEWEST_NODES:
+        return "2 x, 85 %"
+    return {"one": "1.5 x, 85 %", "match": "2.2 x, 85 %"}.get(shape, "")
+
+
+def machine() -> str:
+    """Describe this machine."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    model = next((line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), "")
+    return f"{os.cpu_count()} cores of {model or platform.processor()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":
