@@ -189,8 +189,12 @@ def _text(reason: object) -> str:
     return "the search was given up before it was known whether the devices suffice"
 
 
+class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
+    """Too much is to be searched for at once; what was found is remembered for the next turn."""
+
+
 def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Refused:
-    """Judge every node of *snapshot*."""
+    """Judge every node of *snapshot*. Raise Unfinished."""
     count = len(snapshot.layout.nodes)
     usable = np.ones(count, np.bool_)
     for claim in needs.allocated:
@@ -215,7 +219,9 @@ def _part(
     if not claims:
         return Part(nodes, None)
     question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
-    fit = fitter.fit(snapshot)
+    fit = fitter.fit_soon(snapshot)
+    if fit is None:
+        raise Unfinished
     if taste is None:
         return Part(nodes, fit, question, fitter)
     policies = taste.policies(claims)

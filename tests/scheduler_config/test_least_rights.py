@@ -1,6 +1,7 @@
 """What the extender may do is what it asks for: derived from every request that it can make, without a cluster."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -9,6 +10,7 @@ import pytest
 
 from extender.allocation.extended import Hidden
 from extender.config.settings import Settings
+from extender.config.table import rows
 from extender.kube.answer import Unanswered
 from extender.kube.api import Api
 from extender.kube.leases import Lease, Leases
@@ -180,3 +182,18 @@ def test_the_token_is_in_the_pod_that_needs_it_alone() -> None:
     assert account["automountServiceAccountToken"] is False
     (deployment,) = [each for each in deployments() if "template" in each["spec"] and "selector" in each["spec"]]
     assert deployment["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
+
+
+def test_security_md_says_what_each_right_that_writes_is_worth() -> None:
+    table = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("|")]
+    for right in granted():
+        verb = re.compile(rf"\b{right.verb}\b[^|]*\b{re.escape(right.resource)}(?![/\w])")
+        assert any(verb.search(line.split("|")[1]) for line in table), right
+
+
+def test_settings_and_files_that_security_md_names_exist() -> None:
+    text = (ROOT / "SECURITY.md").read_text()
+    named = set(re.findall(r"`((?:listen|tls|holds|allocation)\.\w+)`", text))
+    assert len(named) >= 5
+    assert named <= set(rows())
+    assert all((CONFIG / name).exists() for name in re.findall(r"`(?:scheduler-config/)?(base/[\w.-]+)`", text))
