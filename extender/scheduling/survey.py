@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.extended import through_devices
-from extender.allocation.fit import Fit, Fitter, Verdict
+from extender.allocation.fit import AT_ONCE, Fit, Fitter, Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
 from extender.allocation.reason import Reason
@@ -189,6 +189,10 @@ def _text(reason: object) -> str:
     return "the search was given up before it was known whether the devices suffice"
 
 
+# Pieces for one question while others are late: whoever writes one slow claim may write a thousand.
+HURRIED = 300
+
+
 class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
     """Too much is to be searched for at once; what was found is remembered for the next turn."""
 
@@ -219,7 +223,7 @@ def _part(
     if not claims:
         return Part(nodes, None)
     question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
-    fit = fitter.fit_soon(snapshot)
+    fit = fitter.fit_soon(snapshot, HURRIED if questions.late() else AT_ONCE)
     if fit is None:
         raise Unfinished
     if taste is None:

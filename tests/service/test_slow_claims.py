@@ -11,8 +11,10 @@ import pytest
 
 from extender.allocation.cel import Program
 from extender.demo.apiserver.kinds import DRA, POD
+from extender.model.change import Changed
 from extender.model.claim import ClaimSpec, Selector
 from extender.model.device import Attribute
+from extender.model.node import Pod
 from extender.scheduling.planner import Offer, Plan, Trouble
 from extender.service import warming as module
 from tests import kube_objects
@@ -71,7 +73,7 @@ async def test_a_slow_claim_is_worked_out_beside_while_others_are_answered(door:
     assert await door.bind(made, answers[-1]["NodeNames"][0]) == ""
 
 
-def test_a_plan_does_a_bounded_part_of_what_a_slow_claim_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plan_does_a_bounded_part_of_what_a_slow_claim_costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     evaluated = [0]
     real = Program.evaluate
@@ -87,21 +89,35 @@ def test_a_plan_does_a_bounded_part_of_what_a_slow_claim_costs(monkeypatch: pyte
         devices = (replace(each, attributes=(("index", Attribute("int", number * 4 + place)),))
                    for place, each in enumerate(published.devices))  # fmt: skip
         fleet += [node(f"n{number}"), replace(published, devices=tuple(devices))]
-    item = claim("c")
-    (slot,) = item.spec.requests
-    assert slot.exactly
-    question = replace(slot.exactly, selectors=(Selector(SLOW),))
-    subject = pod("p", "c")
-    belief = belief_of(*fleet, replace(item, spec=ClaimSpec(requests=(replace(slot, exactly=question),))), subject)
+    belief = belief_of(*fleet)
+
+    def another(name: str, expression: str) -> Pod:
+        item, made = claim(name), pod(name, name)
+        (slot,) = item.spec.requests
+        assert slot.exactly
+        question = replace(slot.exactly, selectors=(Selector(expression),))
+        belief.apply(Changed(replace(item, spec=ClaimSpec(requests=(replace(slot, exactly=question),)))))
+        belief.apply(Changed(made))
+        return made
+
+    subject = another("p", SLOW)
     planner, everywhere = planner_of(belief), names(*(f"n{number}" for number in range(20)))
     plans: list[Plan] = []
-    while not plans or isinstance(plans[-1], Trouble):
+    for most in (20, 1, 1):
         evaluated[0] = 0
         plans.append(planner.plan(subject, everywhere, 0.0))
-        assert evaluated[0] <= 20
-    assert isinstance(plans[-1], Offer)
-    assert len(plans) > 3
-    assert not belief.questions.late()
+        assert isinstance(plans[-1], Trouble)
+        assert evaluated[0] <= most
+    (late,) = belief.questions.late()
+    # Whoever asks something else meanwhile is answered, and who asks something slow waits at once.
+    assert isinstance(planner.plan(another("q", "device.driver != ''"), everywhere, 0.0), Offer)
+    evaluated[0] = 0
+    assert isinstance(planner.plan(another("r", f"{SLOW} && true"), everywhere, 0.0), Trouble)
+    assert evaluated[0] <= 3
+    await module.Warming(belief)._catch_up(late)
+    evaluated[0] = 0
+    assert isinstance(planner.plan(subject, everywhere, 0.0), Offer)
+    assert evaluated[0] == 0
 
 
 @pytest.mark.parametrize("number", range(0, 20, 4))
