@@ -16,8 +16,8 @@ from extender.allocation.work import Work, finished
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16
-# Steps between two pauses, besides those of the evaluation that exceeds them: a few milliseconds.
-PIECE = 20_000
+# Steps between two pauses: half a millisecond. An evaluation that takes more is followed by as many pauses as it cost.
+PIECE = 5_000
 # What else takes time, in steps: to look up one value of a combination, and to lay out a device for an evaluation.
 KNOWN, EVALUATED = 3, 100
 # Combinations that are decoded at once.
@@ -80,9 +80,9 @@ class Selector:
                     outcome = self._evaluated(values, row, inventory, budget)
                     due += EVALUATED + budget.spent
                 codes[place] = distinct.setdefault(outcome, len(distinct))
-                if due >= PIECE:
+                for _ in range(due // PIECE):
                     yield
-                    due = 0
+                due %= PIECE
         return Sweep(tuple(distinct), codes.take(projection.codes))
 
     def _paths(self, inventory: Inventory) -> frozenset[Path]:

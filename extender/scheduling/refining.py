@@ -12,6 +12,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
+from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414 - the planner takes it from here
 from extender.scheduling.taste import NONE, Taste
 from extender.topology.appraisal import Appraisal
 
@@ -22,10 +23,6 @@ FAR: Final = 72
 ENOUGH: Final = FULL + 1
 # New searches for one pod: nobody else is answered meanwhile.
 SEARCHES: Final = 96
-
-
-class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
-    """Too much is to be searched for at once; what was found is remembered for the next turn."""
 
 
 def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.extended import through_devices
-from extender.allocation.fit import Fit, Fitter, Verdict
+from extender.allocation.fit import AT_ONCE, Fit, Fitter, Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
 from extender.allocation.reason import Reason
@@ -189,8 +189,16 @@ def _text(reason: object) -> str:
     return "the search was given up before it was known whether the devices suffice"
 
 
+# Pieces for one question while others are late: whoever writes one slow claim may write a thousand.
+HURRIED = 300
+
+
+class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
+    """Too much is to be searched for at once; what was found is remembered for the next turn."""
+
+
 def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Refused:
-    """Judge every node of *snapshot*."""
+    """Judge every node of *snapshot*. Raise Unfinished."""
     count = len(snapshot.layout.nodes)
     usable = np.ones(count, np.bool_)
     for claim in needs.allocated:
@@ -215,7 +223,9 @@ def _part(
     if not claims:
         return Part(nodes, None)
     question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
-    fit = fitter.fit(snapshot)
+    fit = fitter.fit_soon(snapshot, HURRIED if questions.late() else AT_ONCE)
+    if fit is None:
+        raise Unfinished
     if taste is None:
         return Part(nodes, fit, question, fitter)
     policies = taste.policies(claims)

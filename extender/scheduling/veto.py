@@ -10,19 +10,22 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.survey import survey
 from extender.state.belief import Belief
 
 
 def helped(
     pod: Pod, victims: Mapping[NodeName, Iterable[Uid]], belief: Belief, chooser: Chooser
 ) -> tuple[NodeName, ...]:
-    """Return the nodes on which *pod* has its devices once the victims are gone."""
+    """Return the nodes on which *pod* has its devices once the victims are gone. Raise Unfinished."""
     needs = needs_of(pod, belief)
     if isinstance(needs, Refused):
         return ()
     if needs.is_plain:
         return tuple(victims)
     seen = belief.seen_by(pod.uid)
+    # One node asks of every selector what it says of all devices: that is to be known, or known soon.
+    survey(needs, seen, belief.questions)
     victims = {node: tuple(gone) for node, gone in victims.items()}
     used = _used(belief.cluster.claims, frozenset(uid for gone in victims.values() for uid in gone))
     return tuple(

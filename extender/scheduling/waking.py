@@ -11,7 +11,7 @@ from typing import NamedTuple
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
-from extender.scheduling.planner import Offer, Planner, Rejection
+from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
 from extender.state.belief import Belief
 from extender.state.questions import asked
 from extender.topology.policies import ANNOTATION
@@ -134,7 +134,8 @@ class Waker:
         if is_alone and question in hopeless:
             return None
         plan = self.planner.plan(pod, None, now, is_answer=False)
-        if is_alone and isinstance(plan, Rejection):
+        is_late = isinstance(plan, Trouble) and self.belief.questions.late()
+        if is_alone and (isinstance(plan, Rejection) or is_late):
             hopeless.add(question)
         return plan
 

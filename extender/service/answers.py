@@ -8,6 +8,7 @@ from extender.scheduling.account import of_plan
 from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
+from extender.scheduling.survey import Unfinished
 from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
@@ -87,7 +88,10 @@ class Answers:
         if hindrance:
             return Failed(hindrance)
         victims = {NodeName(name): items.pods for name, items in request.victims.items()}
-        return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}
+        try:
+            return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}
+        except Unfinished:
+            return Failed("the devices that the pod's claims ask for are still being looked for")
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

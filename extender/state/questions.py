@@ -32,6 +32,10 @@ class Questions:
         """Tell whether anybody has asked what *claims* ask."""
         return _key(claims, classes) in self._fitters
 
+    def late(self) -> list[Fitter]:
+        """Return the questions that take too long to be answered while somebody waits."""
+        return [fitter for fitter in self._fitters.values() if fitter.is_late]
+
     def fitter(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Fitter:
         """Return what is known of the question that *claims* ask; raise Refusal where it makes no sense.
 

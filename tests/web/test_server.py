@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from extender.model.names import ObjectKey
 from extender.telemetry.keys import ERROR_ID
 from extender.telemetry.metrics import Metrics
+from extender.web import listener
 from extender.web.listener import Terms
 from extender.web.server import Address, Application, Options, Server
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
@@ -343,3 +344,12 @@ async def test_a_long_error_is_cut_to_what_a_condition_holds() -> None:
             answer = await connection.post(f"/{verb}", recorded(name))
             assert answer.body.count(b"e" * 1024) == 1
             assert len(answer.body) < 1100
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "BODY_SECONDS", 0.05)
+    terms = Terms(lingering_seconds=0)
+    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+        answer = await connection.send(b"POST /filter HTTP/1.1\r\nHost: e\r\nContent-Length: 100\r\n\r\n{")
+        assert (answer.status, answer.body) == (408, b"the body did not come")
+        assert await connection.ends() == b""

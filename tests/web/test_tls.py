@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
+from extender.web import listener
 from extender.web import server as module
 from extender.web.server import Server
 from extender.web.tls import Certificates, Files, names_in
@@ -122,6 +123,25 @@ async def test_where_names_are_set_only_clients_of_these_names_may_call(
     async with serving(standin, tls=files, client_names=names) as server:
         assert await filtered(server, client(ca, issued(tmp_path, name, ca, alternative))) == status
     assert len(standin.asked) == (status == 200)
+
+
+async def test_strangers_are_ended_soon_and_leave_nothing_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 0.2)
+    ca = authority(tmp_path, "ca")
+    files = Files(*issued(tmp_path, "server", ca), ca)
+    async with serving(StandIn(), tls=files) as server:
+        # One says nothing, one begins and stops, one speaks plain HTTP, one has no certificate.
+        for said in (b"", b"\x16\x03\x01\x02", recorded("filter-names")):
+            async with connected(server.ports[0]) as connection:
+                connection.writer.write(said)
+                with suppress(ConnectionError):
+                    assert b"HTTP" not in await asyncio.wait_for(connection.ends(), 20)
+        with pytest.raises((ClientConnectionError, ssl.SSLError)):
+            await filtered(server, client(ca))
+    assert caplog.records == []
 
 
 class Renewing:
