@@ -16,7 +16,7 @@ STEPS ?= 100000
 SEED ?= 1
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
 	for module in throughput burst hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+
+latency: .venv/ready ## Measure the verbs in kube-scheduler's cycle, beside a server that thinks of nothing; Go builds the client
+	@$(BIN)/python -m loadtests.verbs.latency
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
 	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
