@@ -7,6 +7,8 @@ RUN python -m venv /environment \
 FROM python:3.13-slim
 COPY --from=environment /environment /environment
 COPY extender /app/extender
+# Nobody may write there later: what is not compiled now is compiled at every start.
+RUN ["/environment/bin/python", "-m", "compileall", "-q", "/app/extender"]
 WORKDIR /app
 # A number, so that Kubernetes can verify runAsNonRoot.
 USER 65532:65532

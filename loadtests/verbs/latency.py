@@ -20,7 +20,7 @@ Json = dict[str, Any]
 VERBS = ("filter", "prioritize", "bind")
 SIZES, STRESSED = (1000, 5000, 15000), 5000
 RATE = 1000
-BOUND = 5000
+BOUND = 30_000
 # What no handler may take, once its question has been answered before.
 LONGEST_MS = 50
 

@@ -85,7 +85,7 @@ class Stand:
         told: Json = json.loads(ran.stdout)
         return told
 
-    def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON
+    def ask(self, path: str) -> Any:  # noqa: ANN401 - whatever JSON says
         """Ask the API server for what no other has."""
         with DIRECT.open(f"{self.url}{path}", timeout=PATIENCE_S) as response:
             return json.load(response)

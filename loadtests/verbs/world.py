@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import orjson
 
@@ -56,7 +57,8 @@ def write(folder: Path, size: Size) -> int:
     _lines(folder / "nodes", (_node(raw, next(versions)) for raw in fleet.nodes(size.nodes)))
     _lines(folder / "resourceslices", (_of(raw, next(versions)) for raw in _slices(size)))
     _lines(folder / "resourceclaims", (_of(raw, next(versions)) for raw in _claims(size.claims)))
-    _lines(folder / "boundpods", (_of(_large(raw), next(versions)) for raw in _pods(size.pods)))
+    bound = (_using(raw, number, size.claims) for number, raw in enumerate(_pods(size.pods)))
+    _lines(folder / "boundpods", (_of(_large(raw), next(versions)) for raw in bound))
     nic = {"selectors": [{"cel": {"expression": f"device.driver == '{NIC_DRIVER}'"}}]}
     classes = [*fleet.classes(), {**fleet.classes()[0], "metadata": {"name": "nic"}, "spec": nic}]
     _lines(folder / "deviceclasses", (_of(raw, next(versions)) for raw in classes))
@@ -135,6 +137,18 @@ def _claims(amount: int) -> Iterator[Json]:
 def _pods(amount: int) -> list[Json]:
     """Return bound pods of the kinds that the benchmark of bound pods has."""
     return pods(max(amount, NODES + 1))[:amount] if amount else []
+
+
+def _using(raw: Json, number: int, claims: int) -> Json:
+    """Make the first pods those that the claims are reserved for."""
+    if number >= claims:
+        return raw
+    node, pair = divmod(number, 4)
+    name, uid = f"worker-{node}-{pair}", str(UUID(int=(node << 16) + pair))
+    entry = {"name": "gpus", "resourceClaimName": f"{name}-gpus"}
+    raw["metadata"] |= {"namespace": "fleet", "name": name, "uid": uid}
+    raw["spec"] |= {"nodeName": fleet.node_name(node), "resourceClaims": [entry]}
+    return raw
 
 
 def _large(raw: Json) -> Json:
