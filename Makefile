@@ -16,7 +16,7 @@ STEPS ?= 100000
 SEED ?= 1
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ latency: .venv/ready ## Measure the verbs in kube-scheduler's cycle, beside a se
 
 memory: .venv/ready ## Measure cold start, memory after it, and memory after 100,000 pods, at 5,000 nodes
 	@$(BIN)/python -m loadtests.verbs.memory
+
+stranded: .venv/ready ## Count pods that stay rejected though they fit, at 95 % of the devices in use and windows of 500 of 5,000 nodes
+	@$(BIN)/python -m loadtests.verbs.stranded
 
 load: .venv/ready .venv-load/locked ## Have the verbs asked by locust, in the mixes and at the rates of loadtests/load; fails beyond its budgets
 	@$(BIN)/python -m loadtests.load

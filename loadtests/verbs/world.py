@@ -24,13 +24,17 @@ ARCHITECTURE = f"device.attributes['{fleet.DRIVER}'].architecture in ['arch-0', 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much of everything there is: of *claims* there are four on each node, which leave it two devices of eight."""
+    """How much of everything there is: of *claims* there are four on each node, which leave it two devices of eight.
+
+    Where it *is_full* they leave none.
+    """
 
     nodes: int
     devices: int = 8
     pods: int = 0
     claims: int = 0
     nics: int = 0
+    is_full: bool = False
 
 
 def request(name: str, amount: int, of: str = "gpu", *selectors: str) -> Json:
@@ -56,7 +60,7 @@ def write(folder: Path, size: Size) -> int:
     versions = count(1)
     _lines(folder / "nodes", (_node(raw, next(versions)) for raw in fleet.nodes(size.nodes)))
     _lines(folder / "resourceslices", (_of(raw, next(versions)) for raw in _slices(size)))
-    _lines(folder / "resourceclaims", (_of(raw, next(versions)) for raw in _claims(size.claims)))
+    _lines(folder / "resourceclaims", (_of(raw, next(versions)) for raw in _claims(size)))
     bound = (_using(raw, number, size.claims) for number, raw in enumerate(_pods(size.pods)))
     _lines(folder / "boundpods", (_of(_large(raw), next(versions)) for raw in bound))
     nic = {"selectors": [{"cel": {"expression": f"device.driver == '{NIC_DRIVER}'"}}]}
@@ -126,10 +130,10 @@ def _nics(number: int, amount: int) -> Json:
     return {**raw, "metadata": {"name": pool, "uid": f"nics-{number}"}, "spec": spec}
 
 
-def _claims(amount: int) -> Iterator[Json]:
-    """Yield claims of running pods, half of which leave the second device of their pair free."""
-    for raw, number in zip(fleet.claims(-(-amount // 4)), range(amount), strict=False):
-        if number % 2:
+def _claims(size: Size) -> Iterator[Json]:
+    """Yield claims of running pods; half of them leave the second device of their pair free, or none do."""
+    for raw, number in zip(fleet.claims(-(-size.claims // 4)), range(size.claims), strict=False):
+        if number % 2 and not size.is_full:
             del raw["status"]["allocation"]["devices"]["results"][1]
         yield raw
 
