@@ -16,7 +16,7 @@ STEPS ?= 100000
 SEED ?= 1
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,7 @@ lock: .venv/ready ## Write the locks anew from pyproject.toml; UPGRADE=1 takes n
 	$(INSTALL) --require-hashes --only-binary :all: -r requirements-uv.lock
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra test -o requirements-test.lock
+	$(BIN)/uv pip compile $(COMPILE) pyproject.toml --extra load --constraints requirements.lock -o requirements-load.lock
 	$(BIN)/uv pip compile $(COMPILE) --group lock -o requirements-uv.lock
 
 control-plane: .venv/ready ## Build etcd and Kubernetes' own programs into the user's cache; VERSION (1.37.1)
@@ -62,6 +63,18 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
 	for module in throughput burst hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+
+latency: .venv/ready ## Measure the verbs in kube-scheduler's cycle, beside a server that thinks of nothing; Go builds the client
+	@$(BIN)/python -m loadtests.verbs.latency
+
+memory: .venv/ready ## Measure cold start, memory after it, and memory after 100,000 pods, at 5,000 nodes
+	@$(BIN)/python -m loadtests.verbs.memory
+
+stranded: .venv/ready ## Count pods that stay rejected though they fit, at 95 % of the devices in use and windows of 500 of 5,000 nodes
+	@$(BIN)/python -m loadtests.verbs.stranded
+
+load: .venv/ready .venv-load/locked ## Have the verbs asked by locust, in the mixes and at the rates of loadtests/load; fails beyond its budgets
+	@$(BIN)/python -m loadtests.load
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
 	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
@@ -99,6 +112,12 @@ clean: ## Remove .venv and every cache
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(INSTALL) --require-hashes --only-binary :all: -r requirements-test.lock
+	@touch $@
+
+# Apart from the gate, which does without all that locust brings.
+.venv-load/locked: requirements-load.lock .venv/locked
+	$(BIN)/python -m venv --clear .venv-load
+	.venv-load/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-load.lock
 	@touch $@
 
 .venv/ready: .venv/locked pyproject.toml

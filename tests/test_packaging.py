@@ -22,6 +22,7 @@ LOCKS = sorted(path.name for path in ROOT.glob("*.lock"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DEPENDENCIES: list[str] = PROJECT["project"]["dependencies"]
 TEST_DEPENDENCIES: list[str] = PROJECT["project"]["optional-dependencies"]["test"]
+LOAD_DEPENDENCIES: list[str] = PROJECT["project"]["optional-dependencies"]["load"]
 LOCK_DEPENDENCIES: list[str] = PROJECT["dependency-groups"]["lock"]
 # An option, an address, or a requirement that names where to get it from.
 SOURCE = re.compile(r"://|index|find-links|trusted-host|\s@\s|\w+\.(org|com|io|net|dev)\b")
@@ -78,6 +79,7 @@ def test_a_lock_pins_every_version_and_hash(lock: str) -> None:
     [
         ("requirements.lock", DEPENDENCIES),
         ("requirements-test.lock", DEPENDENCIES + TEST_DEPENDENCIES + PROJECT["build-system"]["requires"]),
+        ("requirements-load.lock", DEPENDENCIES + LOAD_DEPENDENCIES),
         ("requirements-uv.lock", LOCK_DEPENDENCIES),
     ],
 )
@@ -107,7 +109,7 @@ def test_this_environment_is_the_locked_one() -> None:
 
 def test_every_dependency_has_its_reason_on_its_line() -> None:
     text = (ROOT / "pyproject.toml").read_text()
-    for dependency in DEPENDENCIES + TEST_DEPENDENCIES + LOCK_DEPENDENCIES:
+    for dependency in DEPENDENCIES + TEST_DEPENDENCIES + LOAD_DEPENDENCIES + LOCK_DEPENDENCIES:
         assert re.search(rf'^  "{re.escape(dependency)}", +# \w+', text, re.MULTILINE), dependency
 
 
@@ -117,8 +119,8 @@ def test_the_console_script_is_the_command_line() -> None:
 
 
 def test_the_set_up_installs_nothing_that_is_not_locked() -> None:
-    installs = [line for line in MAKEFILE.splitlines() if "$(INSTALL)" in line]
-    assert len(installs) == 3
+    installs = [line for line in MAKEFILE.splitlines() if "$(INSTALL)" in line or ".venv-load/bin" in line]
+    assert len(installs) == 4
     for line in installs:
         assert "--require-hashes --only-binary :all:" in line or "--no-deps --no-build-isolation" in line
 

@@ -1,5 +1,8 @@
 """Decisions put into records, and records into words for people."""
 
+from functools import lru_cache
+from typing import Final
+
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.advice import Advice
@@ -8,13 +11,15 @@ from extender.scheduling.decision import Decision, Given, Outcome
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import TEXTS, Word
-from extender.topology.appraisal import NO_BASIS
+from extender.topology.appraisal import NO_BASIS, Basis
 
 # What an event may say, in bytes; reasons beyond these are in the record.
 NOTE_BYTES = 1024
 MOST_REASONS = 5
 # Devices that a note lists: the reasons come after them.
 MOST_DEVICES = 8
+# Thousands of records are kept, and most of them were made by the same policies.
+_shared: Final = lru_cache(maxsize=256)(Basis)
 
 
 def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> Decision:
@@ -40,7 +45,7 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         node=plan.placement.node,
         given=given_by(plan.placement),
         best=plan.best,
-        basis=plan.placement.appraisal.basis if plan.placement.appraisal else NO_BASIS,
+        basis=_shared(*plan.placement.appraisal.basis) if plan.placement.appraisal else NO_BASIS,
         fitting=plan.fitting,
         offered=len(plan.nodes),
         rejected=plan.rejected,

@@ -1,6 +1,8 @@
 """The node that a pod is offered beside the next best: what is told of a choice."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
 
 from extender.model.names import NodeName
 from extender.scheduling.choosing import Chooser
@@ -9,6 +11,9 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.ranking import Ranking
 from extender.scheduling.survey import Survey
 from extender.topology.appraisal import Part
+
+# Thousands of records are kept, and most of them say the same.
+_shared: Final = lru_cache(maxsize=4096)(tuple[Part, ...])
 
 
 def compared(
@@ -22,7 +27,8 @@ def compared(
             value, parts = placement.appraisal.value, placement.appraisal.parts
         else:
             value, parts = int(ranking.values[index]), _parts(chooser, surveyed, number)
-        found.append(Ranked(name, scores[name], int(ranking.free[index]), value if chooser.taste else 0, parts))
+        worth = value if chooser.taste else 0
+        found.append(Ranked(name, scores[name], int(ranking.free[index]), worth, _shared(parts)))
     return tuple(found)
 
 

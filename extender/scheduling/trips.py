@@ -11,30 +11,40 @@ REMEMBERED = 10_000
 
 @dataclass(slots=True)
 class Trips:
-    """Where a pod was sent and did not stay. *sent*: by us alone; *came_back*: after the scheduler was told."""
+    """Where a pod was sent and did not stay. *came_back*: after the scheduler was told.
+
+    Nearly all pods stay where they are sent first: for those no sets are kept.
+    """
 
     offered: NodeName | None = None
     steered_at: float | None = None
-    came_back: set[NodeName] = field(default_factory=set)
-    sent: set[NodeName] = field(default_factory=set)
+    came_back: frozenset[NodeName] = frozenset()
+    _sent: set[NodeName] | None = None
 
     @property
-    def vain(self) -> set[NodeName]:
-        return self.came_back | self.sent
+    def sent(self) -> set[NodeName]:
+        """Where it was sent by us alone, to be added to."""
+        if self._sent is None:
+            self._sent = set()
+        return self._sent
+
+    @property
+    def vain(self) -> frozenset[NodeName]:
+        return self.came_back | (self._sent or frozenset())
 
     def begin(self, node: NodeName, *, is_answer: bool) -> None:
         """Remember that the pod was offered *node*, or is sent there."""
         if is_answer:
             self.offered = node
             self.steered_at = None
-            self.sent.clear()
+            self._sent = None
         else:
             self.sent.add(node)
 
     def end(self) -> None:
         """Remember that the pod is back."""
         if self.offered is not None:
-            self.came_back.add(self.offered)
+            self.came_back |= {self.offered}
         self.offered = None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from extender.model.claim import AllocatedDevice, Allocation, Consumer, DeviceCondition, DeviceConfig
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName, Uid
-from extender.model.parse.fields import Fields
+from extender.model.parse.fields import Fields, shared_name, shared_place, shared_soon
 from extender.model.parse.selection import selector_of, toleration_of
 
 
@@ -21,7 +21,7 @@ def allocation_of(fields: Fields) -> Allocation:
 
 def _result(fields: Fields) -> AllocatedDevice:
     return AllocatedDevice(
-        request=fields.text("request"),
+        request=shared_name(fields.text("request")),
         device=_device(fields),
         admin_access=fields.flag("adminAccess"),
         tolerations=tuple(toleration_of(entry) for entry in fields.objects("tolerations")),
@@ -35,7 +35,9 @@ def _result(fields: Fields) -> AllocatedDevice:
 
 def _device(fields: Fields) -> DeviceKey:
     return DeviceKey(
-        DriverName(fields.required("driver")), PoolName(fields.required("pool")), DeviceName(fields.required("device"))
+        DriverName(shared_name(fields.required("driver"))),
+        PoolName(shared_place(fields.required("pool"))),
+        DeviceName(shared_name(fields.required("device"))),
     )
 
 
@@ -48,9 +50,9 @@ def config_of(fields: Fields) -> DeviceConfig:
 def consumer_of(fields: Fields) -> Consumer:
     """Read an entry of reservedFor."""
     return Consumer(
-        resource=fields.text("resource"),
-        name=fields.text("name"),
-        uid=Uid(fields.text("uid")),
+        resource=shared_name(fields.text("resource")),
+        name=shared_soon(fields.text("name")),
+        uid=Uid(shared_soon(fields.text("uid"))),
         api_group=fields.text("apiGroup"),
     )
 

@@ -1,6 +1,7 @@
 """ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from extender.model.claim import (
     ClaimSpec,
@@ -15,7 +16,7 @@ from extender.model.claim import (
 )
 from extender.model.names import ClassName, Uid
 from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumer_of
-from extender.model.parse.fields import Fields
+from extender.model.parse.fields import Fields, shared_name
 from extender.model.parse.metadata import key_of, owner_of
 from extender.model.parse.selection import TOLERATION, toleration_of
 
@@ -61,7 +62,7 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         reserved_for=tuple(consumer_of(entry) for entry in status.objects("reservedFor")),
         device_conditions=tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
         owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
-        finalizers=metadata.texts("finalizers"),
+        finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
         writers=tuple(_writers(metadata)) if status.has("allocation") else (),
@@ -98,6 +99,20 @@ def class_of(fields: Fields) -> DeviceClass:
 
 def spec_of(fields: Fields, version: str) -> ClaimSpec:
     """Read the spec of a claim or of a template."""
+    spec = _spec_of(fields, version)
+    # What is configured is free text, and no key; amounts are equal that are spelled in different ways.
+    requests = (item for slot in spec.requests for item in (slot.exactly, *slot.first_available))
+    is_alone = spec.config or any(item.capacity for item in requests if item is not None)
+    return spec if is_alone else _shared(spec)
+
+
+@lru_cache(maxsize=1024)
+def _shared(spec: ClaimSpec) -> ClaimSpec:
+    """Return the same spec for all that are equal: those of one template are."""
+    return spec
+
+
+def _spec_of(fields: Fields, version: str) -> ClaimSpec:
     devices = fields.child("devices")
     return ClaimSpec(
         requests=tuple(slot_of(entry, version) for entry in devices.objects("requests")),

@@ -13,6 +13,10 @@ KEY: Final = itemgetter(0)
 # The same string for all names that are equal. Some releases of Python never let go of what ``sys.intern`` has seen,
 # and names come and go with nodes.
 shared_name: Final = lru_cache(maxsize=4096)(str)
+# The same for names of nodes, and of pools named after them, of which there are many more.
+shared_place: Final = lru_cache(maxsize=1 << 15)(str)
+# The same for what is said again soon: a claim names its pod as its owner and as its user.
+shared_soon: Final = lru_cache(maxsize=256)(str)
 
 
 class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caught by that name

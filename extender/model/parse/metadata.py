@@ -2,21 +2,21 @@
 
 from extender.model.claim import OwnerReference
 from extender.model.names import ObjectKey, Uid
-from extender.model.parse.fields import Fields
+from extender.model.parse.fields import Fields, shared_name, shared_soon
 
 
 def key_of(metadata: Fields) -> ObjectKey:
     """Read namespace and name."""
-    return ObjectKey(metadata.text("namespace"), metadata.required("name"))
+    return ObjectKey(shared_name(metadata.text("namespace")), metadata.required("name"))
 
 
 def owner_of(fields: Fields) -> OwnerReference:
     """Read an owner reference."""
     group, _, _ = fields.text("apiVersion").rpartition("/")
     return OwnerReference(
-        kind=fields.text("kind"),
-        name=fields.text("name"),
-        uid=Uid(fields.text("uid")),
+        kind=shared_name(fields.text("kind")),
+        name=shared_soon(fields.text("name")),
+        uid=Uid(shared_soon(fields.text("uid"))),
         api_group=group,
         is_controller=fields.flag("controller"),
     )

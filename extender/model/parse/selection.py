@@ -1,5 +1,8 @@
 """Node selectors, taints and tolerations, and what in them is not known here."""
 
+from functools import lru_cache
+from typing import Final
+
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.parse.fields import Fields
 from extender.model.taint import Taint, Toleration
@@ -12,7 +15,7 @@ TOLERATION = frozenset(("key", "operator", "value", "effect", "tolerationSeconds
 
 def selector_of(fields: Fields) -> NodeSelector:
     """Read a node selector; whether its requirements make sense is ``problem_of``'s to say."""
-    return NodeSelector(
+    return _shared(
         tuple(
             NodeSelectorTerm(
                 expressions=_requirements(term, "matchExpressions"), fields=_requirements(term, "matchFields")
@@ -20,6 +23,10 @@ def selector_of(fields: Fields) -> NodeSelector:
             for term in fields.objects("nodeSelectorTerms")
         )
     )
+
+
+# One serves all that are equal: every allocation names its node by one.
+_shared: Final = lru_cache(maxsize=1 << 14)(NodeSelector)
 
 
 def _requirements(term: Fields, name: str) -> tuple[Requirement, ...]:

@@ -6,7 +6,7 @@ from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, T
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
 from extender.model.parse.amounts import capacities_of, consumption_of, counter_set_of
 from extender.model.parse.attribute import attributes_of
-from extender.model.parse.fields import Fields, Malformed, shared_name
+from extender.model.parse.fields import Fields, Malformed, shared_name, shared_place
 from extender.model.parse.selection import TAINT, selector_of, taint_of, unknown_in_selector
 
 SLICE = frozenset(
@@ -56,7 +56,7 @@ def slice_of(fields: Fields, version: str) -> ResourceSlice:
         name=metadata.required("name"),
         uid=metadata.text("uid"),
         driver=DriverName(shared_name(spec.required("driver"))),
-        pool=PoolName(shared_name(pool.required("name"))),
+        pool=PoolName(shared_place(pool.required("name"))),
         generation=pool.integer("generation"),
         slice_count=pool.integer("resourceSliceCount"),
         selection=None if per_device else selection_of(spec),
@@ -73,7 +73,7 @@ def selection_of(fields: Fields) -> NodeSelection:
     selector = selector_of(fields.child("nodeSelector")) if fields.has("nodeSelector") else None
     if bool(name) + all_nodes + (selector is not None) > 1:
         raise Malformed(fields.path, "has more than one of nodeName, nodeSelector and allNodes")
-    place = NodeName(shared_name(name)) if name else None
+    place = NodeName(shared_place(name)) if name else None
     return NodeSelection(node_name=place, selector=selector, all_nodes=all_nodes)
 
 

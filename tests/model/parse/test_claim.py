@@ -3,6 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
+import orjson
 import pytest
 
 from extender.model.claim import (
@@ -19,6 +20,7 @@ from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Require
 from extender.model.parse import parse_template
 from extender.model.quantity import parse_quantity
 from extender.model.taint import Toleration
+from tests import fleet
 from tests.model.parse.exemplars import CLAIM, EXACT, SPEC, TEMPLATE
 from tests.model.parse.reading import changed, fault, read_claim
 
@@ -243,3 +245,32 @@ def test_a_template_names_the_field_within_its_inner_spec() -> None:
     assert fault(TEMPLATE | {"spec": spec}) == (
         "ResourceClaimTemplate: spec.spec.devices.requests[0].exactly.count: is no integer"
     )
+
+
+def test_claims_of_one_template_on_one_node_share_all_that_is_alike() -> None:
+    first, second = (read_claim(orjson.loads(orjson.dumps(raw))) for raw in fleet.claims(1)[:2])
+    assert first.spec is second.spec
+    assert first.allocation is not None
+    assert second.allocation is not None
+    assert first.allocation.node_selector is second.allocation.node_selector
+    mine, other = first.allocation.devices[0].device, second.allocation.devices[0].device
+    assert (mine.driver is other.driver, mine.pool is other.pool) == (True, True)
+    assert first.owners[0].uid is first.reserved_for[0].uid
+
+
+def test_a_claim_with_configuration_is_read_though_that_is_no_key() -> None:
+    raw = fleet.claims(1)[0]
+    raw["spec"]["devices"]["config"] = [{"opaque": {"driver": "d", "parameters": {"a": [1]}}}]
+    assert [item.opaque for item in read_claim(raw).spec.config] == [{"driver": "d", "parameters": {"a": [1]}}]
+
+
+def test_amounts_that_are_equal_keep_their_spelling() -> None:
+    spelled = []
+    for amount in ("1Gi", "1073741824"):
+        raw = fleet.claims(1)[0]
+        raw["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": amount}}
+        (slot,) = read_claim(raw).spec.requests
+        assert slot.exactly is not None
+        assert slot.exactly.capacity is not None
+        spelled.append(str(slot.exactly.capacity[0][1]))
+    assert spelled == ["1Gi", "1073741824"]

@@ -1,0 +1,77 @@
+"""Cold start, memory after it, and memory after many pods: the extender on an API server that answers at once.
+
+5,000 nodes of 8 devices, 40,000 bound pods and 20,000 claims are listed over TLS. The pods of the cycles take turns
+through filter, prioritize and bind on a hundred names each, four shapes of claims; then they end.
+"""
+
+import os
+from argparse import ArgumentParser
+from statistics import median
+
+from loadtests.bench.report import Report
+from loadtests.verbs.stand import Extender, Stand, stand
+from loadtests.verbs.world import Size
+
+SIZE = Size(nodes=5000, devices=8, pods=40_000, claims=20_000)
+# Decisions that are remembered, by default: from then on nothing should grow.
+RECORD = 10_000
+SHAPES = "one,two,selector,one"
+# Pods that wait at a time.
+BATCH = 500
+# What memory may move by once the record is full: arenas are not given back where they were taken.
+STILL_MB = 5
+
+
+def started(here: Stand, rounds: int, report: Report) -> None:
+    """Measure some starts, after one that compiles the code, as the image has it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(here.folder / "compiled")
+    with here.extender(tls=True):
+        seconds, resident, most = list[float](), list[float](), list[float]()
+    for _ in range(rounds):
+        with here.extender(tls=True) as ours:
+            seconds.append(ours.ready_s)
+            resident.append(ours.resident_mb())
+            most.append(ours.resident_mb("VmHWM"))
+    listed = f"{here.written / 1e6:.0f} MB listed over TLS; longest {max(seconds):.2f}"
+    report.add("from the start of the process to ready, s", f"{median(seconds):.2f}", "4", listed)
+    beside = f"at most, on the way: {median(most):.0f}"
+    report.add("resident memory when ready, MB", f"{median(resident):.0f}", "220", beside)
+
+
+def cycled(here: Stand, ours: Extender, pods: int) -> None:
+    """Take pods through all verbs, and let them end."""
+    flags = ("-names=100", f"-shapes={SHAPES}", "-async", f"-batch={BATCH}", "-warm=0")
+    told = here.cycle(ours.url, f"-pods={pods}", *flags)
+    if told["Failed"]:
+        raise RuntimeError(f"pods failed: {told['Failed']}")
+
+
+def grown(here: Stand, pods: int, report: Report) -> None:
+    """Measure memory while pods come and go."""
+    with here.extender(tls=True) as ours:
+        cycled(here, ours, RECORD)
+        full = ours.resident_mb()
+        report.add("resident memory with the decision record full, MB", f"{full:.0f}", "220")
+        step = pods // 10
+        for number in range(1, 11):
+            cycled(here, ours, step)
+            now = ours.resident_mb()
+            target = f"{full + STILL_MB:.0f}" if number == 10 else ""
+            report.add(f"after {number * step:,} more pods, MB", f"{now:.0f}", target)
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    parser.add_argument("--pods", type=int, default=100_000)
+    parser.add_argument("--starts", type=int, default=3)
+    arguments = parser.parse_args()
+    report = Report("memory")
+    with stand(SIZE) as here:
+        started(here, arguments.starts, report)
+        grown(here, arguments.pods, report)
+    report.keep()
+
+
+if __name__ == "__main__":
+    main()
