@@ -243,3 +243,30 @@ def test_a_template_names_the_field_within_its_inner_spec() -> None:
     assert fault(TEMPLATE | {"spec": spec}) == (
         "ResourceClaimTemplate: spec.spec.devices.requests[0].exactly.count: is no integer"
     )
+
+
+def managed(manager: str, *fields: str) -> dict[str, Any]:
+    status = {f"f:{name}": {} for name in fields}
+    return {"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": status}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "writers"),
+    [
+        ([managed("a", "allocation", "reservedFor")], ("a",)),
+        ([managed("a", "reservedFor"), managed("b", "allocation")], ("b",)),
+        ([managed("a", "allocation"), managed("b", "allocation")], ("a", "b")),
+        ([{"manager": "a", "fieldsV1": {"f:metadata": {}}}], ()),
+        ([], ()),
+        (None, ()),
+        ([None, {}, {"fieldsV1": 1}, {"fieldsV1": {"f:status": 1}}], ()),
+    ],
+    ids=["one", "not-of-the-reservation", "two", "not-of-the-rest", "none-kept", "nothing", "nonsense"],
+)
+def test_the_writers_of_a_claim_are_the_managers_of_its_allocation(kept: object, writers: tuple[str, ...]) -> None:
+    assert read_claim(changed(CLAIM, "metadata", "managedFields", value=kept)).writers == writers
+
+
+def test_a_claim_without_an_allocation_has_no_writers() -> None:
+    before = changed(CLAIM, "metadata", "managedFields", value=[managed("a", "allocation")])
+    assert read_claim(changed(before, "status", "allocation", value=None)).writers == ()
