@@ -246,7 +246,7 @@ def test_a_template_names_the_field_within_its_inner_spec() -> None:
 
 
 def managed(manager: str, *fields: str) -> dict[str, Any]:
-    status = {f"f:{name}": {} for name in fields}
+    status: dict[str, Any] = {f"f:{name}": {} for name in fields}
     return {"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": status}}
 
 
