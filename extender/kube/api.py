@@ -85,15 +85,25 @@ def unheard(_verb: str, _resource: str, _code: str, _seconds: float) -> None:
 
 
 class Api:
-    """The API server. One session, whose connections outlive requests; close it when done. *called* hears of each."""
+    """The API server. One session, whose connections outlive requests; close it when done. *called* hears of each.
 
-    def __init__(self, credentials: Credentials, connections: int = CONNECTIONS, called: Called = unheard) -> None:
+    *agent* is what we call ourselves, and so the field manager that objects name after each write of ours.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        connections: int = CONNECTIONS,
+        called: Called = unheard,
+        agent: str = "dra-extender",
+    ) -> None:
         self._credentials = credentials
         self._called = called
         self._was_cut_short = False
         sent = aiohttp.TraceConfig()
         sent.on_request_headers_sent.append(_mark_sent)
         self._session = aiohttp.ClientSession(
+            headers={"User-Agent": agent},
             connector=aiohttp.TCPConnector(limit=connections),
             timeout=aiohttp.ClientTimeout(total=None),
             trace_configs=[sent],
@@ -197,7 +207,7 @@ def resource_of(path: str) -> str:
 
 def _headers(access: Access, request: _Request) -> dict[str, str]:
     # Unpacking costs us, and packing the API server, more than the bytes do between neighbours.
-    headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": "dra-extender"}
+    headers = {"Accept": JSON, "Accept-Encoding": "identity"}
     if access.authorization:
         headers["Authorization"] = access.authorization
     if request.data is not None:

@@ -26,15 +26,13 @@ POD = Served(PODS, "v1")
 class Writes:
     """Writes to one API server; *claims* tells in which version it has claims, *timeout_s* our deadline for each.
 
-    What the *fence* keeps back was not sent, and is refused as such. *manager* is the field manager that claims name
-    afterwards: by it we know our own allocations, however late they are shown.
+    What the *fence* keeps back was not sent, and is refused as such.
     """
 
     api: Api
     claims: Callable[[], Served]
     timeout_s: float = 4.0
     fence: Fence = field(default_factory=Fence)
-    manager: str = ""
 
     async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
         """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
@@ -105,8 +103,7 @@ class Writes:
         return await self._read(POD.path(*key))
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
-        path, query = self.claims().path(*claim.key, subresource), (("fieldManager", self.manager),)
-        return await self._send("PATCH", path, patch, JSON_PATCH, query if self.manager else ())
+        return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
 
     async def _merge(self, path: str, patch: Json) -> Outcome:
         return await self._send("PATCH", path, patch, MERGE_PATCH)
@@ -114,11 +111,9 @@ class Writes:
     async def _read(self, path: str) -> Outcome:
         return outcome_of(await self.api.call("GET", path, timeout_s=self.timeout_s))
 
-    async def _send(
-        self, method: str, path: str, content: object, content_type: str = JSON, query: Query = ()
-    ) -> Outcome:
-        return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not), query))
+    async def _send(self, method: str, path: str, content: object, content_type: str = JSON) -> Outcome:
+        return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not)))
 
-    async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
-        timed = (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"), *query)
-        return outcome_of(await self.api.call(method, path, query=timed, body=body, timeout_s=self.timeout_s))
+    async def _sent(self, method: str, path: str, body: Body) -> Outcome:
+        query: Query = (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"),)
+        return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))

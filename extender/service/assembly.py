@@ -56,6 +56,7 @@ from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.warming import Warming
 from extender.state.belief import Belief
+from extender.state.domain import writer_of
 from extender.telemetry.metrics import Metrics
 from extender.web.server import Application, Options, Server
 
@@ -103,9 +104,10 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     """Run the service until the end of the block."""
     compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     metrics = Metrics(VERSION)
-    api = Api(credentials, called=metrics.api)
+    agent = writer_of(settings.schedulers)
+    api = Api(credentials, called=metrics.api, agent=agent)
     # Many writes at a time must not keep the Lease from being renewed.
-    lease_api = Api(credentials, LEASE_CONNECTIONS, called=metrics.api)
+    lease_api = Api(credentials, LEASE_CONNECTIONS, metrics.api, agent)
     service, work = _assembled(settings, Apis(api, lease_api), options, metrics)
     await service.server.start()
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
@@ -142,8 +144,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     inspection = Inspection(settings, api, versions, freshness)
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
-    within_s, writer = settings.api.timeout_seconds, belief.ownership.domain.writer
-    writes = Writes(api, lambda: versions.known(CLAIMS), within_s, fence, writer)
+    writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))

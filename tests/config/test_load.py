@@ -111,6 +111,17 @@ WRONG = {
     "no-such-lease": ("leading: {schedulerLease: A/B}", "leading.schedulerLease: must be the name of an object"),
     "slow-write": ("api: {timeoutSeconds: 20}", "api.timeoutSeconds: must be less than api.bindSeconds, 20"),
     "taint": ("ownership: {ownerTaint: a b}", "ownership.ownerTaint: must be the key of a taint, as example.com/"),
+    "mode": ("ownership: {mode: both}", "ownership.mode: must be one of owner, advisor"),
+    "driver": ("ownership: {drivers: [A b]}", "ownership.drivers[0]: must be a name, as gpu.example.com"),
+    "class": ("ownership: {drivers: [d], classes: [c, C]}", "ownership.classes[1]: must be a name, as gpu.example.com"),
+    "classes-alone": (
+        "ownership: {classes: [gpu]}",
+        "ownership.classes: needs ownership.drivers, or ownership.keepTai",
+    ),
+    "ahead-of-advice": (
+        "{ownership: {mode: advisor}, waking: {nominateAhead: always}}",
+        "waking.nominateAhead: is for ownership.mode owner",
+    ),
     "ahead-alone": ("waking: {nominate: false, nominateAhead: always}", "waking.nominateAhead: needs waking.nominate"),
 }
 
@@ -248,3 +259,22 @@ def test_no_file_makes_loading_fail_otherwise(text: str) -> None:
         file.flush()
         with suppress(Invalid):
             assert isinstance(load(Path(file.name)), Settings)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[gpu.example.com, nic.example.com]"])
+def test_lists_of_what_is_ours_may_be_empty(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(f"ownership: {{drivers: {text}}}" if text else "")
+    named = ("gpu.example.com", "nic.example.com") if "gpu" in text else ()
+    assert load(file, {}).ownership.drivers == named
+    assert load(file, {"DRA_EXTENDER_OWNERSHIP_DRIVERS": ""}).ownership.drivers == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{classes: [gpu], drivers: [d]}", "{classes: [gpu], keepTaint: false}", "{classes: [gpu], mode: advisor}"],
+)
+def test_classes_are_owned_with_their_drivers_or_without_a_taint(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(f"ownership: {text}")
+    assert load(file, {}).ownership.classes == ("gpu",)

@@ -15,10 +15,25 @@ KINDS = (
 )
 
 
+# What an extender puts on each driver that it owns, and leaves there.
+RULES = "devicetaintrules"
+OURS = "dra-extender-owned-"
+
+
 async def sweep(admin: Client) -> None:
-    """Delete what tests create, and wait until it is gone."""
+    """Delete what tests create, and what extenders under test do, and wait until it is gone."""
     for path in KINDS:
         await until(partial(_is_empty, admin, path), f"{path} to be empty")
+    await _untaint(admin)
+
+
+async def _untaint(admin: Client) -> None:
+    for version in ("v1", "v1beta2"):
+        path = f"/apis/resource.k8s.io/{version}/{RULES}"
+        reply = await admin.call("GET", path)
+        for each in reply.body["items"] if reply.status == 200 else ():
+            if each["metadata"]["name"].startswith(OURS):
+                await admin.must("DELETE", f"{path}/{each['metadata']['name']}")
 
 
 async def _is_empty(admin: Client, path: str) -> bool:

@@ -88,6 +88,15 @@ async def test_allocation_and_reservation_land_together(api_server: Cluster) -> 
     assert written.reserved_for == (one,)
 
 
+async def test_an_allocation_names_who_wrote_it_and_a_later_reservation_changes_nothing_about_that(
+    api_server: Cluster,
+) -> None:
+    written = await allocated(api_server)
+    assert written.writers == ("dra-extender",)
+    shared = read_claim(done(await writes_to(api_server).reserve_shared(written, await consumer(api_server))).object)
+    assert shared.writers == ("dra-extender",)
+
+
 async def test_r1_no_write_of_before_a_touch_lands(api_server: Cluster) -> None:
     fresh = await new_claim(api_server)
     writes = writes_to(api_server)

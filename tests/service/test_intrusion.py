@@ -1,13 +1,19 @@
 """What others allocate of what is ours: told by metric, log and event, and what opens it again is told too."""
 
 import logging
+from typing import Any
 
 import pytest
 
+from extender.model.change import Changed
 from extender.model.device import Seal
+from extender.service.intrusion import Intrusion
+from extender.service.notices import Notices
 from extender.state.foreign import BORNE
+from extender.telemetry.metrics import Metrics
 from tests.kube_objects import CLAIMS
 from tests.service.owned import EVENTS, Place, place, so, until
+from tests.state.test_ownership import allocated, believing
 
 MERGE = "application/merge-patch+json"
 
@@ -82,6 +88,18 @@ async def test_somebody_who_may_patch_the_claim_can_bear_with_it() -> None:
         await so(lambda: closed(here) == ["node-1"])
         await here.do("PATCH", f"{CLAIMS}/theirs", {"metadata": {"annotations": {BORNE: uid}}}, MERGE)
         await so(lambda: closed(here) == [])
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_while_another_replica_leads_allocations_are_its_own(*, leads: bool) -> None:
+    nobody: Any = None  # events wait to be written; nobody writes them here
+    belief = believing()
+    intrusion = Intrusion(belief, Metrics(), Notices(nobody, "one", 20), lambda: leads, lambda: 0.0)
+    change = Changed(allocated(by="kube-scheduler"))
+    intrusion.before(change)
+    belief.apply(change)
+    intrusion.after(change)
+    assert bool(belief.ownership.foreign) is leads
 
 
 async def test_what_another_replica_or_an_earlier_process_wrote_is_not_foreign() -> None:

@@ -65,16 +65,21 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
-        writers=tuple(_writers(metadata)) if status.has("allocation") else (),
+        writers=tuple(_writers(metadata.raw.get("managedFields"))) if status.has("allocation") else (),
         is_classic=bool(spec.text("controller") or status.child("allocation").text("controller")),
     )
 
 
-def _writers(metadata: Fields) -> Iterator[str]:
-    """Name the field managers that the allocation is from, as far as the API server keeps them."""
-    for entry in metadata.objects("managedFields"):
-        if entry.child("fieldsV1").child("f:status").has("f:allocation"):
-            yield entry.text("manager")
+def _writers(managed: object) -> Iterator[str]:
+    """Name the field managers that the allocation is from, as far as the API server keeps them.
+
+    Nothing depends on the rest of what it keeps, which is long: only what is looked for is looked at.
+    """
+    for entry in managed if isinstance(managed, list) else ():
+        fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+        status = fields.get("f:status") if isinstance(fields, dict) else None
+        if isinstance(status, dict) and "f:allocation" in status:
+            yield shared_name(str(entry.get("manager", "")))
 
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:

@@ -274,3 +274,30 @@ def test_amounts_that_are_equal_keep_their_spelling() -> None:
         assert slot.exactly.capacity is not None
         spelled.append(str(slot.exactly.capacity[0][1]))
     assert spelled == ["1Gi", "1073741824"]
+
+
+def managed(manager: str, *fields: str) -> dict[str, Any]:
+    status: dict[str, Any] = {f"f:{name}": {} for name in fields}
+    return {"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": status}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "writers"),
+    [
+        ([managed("a", "allocation", "reservedFor")], ("a",)),
+        ([managed("a", "reservedFor"), managed("b", "allocation")], ("b",)),
+        ([managed("a", "allocation"), managed("b", "allocation")], ("a", "b")),
+        ([{"manager": "a", "fieldsV1": {"f:metadata": {}}}], ()),
+        ([], ()),
+        (None, ()),
+        ([None, {}, {"fieldsV1": 1}, {"fieldsV1": {"f:status": 1}}], ()),
+    ],
+    ids=["one", "not-of-the-reservation", "two", "not-of-the-rest", "none-kept", "nothing", "nonsense"],
+)
+def test_the_writers_of_a_claim_are_the_managers_of_its_allocation(kept: object, writers: tuple[str, ...]) -> None:
+    assert read_claim(changed(CLAIM, "metadata", "managedFields", value=kept)).writers == writers
+
+
+def test_a_claim_without_an_allocation_has_no_writers() -> None:
+    before = changed(CLAIM, "metadata", "managedFields", value=[managed("a", "allocation")])
+    assert read_claim(changed(before, "status", "allocation", value=None)).writers == ()

@@ -1,0 +1,265 @@
+"""What is ours stays ours on a real control plane: the taint is put back, strangers close their pools and no others.
+
+And where kube-scheduler's own plugin allocates, our scores decide the node.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from extender.config.settings import Ownership, Settings
+from extender.kube.answer import Answer, Unanswered
+from extender.kube.objects import rule_name
+from extender.model.device import Seal
+from extender.service.inspection import Unsafe
+from extender.state.foreign import BORNE
+from tests.controlplane.client import MERGE, Object, until
+from tests.controlplane.manifests import RIGHTS, documents
+from tests.controlplane.plane import Plane
+from tests.e2e.faults import Call, allocation_of, faulty
+from tests.e2e.world import Stage, World, impatient, served, staged, stock, world_on
+
+ONE: Object = {"name": "gpu-0"}
+ROLE = next(item for item in documents(RIGHTS["extender"]) if item["kind"] == "ClusterRole")
+
+
+def owning(**ownership: Any) -> Settings:
+    return Settings(ownership=Ownership(**ownership))
+
+
+def rule_of(here: World) -> Object:
+    version = "v1" if here.stage.plane.minor != "1.36" else "v1beta2"
+    metadata = {"name": rule_name(here.driver)}
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceTaintRule", "metadata": metadata}
+
+
+@asynccontextmanager
+async def owned(stage: Stage) -> AsyncIterator[World]:
+    """Give two nodes with two devices each, tainted by us; take our rule away at the end."""
+    async with world_on(stage) as here:
+        await here.device_class()
+        for name in ("a", "b"):
+            await here.node(name)
+            await here.slice(name, [ONE, {"name": "gpu-1"}])
+        await so(lambda: stage.service.belief.ownership.keeps(here.driver), "our devices to be tainted")
+        try:
+            yield here
+        finally:
+            await forget_rule(here)
+
+
+async def forget_rule(here: World) -> None:
+    """Delete our rule for good: as long as its driver publishes devices, it would be put back."""
+    for item in here.made:
+        if item["kind"] == "ResourceSlice":
+            await here.admin.delete(item)
+
+    def is_gone() -> bool:
+        slices = here.service.belief.cluster.snapshot.inventory.slices
+        return all(item.driver != here.driver for item in slices)
+
+    await so(is_gone, "our devices to be gone")
+    await here.admin.delete(rule_of(here))
+
+
+async def so(condition: Callable[[], object], what: str) -> None:
+    """Wait until *condition* holds, which is ours to see."""
+
+    async def holds() -> object:
+        return condition()
+
+    await until(holds, what)
+
+
+def closed(here: World) -> set[str]:
+    """Name the nodes whose pools are closed."""
+    slices = here.service.belief.cluster.snapshot.inventory.slices
+    mine = [item for item in slices if item.driver == here.driver and item.seal is Seal.CLOSED]
+    return {item.pool.removeprefix(f"{here.name}-") for item in mine}
+
+
+async def warnings(here: World, item: Object) -> list[str]:
+    """Wait for our warnings about a foreign allocation, and return what they say."""
+    uid = (await here.admin.read(item))["metadata"]["uid"]
+
+    async def said() -> list[str]:
+        events = await here.admin.list(f"/apis/events.k8s.io/v1/namespaces/{here.namespace}/events")
+        mine = [event for event in events if event["regarding"].get("uid") == uid]
+        return [event["note"] for event in mine if event["reason"] == "ForeignAllocation"]
+
+    return await until(said, f"a warning about {item['metadata']['name']}")
+
+
+async def test_the_taint_is_put_back_after_it_was_deleted_or_changed(control_plane: Plane) -> None:
+    async with served(control_plane) as stage, owned(stage) as here:
+        taints = {"key": "dra-extender.x-k8s.io/owned", "effect": "NoSchedule"}
+
+        def is_whole(rule: Object) -> bool:
+            spec = rule["spec"]
+            asked = {key: spec["taint"].get(key) for key in taints}
+            return asked == taints and spec["deviceSelector"] == {"driver": here.driver}
+
+        before = await here.when(rule_of(here), is_whole)
+        await here.admin.delete(before)
+
+        async def is_another() -> bool:
+            reply = await here.admin.call("GET", await here.admin.path(before))
+            return reply.status == 200 and reply.body["metadata"]["uid"] != before["metadata"]["uid"]
+
+        await until(is_another, "the rule to be put back")
+        for change in ({"deviceSelector": {"pool": "nowhere"}}, {"taint": {"key": "example.com/else"}}):
+            await here.admin.patch(before, {"spec": change})
+            await here.when(before, is_whole, "the rule to say the same again")
+        # Nothing is left to do when the watch has shown it; counted, whoever was faster.
+        await so(lambda: stage.counted("owner_taint_writes_total", result="put back") >= 3, "three times put back")
+
+
+async def test_the_stock_scheduler_cannot_allocate_what_we_own_and_we_can(control_plane: Plane) -> None:
+    async with staged(control_plane) as stage, owned(stage) as here, stock(control_plane):
+        await here.claim("c", here.request())
+        theirs = await here.pod("theirs", claims=("c",), schedulerName="default-scheduler")
+        await here.refused(theirs, "cannot allocate all claims")
+        assert await here.bound(await here.pod("ours", claims=("c",))) in ("a", "b")
+        assert stage.counted("foreign_allocations_seen_total") == 0
+
+
+async def test_a_foreign_allocation_closes_its_pool_and_nothing_else(control_plane: Plane) -> None:
+    async with staged(control_plane, changed=impatient) as stage, owned(stage) as here:
+        theirs = await here.claim("theirs", here.request())
+        await here.allocate(theirs, here.full("a"), "gpu-0")
+        await so(lambda: closed(here) == {"a"}, "the pool to be closed")
+        (note,) = await warnings(here, theirs)
+        assert f"{here.driver}/{here.full('a')}/gpu-0" in note
+        assert "kubectl annotate" in note
+        assert stage.counted("foreign_allocations", driver=here.driver) >= 1
+        first = await here.claim("first", here.request(count=2))
+        assert await here.bound(await here.pod("first", claims=("first",))) == "b"
+        await here.claim("second", here.request())
+        waiting = await here.pod("second", claims=("second",))
+        await here.refused(waiting, "in a pool that is closed")
+        assert await here.devices(first) == ["b/gpu-0", "b/gpu-1"]
+        await here.admin.delete(theirs)
+        # Nobody has to ask again: what opens wakes who waits.
+        assert await here.bound(waiting) == "a"
+        assert closed(here) == set()
+
+
+async def test_somebody_can_bear_with_a_foreign_allocation(control_plane: Plane) -> None:
+    async with served(control_plane) as stage, owned(stage) as here:
+        theirs = await here.claim("theirs", here.request())
+        await here.allocate(theirs, here.full("a"), "gpu-0")
+        await so(lambda: closed(here) == {"a"}, "the pool to be closed")
+        uid = (await here.admin.read(theirs))["metadata"]["uid"]
+        await here.admin.patch(theirs, {"metadata": {"annotations": {BORNE: uid}}})
+        await so(lambda: closed(here) == set(), "the pool to be open")
+
+
+async def test_where_the_taint_is_missing_the_whole_driver_is_closed(control_plane: Plane) -> None:
+    settings = owning(keep_taint=False, accept_unpartitioned=True)
+    async with served(control_plane, settings) as stage, world_on(stage) as here:
+        for name in ("a", "b"):
+            await here.node(name)
+            await here.slice(name, [ONE])
+        theirs = await here.claim("theirs", here.request())
+        await so(lambda: len(here.service.belief.cluster.snapshot.inventory.slices) >= 2, "the devices")
+        await here.allocate(theirs, here.full("a"), "gpu-0")
+        await so(lambda: closed(here) == {"a", "b"}, "the driver to be closed")
+
+
+async def test_what_we_wrote_ourselves_names_us_and_is_not_foreign_to_the_next_process(control_plane: Plane) -> None:
+    async with staged(control_plane) as stage, owned(stage) as here:
+        claim = await here.claim("c", here.request())
+        await here.bound(await here.pod("p", claims=("c",)))
+        managers = {
+            entry["manager"]
+            for entry in (await here.admin.read(claim))["metadata"]["managedFields"]
+            if "f:allocation" in entry["fieldsV1"].get("f:status", {})
+        }
+        assert managers == {"dra-extender.dra-scheduler"}
+        (known,) = [item for item in here.service.belief.cluster.claims if item.key.name == claim["metadata"]["name"]]
+        assert known.writers == ("dra-extender.dra-scheduler",)
+        assert closed(here) == set()
+        assert stage.counted("foreign_allocations_seen_total") == 0
+
+
+async def test_an_advisors_scores_decide_where_the_plugin_allocates(control_plane: Plane) -> None:
+    """Pairs under one root are everywhere; on b the first fit is one. The plugin takes the first, we say where."""
+
+    def in_tree(configuration: Object) -> None:
+        for profile in configuration["profiles"]:
+            del profile["plugins"]
+        (extender,) = configuration["extenders"]
+        del extender["bindVerb"], extender["preemptVerb"]
+        extender |= {"ignorable": True, "weight": 100}
+
+    def device(index: int, root: str) -> Object:
+        attributes = {"resource.kubernetes.io/pcieRoot": {"string": root}}
+        return {"name": f"gpu-{index}", "attributes": attributes}
+
+    near, far = ("pci0000:00", "pci0000:00", "pci0000:40", "pci0000:40"), ("pci0000:00", "pci0000:40") * 2
+    async with staged(control_plane, owning(mode="advisor"), changed=in_tree) as stage, world_on(stage) as here:
+        await here.device_class()
+        # One of eight: chance alone would hardly find it.
+        for name in "abcdefgh":
+            await here.node(name)
+            roots = near if name == "b" else far
+            await here.slice(name, [device(index, root) for index, root in enumerate(roots)])
+        claim = await here.claim("c", here.request(count=2))
+        # What an advisor does not know yet it leaves to the plugin alone.
+        known = stage.service.belief.cluster
+        await so(lambda: here.full("c") in {item.key.name for item in known.claims}, "the claim to be known")
+        assert await here.bound(await here.pod("p", claims=("c",))) == "b"
+        assert await here.devices(claim) == ["b/gpu-0", "b/gpu-1"]
+        read = await here.admin.read(claim)
+        (manager,) = {
+            entry["manager"]
+            for entry in read["metadata"]["managedFields"]
+            if "f:allocation" in entry["fieldsV1"].get("f:status", {})
+        }
+        assert manager == "kube-scheduler"
+        assert stage.counted("foreign_allocations_seen_total") == 0
+        assert not await here.admin.list(await here.admin.path(rule_of(here), name=False))
+
+
+async def test_without_the_right_to_bind_claims_the_start_is_refused(control_plane: Plane) -> None:
+    less = [
+        {**rule, "resources": [each for each in rule["resources"] if each != "resourceclaims/binding"]}
+        for rule in ROLE["rules"]
+    ]
+    async with control_plane.client() as admin:
+        role = await admin.path(ROLE)
+        await admin.must("PATCH", role, {"rules": less}, content=MERGE)
+        try:
+            with pytest.raises(Unsafe, match="resourceclaims/binding"):
+                async with served(control_plane):
+                    await asyncio.sleep(0)
+        finally:
+            await admin.must("PATCH", role, {"rules": ROLE["rules"]}, content=MERGE)
+
+
+async def test_an_advisor_binds_nothing_and_says_what_to_configure(control_plane: Plane) -> None:
+    async with served(control_plane, owning(mode="advisor")) as stage:
+        status, said = await stage.post("bind", {"PodName": "p", "PodNamespace": "default", "PodUID": "u", "Node": "a"})
+        assert (status, "remove bindVerb" in said) == (200, True)
+
+
+async def test_a_stranger_who_is_faster_has_the_device_and_we_take_one_from_another_pool(control_plane: Plane) -> None:
+    async with staged(control_plane, changed=impatient) as stage, owned(stage) as here:
+        ours, theirs = await here.claim("ours", here.request()), await here.claim("theirs", here.request())
+        taken: list[str] = []
+
+        async def overtaken(call: Call) -> Answer | Unanswered:
+            """Have somebody else's write of the same device land just before ours."""
+            (hold,) = here.service.belief.ledger.holds()
+            taken.append(hold.device.pool.removeprefix(f"{here.name}-"))
+            await here.allocate(theirs, hold.device.pool, hold.device.device)
+            return await call()
+
+        with faulty(stage, allocation_of(ours), overtaken):
+            node = await here.bound(await here.pod("p", claims=("ours",)))
+        assert {node, *taken} == {"a", "b"}
+        assert closed(here) == set(taken)
+        assert stage.counted("foreign_allocations_seen_total", driver=here.driver) == 1
