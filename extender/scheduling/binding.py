@@ -11,7 +11,7 @@ from typing import Final
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import assigned, kept_off, obstacle_of
+from extender.scheduling.assigning import Confirming, assigned, kept_off, obstacle_of
 from extender.scheduling.claiming import (
     Problem,
     Written,
@@ -152,7 +152,7 @@ class _Work:
             return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
         if standing.readiness is Readiness.FAILED:
             return (yield from self._undone(standing.detail, frees=True))
-        bound = yield from assigned(pod, self.placement.node, self._loss)
+        bound = yield from assigned(pod, self.placement.node, self._loss, self._confirmed)
         if isinstance(bound, Pod):
             return Bound(bound, self.placement)
         if bound.is_open:
@@ -214,13 +214,22 @@ class _Work:
                 return f"claim {name}: an earlier claim holds {'/'.join(device)}"
         return ""
 
+    def _confirmed(self) -> Confirming:
+        """Touch every claim: what somebody has sent to take it back, believing the pod to be off, cannot land then."""
+        for index, item in enumerate(self.written):
+            found = yield from reserve(item.claim, self.needs.pod)
+            if isinstance(found, Problem):
+                return found.message
+            self.written[index] = replace(item, claim=found.claim, is_had=True)
+        return ""
+
     def _claims_now(self) -> list[ResourceClaim]:
         known = self.belief.cluster.claims
         return [known.with_uid(item.claim.uid) or item.claim for item in self.written]
 
     def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | Problem]:
         for made in self.made:
-            found = yield from mapped(pod, made.key.name, self.placement.hidden)
+            found = yield from mapped(pod, made.key.name, self.placement.hidden, self._confirmed)
             if isinstance(found, Problem):
                 return found
             pod = found
@@ -235,9 +244,10 @@ class _Work:
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
             return NotBound(message, is_waiting=True)
+        again = None if is_running else kept_off
         for item in reversed(self.written):
             if item.is_ours or not is_running:
-                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)
+                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=again)
         for made in self.made:
             yield DeleteClaim(made)
         return NotBound(message)
