@@ -93,12 +93,18 @@ def doubles(moment: Moment) -> Iterator[str]:
 
 
 def doubles_in_use(moment: Moment) -> Iterator[str]:
-    """Name the devices that two bound pods have. Two allocators may meet in one claim for a while, but no further."""
-    bound = {uid(pod) for pod in moment.pods if pod["spec"].get("nodeName") and is_alive(pod)}
+    """Name the devices that bound pods have by two claims: two allocators may write both, but not bind by both."""
+    used = in_use(moment)
     for device, uses in moment.uses.items():
-        claims = sorted(key for key, _ in uses if reserved(moment.claims[key]) & bound)
+        claims = sorted(key for key, _ in uses if key in used)
         if len(claims) > 1 and not moment.published.is_shared(device):
             yield f"device {device} is used by {' and '.join(claims)}"
+
+
+def in_use(moment: Moment) -> set[str | None]:
+    """Return the claims that bound pods name; what is reserved for a pod that does not name it, it does not use."""
+    bound = [pod for pod in moment.pods if pod["spec"].get("nodeName") and is_alive(pod)]
+    return {key for pod in bound for key in (*wanted(pod), mapped(pod))}
 
 
 def overdrawn(moment: Moment) -> Iterator[str]:
