@@ -183,12 +183,7 @@ class Scene:
 
     async def moment(self) -> Moment:
         """List everything as one revision has it."""
-        reply = await self.admin.must("GET", "/api/v1/pods")
-        revision = reply["metadata"]["resourceVersion"]
-        exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
-        listed = await asyncio.gather(*(self.admin.must("GET", path, **exact) for path in KINDS.values()))
-        found = {key: each["items"] for key, each in zip(KINDS, listed, strict=True)}
-        return Moment(pods=reply["items"], **found)
+        return await moment_of(self.admin)
 
     async def mended(self) -> None:
         """Start what does not run: a test that failed in the middle fails alone."""
@@ -275,6 +270,16 @@ class Scene:
 
         await until(is_empty, "all claims to go")
         assert counted(await self.extender.metrics(), "dra_extender_drift") == 0
+
+
+async def moment_of(admin: Client) -> Moment:
+    """List everything as one revision has it."""
+    reply = await admin.must("GET", "/api/v1/pods")
+    revision = reply["metadata"]["resourceVersion"]
+    exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
+    listed = await asyncio.gather(*(admin.must("GET", path, **exact) for path in KINDS.values()))
+    found = {key: each["items"] for key, each in zip(KINDS, listed, strict=True)}
+    return Moment(pods=reply["items"], **found)
 
 
 def unready(moment: Moment) -> list[str]:

@@ -186,6 +186,11 @@ def test_a_double_is_in_use_only_where_both_pods_are_bound(nodes: tuple[str, str
     assert bool([*doubles_in_use(there)]) is is_used
 
 
+def test_what_is_reserved_for_a_pod_that_does_not_name_it_is_not_in_use() -> None:
+    claims = [claim("c", result("a", "g0"), users=("p",)), claim("d", result("a", "g0"), users=("p",))]
+    assert not [*doubles_in_use(moment(pods=[pod("p", "c", on="a")], claims=claims))]
+
+
 def owned(by: str) -> Json:
     made = claim("c", result("a", "g0"))
     made["metadata"]["ownerReferences"] = [{"uid": f"uid-{by}"}]
