@@ -143,6 +143,10 @@ class Soak:
             self.note([str(error)])
         finally:
             self.is_paused = False
+        process = self.here.extender.process
+        if process is None or process.poll() is not None:
+            self.note(["the extender has ended by itself"])
+            await self.here.extender.start()
 
     async def take_stock(self) -> None:
         """Let everything settle without faults: who fits is bound, nobody keeps devices in vain, nothing is held."""

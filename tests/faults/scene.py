@@ -92,7 +92,10 @@ class Extender:
         return (await self.asked("metrics"))[1]
 
     def set_clock(self, ahead_s: float) -> None:
-        self.clock.write_text(str(ahead_s))
+        # Whole at once: an earlier signal may be read still.
+        fresh = self.clock.with_suffix(".new")
+        fresh.write_text(str(ahead_s))
+        fresh.replace(self.clock)
         assert self.process is not None
         self.process.send_signal(signal.SIGUSR1)
 
