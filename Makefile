@@ -14,9 +14,10 @@ FUZZ_SECONDS ?= 600
 CASES ?= 20000
 STEPS ?= 100000
 SEED ?= 1
+PODS ?= 24000
 VERSION ?= 1.37.1
 
-.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded
+.PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded faults soak
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +82,12 @@ quality: .venv/ready ## Measure how good the devices are that pods get, beside t
 
 model: .venv/ready ## Play STEPS (100000) random steps of a cluster in simulated time, from SEED (1) on, and see that nothing is lost
 	@$(BIN)/python -m tests.interleavings --steps $(STEPS) --seed $(SEED)
+
+faults: .venv/ready ## Have everything go wrong on a real control plane that can, what takes minutes included
+	FAULTS=all $(BIN)/python -m pytest tests/faults
+
+soak: .venv/ready ## Have PODS (24000) pods come and go on a real control plane, faults switched on by SEED (1)
+	@$(BIN)/python -m loadtests.endtoend.soak --pods $(PODS) --seed $(SEED)
 
 fuzz: .venv/ready ## Run every fuzz.py under tests for FUZZ_SECONDS (600) each
 	@for file in $$(find tests -name fuzz.py | sort); do \

@@ -86,8 +86,9 @@ def binding(pod: Pod, node: NodeName) -> Json:
     return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
-def nomination(pod: Pod, node: NodeName | None) -> Json:
-    return {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
+def nomination(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Json:
+    guard = {"resourceVersion": pod.resource_version} if is_guarded else {}
+    return {"metadata": {"uid": pod.uid, **guard}, "status": {"nominatedNodeName": node}}
 
 
 def extended_status(pod: Pod, claim: str, uses: Sequence[Use]) -> Json:

@@ -62,9 +62,12 @@ class Writes:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
         return await self._send("POST", POD.path(*pod.key, "binding"), objects.binding(pod, node))
 
-    async def nominate(self, pod: Pod, node: NodeName | None) -> Outcome:
-        """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod."""
-        return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node))
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+        """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod.
+
+        Where *is_guarded*, that lands on the pod as it was read or not at all.
+        """
+        return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node, is_guarded=is_guarded))
 
     async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> Outcome:
         """Tell in the status of *pod*, as it was read, which *claim* has its extended resources."""

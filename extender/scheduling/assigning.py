@@ -20,6 +20,9 @@ from extender.scheduling.steps import (
     Unknown,
 )
 
+# Says what is no longer as it was; nothing where all of it is, and cannot be taken back by what was sent before.
+Confirming = Generator[Step, Outcome, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
@@ -33,10 +36,22 @@ class Unassigned:
     is_elsewhere: bool = False
 
 
+def certain() -> Confirming:
+    """Confirm nothing: a pod without claims has nothing to lose."""
+    yield from ()
+    return ""
+
+
 def assigned(
-    pod: Pod, node: NodeName, loss: Callable[[], str] = lambda: ""
+    pod: Pod,
+    node: NodeName,
+    loss: Callable[[], str] = lambda: "",
+    confirmed: Callable[[], Confirming] = certain,
 ) -> Generator[Step, Outcome, Pod | Unassigned]:
-    """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land."""
+    """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land.
+
+    Whoever has changed the pod meanwhile may be about to take from it what it has: that is *confirmed* to be there.
+    """
     for _ in range(ATTEMPTS):
         obstacle = obstacle_of(pod) or loss()
         if obstacle:
@@ -53,6 +68,10 @@ def assigned(
         found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
+        is_other = found.extended_claim != pod.extended_claim
+        problem = "the pod names another claim for its extended resources" if is_other else (yield from confirmed())
+        if problem:
+            return Unassigned(problem)
         pod = found
     return Unassigned("the pod kept changing")
 

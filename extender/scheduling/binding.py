@@ -11,7 +11,7 @@ from typing import Final
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import assigned, kept_off, obstacle_of
+from extender.scheduling.assigning import Confirming, assigned, kept_off, obstacle_of
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import (
     Problem,
@@ -151,7 +151,8 @@ class _Work:
     def carried_out(self) -> Doing:
         problem = yield from self._claims()
         problem = problem or (yield from self._verified())
-        pod = self._pod_now()
+        # Sending the pod here has changed it, perhaps after the scheduler let it in.
+        pod = self.belief.pods.current(self.needs.pod)
         if problem is None and self.made:
             told = yield from self._mapped(pod)
             pod, problem = (pod, told) if isinstance(told, Problem) else (told, None)
@@ -162,7 +163,7 @@ class _Work:
             return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
         if standing.readiness is Readiness.FAILED:
             return (yield from self._undone(standing.detail, frees=True))
-        bound = yield from assigned(pod, self.placement.node, self._loss)
+        bound = yield from assigned(pod, self.placement.node, self._loss, self._confirmed)
         if isinstance(bound, Pod):
             return Bound(bound, self.placement)
         if bound.is_open:
@@ -224,10 +225,14 @@ class _Work:
                 return f"claim {name}: an earlier claim holds {'/'.join(device)}"
         return ""
 
-    def _pod_now(self) -> Pod:
-        """Return the pod as the watch shows it by now: a nomination may have changed it."""
-        before, known = self.needs.pod, self.belief.pods.with_uid(self.needs.pod.uid)
-        return known if known and version(known) > version(before) else before
+    def _confirmed(self) -> Confirming:
+        """Touch every claim: what somebody has sent to take it back, believing the pod to be off, cannot land then."""
+        for index, item in enumerate(self.written):
+            found = yield from reserve(item.claim, self.needs.pod)
+            if isinstance(found, Problem):
+                return found.message
+            self.written[index] = replace(item, claim=found.claim, is_had=True)
+        return ""
 
     def _claims_now(self) -> list[ResourceClaim]:
         known = self.belief.cluster.claims
@@ -235,7 +240,7 @@ class _Work:
 
     def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | Problem]:
         for made in self.made:
-            found = yield from mapped(pod, made.key.name, self.placement.hidden)
+            found = yield from mapped(pod, made.key.name, self.placement.hidden, self._confirmed)
             if isinstance(found, Problem):
                 return found
             pod = found
@@ -250,9 +255,10 @@ class _Work:
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
             return NotBound(message, is_waiting=True)
+        again = None if is_running else kept_off
         for item in reversed(self.written):
             if item.is_ours or not is_running:
-                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees)
+                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=again)
         for made in self.made:
             yield DeleteClaim(made)
         return NotBound(message)

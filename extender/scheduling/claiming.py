@@ -4,7 +4,7 @@ A write whose outcome is unknown can land for as long as the version that it is 
 only when the watch shows the allocation, or when the version is known to have moved on without it.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,7 +39,7 @@ ATTEMPTS: Final = 5
 class Written:
     """A claim that the pod may use now. *is_ours*: we allocated it just now; otherwise we only reserved it.
 
-    *is_had*: it was reserved for the pod before, so that a Binding may have been sent before, too.
+    *is_had*: it was reserved for the pod before, so that a Binding may have been sent before, too; perhaps not by us.
     """
 
     claim: ResourceClaim
@@ -55,6 +55,8 @@ class Problem:
 
 
 Claiming = Generator[Step, Outcome, Written | Problem]
+# Sees to it that no Binding of a pod that was sent before can land; False where the pod has a node.
+KeptOff = Callable[[Pod], Generator[Step, Outcome, bool]]
 
 
 def consumer_of(pod: Pod) -> Consumer:
@@ -115,7 +117,8 @@ def _looked_up(
     if fresh.allocation is not None:
         belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
         if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
-            return Written(fresh, is_ours=True)
+            # Perhaps by another of our kind, which chose alike and may have sent a Binding.
+            return Written(fresh, is_ours=True, is_had=True)
         return Problem(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
         return _lost(claim, belief, is_open=False)
@@ -170,8 +173,12 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     return Problem(f"claim {claim.key.name} kept changing")
 
 
-def release(claim: ResourceClaim, pod: Pod, *, is_ours: bool) -> Generator[Step, Outcome, bool]:
+def release(
+    claim: ResourceClaim, pod: Pod, *, is_ours: bool, kept_off: KeptOff | None = None
+) -> Generator[Step, Outcome, bool]:
     """Take back what *pod* has of *claim*: its reservation, and the allocation if nobody else uses it.
+
+    Whoever has changed the claim may be about to bind the pod with it: it is *kept_off* once more, where it may be.
 
     With the last reservation the allocation always goes, whoever wrote it: of one that nobody uses nobody would think.
     """
@@ -193,6 +200,8 @@ def release(claim: ResourceClaim, pod: Pod, *, is_ours: bool) -> Generator[Step,
         if fresh is None:
             return is_gone(outcome)
         claim = fresh
+        if kept_off is not None and not (yield from kept_off(pod)):
+            return False
     return False
 
 

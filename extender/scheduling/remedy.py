@@ -43,7 +43,7 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
     if not found or not (yield from kept_off(pod)):
         return False
     for claim in found:
-        is_free = yield from release(claim, pod, is_ours=True)
+        is_free = yield from release(claim, pod, is_ours=True, kept_off=kept_off)
         if claim is made:
             is_free = isinstance((yield DeleteClaim(claim)), Done)
         done = is_free or done

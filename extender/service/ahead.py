@@ -220,9 +220,13 @@ class Ahead:
         # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
         if self._sent.get(sent.pod.uid) is not sent:
             return
-        outcome = await self.writes.nominate(sent.pod, sent.node)
+        pod = self.belief.pods.current(sent.pod)
+        outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)
         self.metrics.wake("ahead", "done" if isinstance(outcome, Done) else "failed")
-        if isinstance(outcome, Done) and self._sent.get(sent.pod.uid) is sent:
+        if not isinstance(outcome, Done):
+            return
+        self.belief.pods.moved(sent.pod, outcome.resource_version)
+        if self._sent.get(sent.pod.uid) is sent:
             self._sent[sent.pod.uid] = replace(sent, is_written=True)
 
 

@@ -1,6 +1,7 @@
 """Pods that wait for a node, of the schedulers that we serve."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import FINISHED, Pod
@@ -13,6 +14,7 @@ class Pods:
         self._schedulers = frozenset(schedulers)
         self._by_uid: dict[Uid, Pod] = {}
         self._uid_of: dict[ObjectKey, Uid] = {}
+        self._moved: dict[Uid, tuple[str, str]] = {}
 
     def __iter__(self) -> Iterator[Pod]:
         return iter(self._by_uid.values())
@@ -28,6 +30,16 @@ class Pods:
         """Return the pod with *uid*; one of the same name that was made later is another."""
         return self._by_uid.get(uid)
 
+    def moved(self, pod: Pod, to: str) -> None:
+        """Remember that a write of ours, and nothing else, has brought *pod* to the version *to*."""
+        if pod.uid in self._by_uid:
+            self._moved[pod.uid] = pod.resource_version, to
+
+    def current(self, pod: Pod) -> Pod:
+        """Return *pod* in the version to which our own write has brought it, if it is known before that."""
+        before, after = self._moved.get(pod.uid, ("", ""))
+        return replace(pod, resource_version=after) if after and pod.resource_version == before else pod
+
     def serves(self, pod: Pod) -> bool:
         """Tell whether *pod* is of a scheduler that we serve."""
         return pod.scheduler in self._schedulers
@@ -42,6 +54,7 @@ class Pods:
         if before is None or before == pod.uid:
             return None
         del self._by_uid[before]
+        self._moved.pop(before, None)
         return before
 
     def drop(self, key: ObjectKey) -> Uid | None:
@@ -49,6 +62,7 @@ class Pods:
         uid = self._uid_of.pop(key, None)
         if uid is not None:
             del self._by_uid[uid]
+            self._moved.pop(uid, None)
         return uid
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> list[Uid]:

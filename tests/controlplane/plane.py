@@ -103,6 +103,14 @@ class Plane:
         if ended:
             raise RuntimeError(f"ended before its time: {', '.join(map(self.told, ended))}")
 
+    def restart(self, name: str) -> None:
+        """Kill a program, and start it with the same arguments."""
+        process = self.running[name]
+        assert isinstance(process.args, list)
+        process.kill()
+        process.wait()
+        self._run(name, *process.args[process.args.index(str(self.programs / name)) + 1 :])
+
     def told(self, name: str) -> str:
         """Return the end of a program's log, with its name."""
         return f"{name}: {self.log(name).read_text(errors='replace')[-2000:]}"

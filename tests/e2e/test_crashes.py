@@ -13,6 +13,8 @@ from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_port, start, stop
 from tests.e2e.world import World, behind, impatient, served, unserved, world_on
+from tests.faults.scene import moment_of
+from tests.invariants.checker import at_once, unwanted
 
 # After the answer to which request the service dies.
 DIRECT = {
@@ -68,6 +70,8 @@ async def survived(here: World, plane: Plane, port: int, process: Popen[bytes], 
         await until(is_quiet, "every hold to end")
         held = [claim for claim in await here.claims() if here.given(claim)]
         assert [[entry["name"] for entry in claim["status"]["reservedFor"]] for claim in held] == [[here.full("p")]]
+        now = await moment_of(here.admin)
+        assert [*at_once(now), *unwanted(now)] == []
 
 
 @pytest.mark.parametrize("pattern", DIRECT.values(), ids=DIRECT)

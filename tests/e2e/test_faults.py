@@ -96,12 +96,7 @@ async def test_an_api_server_that_goes_and_comes_back_is_followed_on(here: World
     await here.template("one", here.request())
     first = await here.pod("first", templates=("one",))
     await here.bound(first)
-    server = control_plane.running["kube-apiserver"]
-    assert isinstance(server.args, list)
-    server.kill()
-    server.wait()
-    arguments = server.args[server.args.index(str(control_plane.programs / "kube-apiserver")) + 1 :]
-    control_plane._run("kube-apiserver", *arguments)
+    control_plane.restart("kube-apiserver")
 
     async def is_back() -> bool:
         try:

@@ -12,6 +12,8 @@ from tests.controlplane.processes import can_name_hosts
 from tests.e2e.replicas import Pod, two_pods
 from tests.e2e.test_crashes import DIRECT
 from tests.e2e.world import World, unserved, world_on
+from tests.faults.scene import moment_of
+from tests.invariants.checker import at_once
 
 NODES, DEVICES = ("n1", "n2"), 8
 
@@ -42,6 +44,7 @@ async def all_bound(here: World, waiting: list[Object]) -> None:
 async def no_device_is_given_twice(here: World, count: int) -> None:
     given = [device for claim in await here.claims() for device in here.given(claim)]
     assert len(given) == len(set(given)) == count
+    assert at_once(await moment_of(here.admin)) == []
 
 
 async def kill_extender(leader: Pod) -> None:

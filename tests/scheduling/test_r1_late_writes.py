@@ -229,7 +229,7 @@ def test_r1_the_pod_is_touched_before_a_binding_is_given_up() -> None:
     assert isinstance(bind(world), NotBound)
     kinds = [type(step) for step in world.taken]
     first = kinds.index(BindPod)
-    assert kinds[first : first + 4] == [BindPod, ReadPod, TouchPod, BindPod]
+    assert kinds[first : first + 5] == [BindPod, ReadPod, TouchPod, TouchClaim, BindPod]
     world.server.land()
     assert world.server.pods[POD.key].node_name is None
     assert allocation_of(world.server, "a") is None

@@ -21,7 +21,7 @@ from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_o
 from tests.scheduling.test_suitable import taker
 
 N1, N2 = NodeName("n1"), NodeName("n2")
-DONE = Done({})
+DONE = Done({"metadata": {"resourceVersion": "9"}})
 
 
 class Nominations:
@@ -31,7 +31,8 @@ class Nominations:
         self.sent: list[tuple[str, NodeName | None]] = []
         self.outcome: Outcome = DONE
 
-    async def nominate(self, pod: Pod, node: NodeName | None) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+        assert is_guarded or node is None
         self.sent.append((pod.key.name, node))
         return self.outcome
 
@@ -187,6 +188,16 @@ async def test_the_scheduler_is_told_what_was_planned() -> None:
     after = scene.belief.ledger.of_pod(one.uid)
     assert before is not None
     assert after == replace(before, since=1.0, is_answer=True)
+
+
+async def test_a_pod_is_bound_in_the_version_to_which_it_was_brought() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.appear(one)
+    await scene.settle()
+    assert scene.belief.pods.current(one).resource_version == "9"
+    by_others = replace(one, resource_version="5")
+    assert scene.belief.pods.current(by_others) is by_others
 
 
 async def test_a_pod_whose_node_is_cordoned_is_sent_elsewhere() -> None:

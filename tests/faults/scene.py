@@ -1,0 +1,317 @@
+"""A cluster in which the extender hears the API server through a proxy, and what can be done to all of it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+from typing import Final
+
+import aiohttp
+import yaml
+
+from tests.controlplane.client import Client, Object, RefusedError, until
+from tests.controlplane.manifests import SCHEDULER as CONFIGURATION
+from tests.controlplane.plane import Plane, Scheduler
+from tests.controlplane.processes import free_port, start, stop
+from tests.faults import cluster
+from tests.faults.proxy import Proxy
+from tests.invariants.checker import Moment, at_once, bare, counted, doubles_in_use, held, in_use, overdrawn, unwanted
+from tests.invariants.waiting import fitting, waiting
+
+SCHEDULER: Final = "dra-scheduler"
+KINDS: Final = {
+    "claims": "/apis/resource.k8s.io/v1/resourceclaims",
+    "slices": "/apis/resource.k8s.io/v1/resourceslices",
+    "nodes": "/api/v1/nodes",
+    "classes": "/apis/resource.k8s.io/v1/deviceclasses",
+}
+WIDTH: Final = 16
+LOOK_EVERY_S: Final = 0.3
+# Short times in the same order as the usual ones: what is lost is given up after a second, an offer after three.
+IMPATIENT: Final = ("--api-timeout-seconds=1", "--api-bind-seconds=4", "--holds-offer-seconds=3")
+
+
+@dataclass(slots=True)
+class Extender:
+    """The product as a program, behind whose back the proxy stands."""
+
+    plane: Plane
+    proxy: Proxy
+    name: str = "extender"
+    flags: Sequence[str] = IMPATIENT
+    log: Path | None = None
+    verbs: int = field(default_factory=free_port)
+    probes: int = field(default_factory=free_port)
+    process: Popen[bytes] | None = None
+    lives: int = 0
+
+    @property
+    def clock(self) -> Path:
+        return self.plane.folder / f"{self.name}.clock"
+
+    async def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        if not self.clock.exists():
+            self.clock.write_text("0")
+        log = self.log or self.plane.log(self.name)
+        self.process = start(Path(sys.executable), "-m", "tests.faults.clocked", *self._arguments(), log=log)
+        self.lives += 1
+        await until(self.is_ready, f"{self.name} to be ready")
+
+    def _arguments(self) -> list[str]:
+        document = json.loads(self.plane.kubeconfig("extender").read_text())
+        document["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{self.proxy.port}"}
+        path = self.plane.folder / f"{self.name}-by-proxy.kubeconfig"
+        path.write_text(json.dumps(document))
+        listen = [f"--listen-verbs=127.0.0.1:{self.verbs}", f"--listen-probes=127.0.0.1:{self.probes}"]
+        return [str(self.clock), "serve", *listen, f"--api-kubeconfig={path}", *self.flags]
+
+    async def asked(self, path: str) -> tuple[int, str]:
+        """Ask a probe; nothing where nobody answers."""
+        try:
+            timeout = aiohttp.ClientTimeout(total=5)
+            async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+                response = await session.get(f"http://127.0.0.1:{self.probes}/{path}")
+                return response.status, await response.text()
+        except (aiohttp.ClientError, TimeoutError):
+            return 0, ""
+
+    async def is_ready(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} has ended: {self.plane.told(self.name)}")
+        return (await self.asked("readyz"))[0] == 200
+
+    async def metrics(self) -> str:
+        return (await self.asked("metrics"))[1]
+
+    def set_clock(self, ahead_s: float) -> None:
+        # Whole at once: an earlier signal may be read still.
+        fresh = self.clock.with_suffix(".new")
+        fresh.write_text(str(ahead_s))
+        fresh.replace(self.clock)
+        assert self.process is not None
+        self.process.send_signal(signal.SIGUSR1)
+
+    def kill(self) -> None:
+        """Kill it, if it runs."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    async def end(self) -> int:
+        """End it politely, and return its exit status."""
+        assert self.process is not None
+        await asyncio.to_thread(stop, self.process)
+        return self.process.returncode
+
+    def memory_mib(self) -> float:
+        """Return what it occupies now."""
+        assert self.process is not None
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@dataclass(slots=True)
+class Scene:
+    """Everything that runs."""
+
+    plane: Plane
+    admin: Client
+    proxy: Proxy
+    extender: Extender
+    nodes: Sequence[str]
+    gpus: int
+    schedulers: AsyncExitStack = field(default_factory=AsyncExitStack)
+    scheduler: Scheduler | None = None
+    # Two allocators may meet in a claim for a while; one may not.
+    is_alone: bool = True
+    generation: int = 1
+    marked: Counter[str] = field(default_factory=Counter)
+
+    def mark(self) -> None:
+        """Count requests from now on."""
+        self.marked = self.proxy.heard.copy()
+
+    async def start_scheduler(self, extender: Extender | None = None) -> Scheduler:
+        """Start kube-scheduler before an extender; it contends with nobody, so that it need not wait when it is new."""
+        document = yaml.safe_load(CONFIGURATION.read_text())
+        document["podMaxBackoffSeconds"] = 1
+        document["leaderElection"]["leaderElect"] = False
+        path = self.plane.folder / "faults-scheduler.yaml"
+        path.write_text(yaml.safe_dump(document))
+        port = (extender or self.extender).verbs
+        running = self.plane.scheduler(path, extender=f"http://127.0.0.1:{port}")
+        self.scheduler = await self.schedulers.enter_async_context(running)
+        return self.scheduler
+
+    async def end_schedulers(self) -> None:
+        await self.schedulers.aclose()
+
+    async def create(self, items: Iterable[Object]) -> None:
+        """Create *items*, some at a time."""
+        gate = asyncio.Semaphore(WIDTH)
+
+        async def one(item: Object) -> None:
+            async with gate:
+                await self.admin.create(item)
+
+        await asyncio.gather(*map(one, items))
+
+    async def fill(self) -> None:
+        """Create nodes with their devices, and what asks for them."""
+        await self.create([*cluster.classes(), *cluster.templates()])
+        await self.create(map(cluster.node, self.nodes))
+        await self.create(item for on in self.nodes for item in cluster.slices(on, self.gpus))
+
+    async def publish_anew(self) -> None:
+        """Replace the slices of plain devices by a new generation with the same devices."""
+        old, self.generation = self.generation, self.generation + 1
+        await self.create(cluster.gpu_slice(on, self.gpus, self.generation) for on in self.nodes)
+        await asyncio.gather(*(self.admin.delete(cluster.gpu_slice(on, self.gpus, old)) for on in self.nodes))
+
+    async def burst(self, pods: int) -> None:
+        """Create so many pods of every shape."""
+        made: list[Object] = []
+        for number in range(pods):
+            made += cluster.work(f"p{next(cluster.NAMES):06d}", cluster.MIX[number * 7 % len(cluster.MIX)])
+        await self.create(item for item in made if item["kind"] != "Pod")
+        await self.create(item for item in made if item["kind"] == "Pod")
+
+    async def moment(self) -> Moment:
+        """List everything as one revision has it."""
+        return await moment_of(self.admin)
+
+    async def mended(self) -> None:
+        """Start what does not run: a test that failed in the middle fails alone."""
+        if self.extender.process is None or self.extender.process.poll() is not None:
+            await self.extender.start()
+        if self.scheduler is None or self.scheduler.process.poll() is not None:
+            await self.start_scheduler()
+        if (await self.moment()).pods:
+            await self.empty()
+
+    def violations(self, moment: Moment) -> list[str]:
+        """Name what must not be, even for a moment."""
+        if self.is_alone:
+            return at_once(moment)
+        return [*doubles_in_use(moment), *bare(moment), *overdrawn_in_use(moment)]
+
+    @asynccontextmanager
+    async def watched_over(self) -> AsyncIterator[None]:
+        """Look at everything again and again, and fail at the end where something was wrong at any time."""
+        found: set[str] = set()
+
+        async def look() -> None:
+            while True:
+                # An API server that is away, or has forgotten that revision in the meantime, is asked again.
+                with suppress(OSError, TimeoutError, RefusedError, aiohttp.ClientError):
+                    found.update(self.violations(await self.moment()))
+                await asyncio.sleep(LOOK_EVERY_S)
+
+        task = asyncio.create_task(look())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert not found, sorted(found)
+
+    async def until_heard(self, count: int, step: str = "binding") -> None:
+        """Wait until the extender has sent so many requests of a *step* since the mark."""
+
+        async def heard() -> bool:
+            return self.proxy.heard[step] - self.marked[step] >= count
+
+        await until(heard, f"{count} requests for the {step}")
+
+    async def calm(self) -> Moment:
+        """Wait until nobody waits who fits, nobody keeps devices in vain, and nothing is held."""
+        seen: list[str] = []
+
+        async def is_calm() -> Moment | None:
+            now = await self.moment()
+            seen[:] = [*(f"{each} waits" for each in fitting(now, SCHEDULER)), *unwanted(now), *unready(now)]
+            with_holds = held(await self.extender.metrics())
+            seen.extend([f"{with_holds} held"] * bool(with_holds))
+            return None if seen else now
+
+        try:
+            return await until(is_calm, "calm")
+        except TimeoutError:
+            raise AssertionError(f"no calm: {seen}") from None
+
+    async def served(self) -> None:
+        """Have every pod served: end pods as long as others wait for their devices."""
+        while pending := [*waiting(now := await self.calm(), SCHEDULER)]:
+            assert self.violations(now) == []
+            bound = [pod for pod in now.pods if pod["spec"].get("nodeName")]
+            assert bound, f"{len(pending)} pods wait for nobody"
+            await self.end(bound[: max(1, len(bound) // 2)])
+
+    async def end(self, pods: Iterable[Object]) -> None:
+        await asyncio.gather(*(self.admin.delete({"apiVersion": "v1", "kind": "Pod", **pod}) for pod in pods))
+
+    async def empty(self) -> None:
+        """End everything, and see that nothing is left taken."""
+        now = await self.moment()
+        await self.end(now.pods)
+        await self.calm()
+        left = await self.admin.list(KINDS["claims"])
+        version = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+        await asyncio.gather(*(self.admin.delete({**version, **claim}) for claim in left))
+
+        async def is_empty() -> bool:
+            now = await self.moment()
+            return not now.pods and not now.claims
+
+        await until(is_empty, "all claims to go")
+        assert counted(await self.extender.metrics(), "dra_extender_drift") == 0
+
+
+async def moment_of(admin: Client) -> Moment:
+    """List everything as one revision has it."""
+    reply = await admin.must("GET", "/api/v1/pods")
+    revision = reply["metadata"]["resourceVersion"]
+    exact = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
+    listed = await asyncio.gather(*(admin.must("GET", path, **exact) for path in KINDS.values()))
+    found = {key: each["items"] for key, each in zip(KINDS, listed, strict=True)}
+    return Moment(pods=reply["items"], **found)
+
+
+def unready(moment: Moment) -> list[str]:
+    """Name the pods that wait for their claims to be made."""
+    known = {pod["metadata"]["uid"] for pod in waiting(moment, SCHEDULER)}
+    pending = [pod for pod in moment.pods if not pod["spec"].get("nodeName")]
+    return [f"{pod['metadata']['name']} has no claims" for pod in pending if pod["metadata"]["uid"] not in known]
+
+
+def overdrawn_in_use(moment: Moment) -> list[str]:
+    """Say what is overdrawn, as far as bound pods do it: two allocators may meet in a claim for a while."""
+    used = in_use(moment)
+    moment.claims = {key: claim for key, claim in moment.claims.items() if key in used}
+    moment.__dict__.pop("uses", None)
+    return [*overdrawn(moment)]
+
+
+@asynccontextmanager
+async def scene(plane: Plane, nodes: int, gpus: int, flags: Sequence[str] = IMPATIENT) -> AsyncIterator[Scene]:
+    """Run everything on an empty cluster."""
+    names = [f"n{number:03d}" for number in range(nodes)]
+    async with plane.client() as admin, Proxy(plane.url, str(plane.authority)) as proxy:
+        made = Scene(plane, admin, proxy, Extender(plane, proxy, flags=flags), names, gpus)
+        await made.fill()
+        try:
+            await made.extender.start()
+            await made.start_scheduler()
+            yield made
+        finally:
+            await made.end_schedulers()
+            if made.extender.process is not None:
+                await made.extender.end()

@@ -1,0 +1,112 @@
+"""Another allocator of our kind at work on the same pod: what it has bound keeps what it was bound with."""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from typing import Any
+
+from extender.scheduling.assigning import kept_off
+from extender.scheduling.binding import Bound, NotBound, Order
+from extender.scheduling.claiming import Problem, consumer_of, release
+from extender.scheduling.mapping import mapped
+from extender.scheduling.steps import BindPod, Outcome, Release, Step, WriteAllocation
+from tests.scheduling.cast import binder_of, claim, device, given, held, pod
+from tests.scheduling.server import World, allocation_of
+from tests.scheduling.stage import N1, POD, A, world_of
+
+EXTENDED = pod("p", gpus=1)
+BOTH = pod("p", "a", "b")
+
+
+def binding(world: World, subject: Any = POD) -> Generator[Step, Outcome, Any]:
+    return binder_of(world.belief).bind(Order(subject.key, subject.uid, N1))
+
+
+def carried(world: World, work: Generator[Step, Outcome, Any], before: type[Step], meanwhile: Callable[[], Any]) -> Any:
+    """Carry out *work*; *meanwhile* happens once, just before a certain step arrives."""
+    is_over = False
+    try:
+        step = next(work)
+        while True:
+            if isinstance(step, before) and not is_over:
+                is_over = True
+                meanwhile()
+            outcome = world.server.do(step)
+            world.server.deliver(world.belief)
+            step = work.send(outcome)
+    except StopIteration as end:
+        assert is_over
+        return end.value
+
+
+def touched(world: World) -> None:
+    world.server.put(replace(world.server.pods[POD.key]))
+
+
+def test_what_another_has_allocated_alike_is_not_taken_from_the_pod_that_it_has_bound() -> None:
+    world = world_of(claim("a"), claim("b"), subject=BOTH)
+    server = world.server
+
+    def other() -> None:
+        key = next(key for key in server.claims if key.name == "b")
+        ours = consumer_of(BOTH)
+        alike = given(device("n1", 0))
+        server.put(replace(server.claims[A], allocation=alike, reserved_for=(ours,)))
+        server.put(replace(server.claims[key], allocation=given(device("n2", 0)), reserved_for=(ours,)))
+        server.bind(BOTH, N1)
+
+    result = carried(world, binding(world, BOTH), WriteAllocation, other)
+    assert isinstance(result, NotBound)
+    assert allocation_of(server, "a") is not None
+
+
+def test_what_is_sent_to_take_back_from_a_pod_that_was_touched_does_not_land_after_its_binding() -> None:
+    world = world_of(claim("a"))
+    late: list[Release] = []
+
+    def other() -> None:
+        touched(world)
+        late.append(Release(world.server.claims[A], POD.uid, deallocate=True))
+
+    assert isinstance(carried(world, binding(world), BindPod, other), Bound)
+    world.server.late.extend(late)
+    world.server.land()
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_what_was_taken_back_from_a_pod_that_was_touched_keeps_it_from_being_bound() -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        touched(world)
+        world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
+
+    assert isinstance(carried(world, binding(world), BindPod, other), NotBound)
+    assert world.server.pods[POD.key].node_name is None
+
+
+def test_after_a_conflict_nothing_is_taken_from_a_pod_that_was_bound_meanwhile() -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=POD))
+    known = world.server.claims[A]
+    world.server.put(replace(known))
+    world.server.bind(POD, N1)
+    assert not world.carry(release(known, POD, is_ours=True, kept_off=kept_off))
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_the_status_of_a_pod_that_was_bound_meanwhile_goes_on_naming_its_claim() -> None:
+    world = world_of(subject=EXTENDED)
+    known = world.server.pods[EXTENDED.key]
+    world.server.put(replace(known, extended_claim="theirs"))
+    world.server.bind(EXTENDED, N1)
+    assert isinstance(world.carry(mapped(known, "ours", None)), Problem)
+    assert world.server.pods[EXTENDED.key].extended_claim == "theirs"
+
+
+def test_a_pod_whose_status_names_anothers_claim_by_now_is_not_bound_with_ours() -> None:
+    world = world_of(subject=EXTENDED)
+
+    def other() -> None:
+        world.server.put(replace(world.server.pods[EXTENDED.key], extended_claim="theirs"))
+
+    assert isinstance(carried(world, binding(world, EXTENDED), BindPod, other), NotBound)
+    assert world.server.pods[EXTENDED.key].node_name is None
