@@ -6,6 +6,7 @@ from extender.kube.answer import Answer, Json
 from extender.kube.api import Api
 from extender.kube.pace import Backoff, Pace
 from extender.kube.resource import CORE, Resource, Served
+from extender.kube.rights import minor_of
 from extender.kube.setback import Setback, setback_of
 from extender.kube.told import Sink, Trouble
 
@@ -35,16 +36,12 @@ class Versions:
         """Return *resource* as it was found, or in the version that we prefer as long as it was not."""
         return self._found.get(resource.name) or Served(resource, resource.versions[0])
 
-    async def release(self) -> str:
-        """Return which release of Kubernetes the API server is: "1.37"; ask until it says so."""
+    async def minor(self) -> int:
+        """Return the API server's minor version; ask until it says which."""
         backoff = Backoff(self._pace)
-        while True:
-            reply = await self._api.call("GET", "/version")
-            read = reply.json() if isinstance(reply, Answer) and reply.is_success else None
-            if read:
-                # Some distributions write a plus sign behind the minor version.
-                return f"{read.get('major')}.{str(read.get('minor')).rstrip('+')}"
-            await backoff.wait(setback_of(reply).pause_s)
+        while (found := await minor_of(self._api)) is None:
+            await backoff.wait(None)
+        return found
 
     def forget(self, resource: Resource) -> None:
         """Ask again at the next ``find``: the version that was found is gone, or may have come."""

@@ -21,8 +21,8 @@ from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
-# Releases of Kubernetes whose scheduler was seen to look at a nominated node alone.
-RELEASES: Final = ("1.36", "1.37")
+# Minor versions of Kubernetes whose scheduler was seen to look at a nominated node alone.
+MINORS: Final = (36, 37)
 # A nomination is one write more for each pod: with fewer nodes it costs more than it saves.
 FEWEST_NODES: Final = 1000
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
@@ -51,18 +51,18 @@ class Sent:
 
 @dataclass(slots=True)
 class Sending:
-    """Whether pods are sent ahead. *release* asks the API server which release of Kubernetes it is."""
+    """Whether pods are sent ahead. *minor* asks the API server for its minor version."""
 
     mode: Literal["auto", "always", "never"] = "always"
-    release: Callable[[], Awaitable[str]] | None = None
+    minor: Callable[[], Awaitable[int]] | None = None
     is_known: bool = False
 
     async def find_out(self) -> None:
-        """Learn whether the scheduler of this release heeds nominations: it is not promised by the API."""
-        release = await self.release() if self.release and self.mode == "auto" else RELEASES[-1]
-        self.is_known = release in RELEASES
+        """Learn whether this version's scheduler heeds nominations: the API does not promise that."""
+        minor = await self.minor() if self.minor and self.mode == "auto" else MINORS[-1]
+        self.is_known = minor in MINORS
         if not self.is_known:
-            why = f"Kubernetes {release} was not tried"
+            why = f"Kubernetes 1.{minor} was not tried"
             LOG.warning("pods are not sent ahead", extra={keys.REASON: why})
 
     def pays(self, nodes: int) -> bool:

@@ -156,7 +156,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
     sink.attention, sink.warming = attention, Warming(belief)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
-        sending = Sending(settings.waking.nominate_ahead, versions.release)
+        sending = Sending(settings.waking.nominate_ahead, versions.minor)
         sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     offers, ended = Offers(), _each(journal.ended, attention.ended)

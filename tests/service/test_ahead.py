@@ -15,7 +15,7 @@ from extender.model.node import Pod, PodClaim
 from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.planner import Offer
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import ENOUGH, MOST, RELEASES, Ahead, Sending
+from extender.service.ahead import ENOUGH, MINORS, MOST, Ahead, Sending
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
@@ -246,10 +246,10 @@ async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -
     assert await scene.settle() == []
 
 
-@pytest.mark.parametrize(("release", "is_tried"), [(RELEASES[0], True), ("1.99", False)])
-async def test_pods_are_sent_ahead_only_where_that_was_seen_to_work(release: str, *, is_tried: bool) -> None:
-    async def told() -> str:
-        return release
+@pytest.mark.parametrize(("minor", "is_tried"), [(MINORS[0], True), (99, False)])
+async def test_pods_are_sent_ahead_only_where_that_was_seen_to_work(minor: int, *, is_tried: bool) -> None:
+    async def told() -> int:
+        return minor
 
     sending = Sending("auto", told)
     await sending.find_out()
