@@ -36,7 +36,8 @@ class Claims:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, ResourceClaim] = {}
         self._by_uid: dict[Uid, ObjectKey] = {}
-        self._by_owner: dict[Uid, dict[ObjectKey, None]] = {}
+        # Tuples, for nearly every owner has one: a dictionary for each would be the larger part of what is kept here.
+        self._by_owner: dict[Uid, tuple[ObjectKey, ...]] = {}
 
     def __iter__(self) -> Iterator[ResourceClaim]:
         return iter(self._by_key.values())
@@ -59,7 +60,7 @@ class Claims:
         self._by_key[claim.key] = claim
         self._by_uid[claim.uid] = claim.key
         for owner in _controllers(claim):
-            self._by_owner.setdefault(owner, {})[claim.key] = None
+            self._by_owner[owner] = *self._by_owner.get(owner, ()), claim.key
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
@@ -68,10 +69,9 @@ class Claims:
             return
         self._by_uid.pop(claim.uid, None)
         for owner in _controllers(claim):
-            owned = self._by_owner[owner]
-            del owned[key]
-            if not owned:
-                del self._by_owner[owner]
+            left = tuple(other for other in self._by_owner.pop(owner) if other != key)
+            if left:
+                self._by_owner[owner] = left
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> None:
         """Forget all other claims."""
