@@ -109,8 +109,9 @@ class Soak:
         while True:
             await asyncio.sleep(LOOK_S)
             with suppress(*AWAY):
-                moment = await self.here.moment()
-                self.note(self.here.violations(moment))
+                was_alone, moment = self.here.is_alone, await self.here.moment()
+                if was_alone == self.here.is_alone:
+                    self.note(self.here.violations(moment))
                 self.looks += 1
             with suppress(OSError):  # it may be between two lives
                 self.samples.append(Sample(self.created, self.here.extender.lives, self.here.extender.memory_mib()))
@@ -129,7 +130,9 @@ class Soak:
 
     def note(self, found: Iterable[str]) -> None:
         for each in found:
-            self.wrong.setdefault(each, f"after {self.created} pods, {self.last}")
+            if each not in self.wrong:
+                self.wrong[each] = f"after {self.created} pods, {self.last}"
+                sys.stderr.write(f"{self.wrong[each]}: {each}\n")
 
     async def _struck(self, key: str, fault: Strike) -> None:
         self.last = key
