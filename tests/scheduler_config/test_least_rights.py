@@ -14,7 +14,7 @@ from extender.config.table import rows
 from extender.kube.answer import Unanswered
 from extender.kube.api import Api
 from extender.kube.leases import Lease, Leases
-from extender.kube.resource import CLAIMS, RESOURCES, Served
+from extender.kube.resource import CLAIMS, RESOURCES, RULES, Served
 from extender.kube.writes import Writes
 from extender.model.claim import Allocation, ClaimSpec, Consumer
 from extender.model.names import NodeName, ObjectKey
@@ -87,6 +87,8 @@ async def all_writes(api: Api) -> set[str]:
         "annotate_pod": writes.annotate_pod(POD, "a", "v"),
         "create_claim": writes.create_claim("ns", {}),
         "delete_claim": writes.delete_claim(CLAIM.key, CLAIM.uid),
+        "create_taint": writes.create_taint(Served(RULES, "v1"), "gpu.example.com", "example.com/owned"),
+        "restore_taint": writes.restore_taint(Served(RULES, "v1"), "gpu.example.com", "example.com/owned"),
         "create_event": writes.create_event("ns", {}),
         "read_claim": writes.read_claim(CLAIM.key),
         "read_pod": writes.read_pod(POD.key),
