@@ -40,7 +40,7 @@ class Versions:
         """Return the API server's minor version; ask until it says which."""
         backoff = Backoff(self._pace)
         while (found := await minor_of(self._api)) is None:
-            await backoff.wait(None)
+            await backoff.wait()
         return found
 
     def forget(self, resource: Resource) -> None:

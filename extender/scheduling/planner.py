@@ -135,7 +135,7 @@ class Planner:
         try:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished:
-            return Trouble("devices as a strict policy wants them are still being looked for")
+            return Trouble("devices are still being looked for")
         if isinstance(plan, Rejection) and plan.is_hopeless:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
         if isinstance(plan, Offer) and not moment.is_answer:
