@@ -63,14 +63,14 @@ class Scheduler(FastHttpUser):  # type: ignore[misc]  # locust is not where type
 
     def on_start(self) -> None:
         """Find out what there is, and what is asked."""
+        self.waiting: list[tuple[str, Who]] = []
+        self.ended: list[str] = []
         self.options = self.environment.parsed_options
         self.nodes: list[str] = self._ask("/load/names")
         weighed = (part.split(":") for part in self.options.mix.split(","))
         self.mix = [shape for shape, weight in weighed for _ in range(int(weight))]
         self.bodies = {shape: captured(shape, "filter") for shape in set(self.mix)}
         self.bound = captured("one", "bind")
-        self.waiting: list[tuple[str, Who]] = []
-        self.ended: list[str] = []
         self.due = time.monotonic()
 
     def on_stop(self) -> None:

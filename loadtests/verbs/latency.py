@@ -36,7 +36,7 @@ class Measured:
     """Some rounds of one server: each figure is the median of its rounds'."""
 
     rounds: tuple[Json, ...]
-    handled: dict[str, list[float]]
+    handled: dict[str, list[tuple[float, float]]]
 
     def ms(self, verb: str, part: float) -> float:
         """Return a percentile of what the client waited."""
@@ -45,7 +45,12 @@ class Measured:
 
     def own(self, verb: str, part: float) -> float:
         """Return a percentile of what the handlers took."""
-        return share(self.handled[verb], part) if self.handled.get(verb) else nan
+        return share([took for took, _ in self.handled[verb]], part) if self.handled.get(verb) else nan
+
+    def longest(self, verb: str) -> tuple[float, float]:
+        """Return the longest time of a handler, and the most that one worked."""
+        took, worked = zip(*self.handled[verb], strict=True) if self.handled.get(verb) else ((nan,), (nan,))
+        return max(took), max(worked)
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -114,7 +119,8 @@ def tell(report: Report, what: str, found: Pair, targets: Mapping[str, str]) -> 
         report.add(f"{what}: pods/s one by one{label}", f"{mine:.0f}", targets.get(f"rate{label}", ""), beside)
     for verb in ("filter", "prioritize"):
         values = "/".join(f"{ours.own(verb, part):.2f}" for part in (0.5, 0.99))
-        longest = f"longest {max(ours.handled[verb], default=nan):.1f}, target {LONGEST_MS}"
+        took, worked = ours.longest(verb)
+        longest = f"longest {took:.1f}, of work {worked:.1f}, target {LONGEST_MS}"
         report.add(f"{what}: {verb} in its handler, p50/p99, ms", values, targets.get(f"own {verb}", ""), longest)
 
 

@@ -37,10 +37,14 @@ class Extender:
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024 / 1e6
 
-    def handled(self, verb: str, began: float, ended: float) -> list[float]:
-        """Return what its handlers took from *began* to *ended*, in milliseconds."""
+    def handled(self, verb: str, began: float, ended: float) -> list[tuple[float, float]]:
+        """Return what its handlers took from *began* to *ended*, in milliseconds, and how much of that was work."""
         calls = (line.split() for line in self.calls.read_text().splitlines())
-        return [1000 * float(call[3]) for call in calls if call[1] == verb and began <= float(call[0]) <= ended]
+        return [
+            (1000 * float(call[3]), 1000 * float(call[4]))
+            for call in calls
+            if call[1] == verb and began <= float(call[0]) <= ended
+        ]
 
 
 @dataclass(frozen=True, slots=True)
