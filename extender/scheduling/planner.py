@@ -218,7 +218,6 @@ class Planner:
         names = (snapshot.layout.nodes[number] for number in order)
         found = next((name for name in names if name not in trips.sent), None)
         if found is not None:
-            trips.sent.add(found)
             trips.steered_at = moment.now
         return found
 

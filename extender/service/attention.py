@@ -56,7 +56,7 @@ class Attention:
     wall: Callable[[], float]
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
-    _steers: dict[Uid, NodeName] = field(default_factory=dict)
+    _steers: dict[Uid, None] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
     _cleared: set[Uid] = field(default_factory=set)
@@ -69,7 +69,7 @@ class Attention:
         """Remember that *pod* waits; where it fits on a node that was not looked at, have it tried there."""
         self.waker.put(pod.uid)
         if plan.elsewhere is not None:
-            self._steers[pod.uid] = plan.elsewhere
+            self._steers[pod.uid] = None
         if plan.word is Word.CLAIM_STALE:
             self._cleared.add(pod.uid)
         if plan.word in FREED_AT_ONCE:
@@ -168,16 +168,19 @@ class Attention:
             if pod is not None and stale_claim(pod, self.belief) is not None:
                 continue
             self._cleared.discard(uid)
-            plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False) if pod else None
-            if isinstance(plan, Offer):
-                self._steers[uid] = plan.placement.node
+            self._steers[uid] = None
 
     async def _steer(self) -> None:
         for uid in tuple(self._steers):
             # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
-            node, pod = self._steers.pop(uid, None), self.belief.pods.with_uid(uid)
-            if node is not None and pod is not None:
-                await self._wake(pod, node)
+            pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
+            self._steers.pop(uid, None)
+            if pod is None:
+                continue
+            # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
+            plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
+            if isinstance(plan, Offer):
+                await self._wake(pod, plan.placement.node)
 
     async def _ready(self) -> None:
         """Wake the pods whose devices are ready, or will not be any more."""

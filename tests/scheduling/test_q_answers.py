@@ -143,8 +143,13 @@ def test_q3_a_pod_that_fits_on_a_node_that_was_not_offered_is_told_where(asked: 
 def test_q3_a_pod_is_sent_to_the_best_node_first_to_each_once_and_not_for_ever() -> None:
     fleet = [item for index in range(2, 9) for item in (node(f"n{index}"), gpus(f"n{index}", 10 - index))]
     planner = planner_of(belief_of(node("n1"), claim("c"), *fleet))
-    plans = [planner.plan(P, names("n1"), 0.0) for _ in range(STEERS + 1)]
-    sent = [item.elsewhere for item in plans if isinstance(item, Rejection)]
+    sent = list[NodeName | None]()
+    for _ in range(STEERS + 1):
+        plan = planner.plan(P, names("n1"), 0.0)
+        assert isinstance(plan, Rejection)
+        sent.append(plan.elsewhere)
+        if plan.elsewhere:
+            assert isinstance(planner.plan(P, None, 0.0, is_answer=False), Offer)
     assert sent == ["n8", "n7", "n6", None]
     assert isinstance(planner.plan(P, names("n8"), 0.0), Offer)
 

@@ -10,12 +10,13 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.conditions import TIMEOUT_S
+from extender.scheduling.planner import Rejection
 from extender.scheduling.waking import Waker
 from extender.service.attention import Attention, Habits
+from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
-from tests.scheduling.cast import planner_of
-from tests.scheduling.server import World
-from tests.scheduling.stage import N1, N2, OTHER, POD, A
+from tests.scheduling.cast import belief_of, claim, gpus, node, planner_of, pod
+from tests.scheduling.stage import N1, OTHER, POD, A
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 
 
@@ -30,12 +31,12 @@ class Wakes:
         return Done({})
 
 
-def attention_of(world: World, wakes: Wakes, wall: float) -> Attention:
-    waker = Waker(world.belief, planner_of(world.belief))
+def attention_of(belief: Belief, wakes: Wakes, wall: float) -> Attention:
+    waker = Waker(belief, planner_of(belief))
     habits = Habits(wakes_per_second=1e9)
     nothing = None
     return Attention(
-        world.belief,
+        belief,
         waker,
         wakes,  # type: ignore[arg-type]  # only nominations are asked for
         nothing,  # type: ignore[arg-type]  # no steps are taken
@@ -55,7 +56,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
     kind: str, after_s: float, *, is_woken: bool
 ) -> None:
     world, wakes = waiting(), Wakes()
-    attention = attention_of(world, wakes, START + after_s)
+    attention = attention_of(world.belief, wakes, START + after_s)
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     if kind:
         reported(world, kind)
@@ -66,7 +67,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
 
 async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> None:
     world, wakes = waiting(), Wakes()
-    attention = attention_of(world, wakes, START)
+    attention = attention_of(world.belief, wakes, START)
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
     world.server.deliver(world.belief)
@@ -76,10 +77,25 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
 
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
     world, wakes = waiting(), Wakes()
-    attention = attention_of(world, wakes, START)
-    attention._steers |= {POD.uid: N1, OTHER.uid: N2}
+    attention = attention_of(world.belief, wakes, START)
+    attention._steers |= {POD.uid: None, OTHER.uid: None}
     steering = asyncio.create_task(attention._steer())
     await asyncio.sleep(0)
     attention.offered(OTHER)
     await steering
     assert wakes.woken == [(POD.key.name, N1)]
+
+
+async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_their_own() -> None:
+    numbers, wakes = range(3), Wakes()
+    fleet = [item for index in numbers for item in (node(f"n{index}"), gpus(f"n{index}", 1))]
+    pods = [pod(f"p{index}", f"c{index}") for index in numbers]
+    belief = belief_of(*fleet, *(claim(f"c{index}") for index in numbers), *pods)
+    attention = attention_of(belief, wakes, START)
+    for each in pods:
+        plan = attention.waker.planner.plan(each, [], 0.0)
+        assert isinstance(plan, Rejection)
+        attention.rejected(each, plan)
+    await attention._steer()
+    assert {name for name, _ in wakes.woken} == {"p0", "p1", "p2"}
+    assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
