@@ -37,7 +37,7 @@ class Keeping:
     may_write: Callable[[], bool]
     _kept: set[str] = field(default_factory=set)
     _trouble: str = ""
-    _fine: tuple[Inventory, tuple[DeviceTaintRule, ...]] | None = None
+    _known: tuple[Inventory, tuple[DeviceTaintRule, ...], tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stir(self) -> None:
@@ -72,13 +72,13 @@ class Keeping:
             return
 
     def _missing(self) -> tuple[str, ...]:
-        """Name the drivers without the taint; where neither slices nor rules have changed, none are still none."""
+        """Name the drivers without the taint; where neither slices nor rules have changed they are the same."""
         ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
         rules = tuple(ownership.rules.values())
-        if self._fine is not None and self._fine[0] is inventory and self._fine[1] == rules:
-            return ()
+        if self._known is not None and self._known[0] is inventory and self._known[1] == rules:
+            return self._known[2]
         missing = ownership.unkept(inventory)
-        self._fine = None if missing else (inventory, rules)
+        self._known = inventory, rules, missing
         self._kept |= {rule.selector.driver for rule in rules if rule.selector and rule.selector.driver}
         return missing
 
