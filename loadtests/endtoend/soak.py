@@ -143,7 +143,7 @@ class Soak:
                 await asyncio.sleep(self.chance.uniform(0.2, 1.5))
                 self.is_paused = key in CALMING
             self.faults[key] += 1
-        except TimeoutError as error:
+        except (TimeoutError, AssertionError) as error:
             self.note([str(error)])
         finally:
             self.is_paused = False
