@@ -7,8 +7,7 @@ from extender.kube.setback import Remedy, Setback
 from extender.kube.stream import Event, event_of, is_newer
 from extender.kube.told import Sink
 from extender.model.change import Changed, Gone
-from extender.model.parse import key_of
-from extender.model.problem import Problem
+from extender.model.parse import key_in
 
 
 class Delivery:
@@ -49,10 +48,8 @@ class Delivery:
             self.setback = Setback(f"a bookmark at {event.version}, after {self.position}", Remedy.RELIST)
 
     def _tell(self, event: Event) -> None:
-        noun = self.served.resource.parse(event.object, self.served.version)
         if event.type == "DELETED":
-            key = noun.key if isinstance(noun, Problem) else key_of(noun)
-            self._sink(Gone(self.served.resource.kind, key))
+            self._sink(Gone(self.served.resource.kind, key_in(event.object)))
         else:
-            self._sink(Changed(noun))
+            self._sink(Changed(self.served.resource.parse(event.object, self.served.version)))
         self.position = event.version

@@ -164,7 +164,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked)
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
-    server = Server(Application(verbs, journal, health, metrics), options)
+    server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
     rhythm = _rhythm(settings, pace)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}

@@ -28,6 +28,7 @@ LOG: Final = logging.getLogger(__name__)
 WOKEN: Final = "dra-extender.x-k8s.io/woken"
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
+REST_S: Final = 0.01
 # What frees the pod's own claims at once: no other attempt can end better.
 FREED_AT_ONCE: Final = frozenset((Word.CLAIM_CONTESTED, Word.CLAIM_STALE))
 
@@ -110,6 +111,8 @@ class Attention:
         while not is_over():
             await self._stirring()
             await self._tried(self.round)
+            # Of many changes one after another one round thinks.
+            await asyncio.sleep(REST_S)
 
     async def _tried(self, work: Callable[[], Awaitable[None]]) -> None:
         try:

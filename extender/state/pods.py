@@ -40,6 +40,11 @@ class Pods:
         before, after = self._moved.get(pod.uid, ("", ""))
         return replace(pod, resource_version=after) if after and pod.resource_version == before else pod
 
+    def seen(self, uid: str, version: str) -> Pod | None:
+        """Return the pod with *uid* if *version* is the one that the watch has shown."""
+        pod = self._by_uid.get(Uid(uid))
+        return pod if pod is not None and pod.resource_version == version else None
+
     def serves(self, pod: Pod) -> bool:
         """Tell whether *pod* is of a scheduler that we serve."""
         return pod.scheduler in self._schedulers

@@ -1,6 +1,6 @@
 """Bytes to questions: the bodies that kube-scheduler sends, with the names of Go's fields."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -49,15 +49,23 @@ class Eviction:
     victims: Mapping[str, Victims]
 
 
-def candidates_of(body: bytes, quick_from: int = QUICK_FROM) -> Candidates:
+# Finds a pod by its UID in the very version that is asked about; what was read before need not be read again.
+Known = Callable[[str, str], Pod | None]
+
+
+def nobody(_uid: str, _version: str) -> None:
+    """Know no pod."""
+
+
+def candidates_of(body: bytes, quick_from: int = QUICK_FROM, known: Known = nobody) -> Candidates:
     """Read the body of filter or prioritize; raise Unreadable where it is none.
 
-    Names that take *quick_from* bytes or more are not decoded.
+    Names that take *quick_from* bytes or more are not decoded, and a pod that is *known* is not read.
     """
-    return _quick(body, quick_from) or _candidates(_loaded(body))
+    return _quick(body, quick_from, known) or _candidates(_loaded(body), known)
 
 
-def _quick(body: bytes, quick_from: int) -> Candidates | None:
+def _quick(body: bytes, quick_from: int, known: Known) -> Candidates | None:
     """Read a body that ends in many plain names without decoding them; None for any other."""
     start = body.rfind(NODE_NAMES)
     if start < 0 or len(body) - start < quick_from or not body.endswith(b"}"):
@@ -71,17 +79,17 @@ def _quick(body: bytes, quick_from: int) -> Candidates | None:
     except orjson.JSONDecodeError:
         return None
     fields = Fields(head, "")
-    return None if fields.has("Nodes") else Candidates(_pod(fields), names)
+    return None if fields.has("Nodes") else Candidates(_pod(fields, known), names)
 
 
-def _candidates(fields: Fields) -> Candidates:
+def _candidates(fields: Fields, known: Known) -> Candidates:
     try:
         if fields.has("NodeNames"):
             names = list(fields.texts("NodeNames"))
-            return Candidates(_pod(fields), _names(names))
+            return Candidates(_pod(fields, known), _names(names))
         if fields.has("Nodes"):
             nodes = _nodes(fields.child("Nodes"))
-            return Candidates(_pod(fields), _names(list(nodes)), nodes)
+            return Candidates(_pod(fields, known), _names(list(nodes)), nodes)
     except Malformed as error:
         raise Unreadable(str(error)) from error
     raise Unreadable("NodeNames: neither these nor Nodes are there")
@@ -162,10 +170,16 @@ def _loaded(body: bytes) -> Fields:
     return Fields(raw, "")
 
 
-def _pod(fields: Fields) -> Pod | Problem:
+def _pod(fields: Fields, known: Known = nobody) -> Pod | Problem:
     raw = fields.raw.get("Pod")
     if not isinstance(raw, dict):
         raise Unreadable("Pod: is required" if raw is None else "Pod: is no JSON object")
+    metadata = raw.get("metadata")
+    uid, version = (
+        (metadata.get("uid"), metadata.get("resourceVersion")) if isinstance(metadata, dict) else (None, None)
+    )
+    if isinstance(uid, str) and isinstance(version, str) and (found := known(uid, version)) is not None:
+        return found
     pod = parse_pod(raw)
     return (_nameless(pod) or pod) if isinstance(pod, Pod) else pod
 

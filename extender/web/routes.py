@@ -11,7 +11,7 @@ from extender.telemetry.keys import PROBLEM, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web.crash import reported
 from extender.web.reply import bind_reply, error_reply, filter_reply, preempt_reply, prioritize_reply, said
-from extender.web.request import QUICK_FROM, Unreadable, binding_of, candidates_of, eviction_of
+from extender.web.request import QUICK_FROM, Known, Unreadable, binding_of, candidates_of, eviction_of, nobody
 from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Verbs
 
 LOG: Final = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ Answering = Callable[[bytes], Awaitable[Reply]]
 class Routes:
     """Answers the verbs by name."""
 
-    def __init__(self, verbs: Verbs, metrics: Metrics, *, is_fast: bool = True) -> None:
-        self._verbs, self._metrics = verbs, metrics
+    def __init__(self, verbs: Verbs, metrics: Metrics, *, is_fast: bool = True, known: Known = nobody) -> None:
+        self._verbs, self._metrics, self._known = verbs, metrics, known
         self._quick_from = QUICK_FROM if is_fast else sys.maxsize
         self.by_verb: Mapping[str, Answering] = {
             "filter": self._filter,
@@ -57,7 +57,7 @@ class Routes:
         return reply
 
     async def _filter(self, body: bytes) -> Reply:
-        asked = candidates_of(body, self._quick_from)
+        asked = candidates_of(body, self._quick_from, self._known)
         self._metrics.named("filter", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
@@ -65,7 +65,7 @@ class Routes:
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 
     async def _prioritize(self, body: bytes) -> Reply:
-        asked = candidates_of(body, self._quick_from)
+        asked = candidates_of(body, self._quick_from, self._known)
         self._metrics.named("prioritize", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _failure(_unreadable("prioritize", asked.pod))

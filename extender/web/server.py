@@ -14,6 +14,7 @@ from extender.telemetry.keys import CLIENT, ERROR
 from extender.telemetry.metrics import Metrics
 from extender.web.exposition import Scrapes
 from extender.web.listener import Listener, Terms, refused
+from extender.web.request import Known, nobody
 from extender.web.routes import Routes
 from extender.web.tls import Certificates, Files, names_in
 from extender.web.verbs import Decisions, Health, Verbs
@@ -64,6 +65,7 @@ class Application:
     decisions: Decisions
     health: Health
     metrics: Metrics
+    known: Known = nobody
 
 
 class Server:
@@ -71,7 +73,8 @@ class Server:
 
     def __init__(self, application: Application, options: Options) -> None:
         self._application, self._options = application, options
-        self._routes = Routes(application.verbs, application.metrics, is_fast=options.is_fast)
+        is_fast, known = options.is_fast, application.known
+        self._routes = Routes(application.verbs, application.metrics, is_fast=is_fast, known=known)
         self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None

@@ -103,9 +103,9 @@ class Client:
         query = {"fieldManager": "tests", "fieldValidation": "Strict", "force": "true"}
         return await self.call("PATCH", await self.path(item), item, content=APPLY, **query)
 
-    async def patch(self, item: Object, change: Object, subresource: str = "") -> Object:
+    async def patch(self, item: Object, change: Object, subresource: str = "", **query: str) -> Object:
         path = await self.path(item) + (f"/{subresource}" if subresource else "")
-        patched: Object = await self.must("PATCH", path, change, content=MERGE)
+        patched: Object = await self.must("PATCH", path, change, content=MERGE, **query)
         return patched
 
     async def delete(self, item: Object) -> None:

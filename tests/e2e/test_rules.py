@@ -88,10 +88,11 @@ async def test_r2_two_claims_on_one_device_the_later_is_rolled_back(here: World)
     taken: list[str] = []
 
     async def overtaken(call: Call) -> Answer | Unanswered:
-        """Have somebody else's write of the same device land just before ours."""
+        """Have another replica's write of the same device land just before ours."""
         (hold,) = here.service.belief.ledger.holds()
         taken.append(f"{hold.device.pool.removeprefix(here.name + '-')}/{hold.device.device}")
-        await here.allocate(theirs, hold.device.pool, hold.device.device)
+        writer = here.service.belief.ownership.domain.writer
+        await here.allocate(theirs, hold.device.pool, hold.device.device, fieldManager=writer)
         return await call()
 
     with faulty(here.stage, allocation_of(claim), overtaken):

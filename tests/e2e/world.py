@@ -356,7 +356,7 @@ class World:
         metadata = {"name": name, "namespace": self.namespace}
         return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
 
-    async def allocate(self, claim: Object, pool: str, device: str) -> None:
+    async def allocate(self, claim: Object, pool: str, device: str, **query: str) -> None:
         """Give a device to *claim*, as another allocator would; reserve it for nobody."""
         result = {"request": "gpu", "driver": self.driver, "pool": pool, "device": device}
         here = {"key": "metadata.name", "operator": "In", "values": [pool]}
@@ -364,7 +364,7 @@ class World:
             "devices": {"results": [result]},
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [here]}]},
         }
-        await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
+        await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status", **query)
 
     async def claims(self) -> list[Object]:
         """Return every claim of this world."""

@@ -184,3 +184,12 @@ def test_the_taint_of_the_owner_is_meant_for_everybody_else(*, is_listed: bool) 
 @pytest.mark.parametrize(("text", "number"), [("", 0), ("12", 12), ("x", 0), ("-1", 0)])
 def test_versions_are_numbers(text: str, number: int) -> None:
     assert version(replace(CLAIM, resource_version=text)) == number
+
+
+def test_a_pod_is_known_in_the_version_that_was_shown_and_in_no_other() -> None:
+    belief = belief_of()
+    belief.apply(Changed(replace(POD, resource_version="7")))
+    seen = belief.pods.seen(POD.uid, "7")
+    assert seen is belief.pods.with_uid(POD.uid)
+    assert belief.pods.seen(POD.uid, "6") is None
+    assert belief.pods.seen("stranger", "7") is None

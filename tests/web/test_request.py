@@ -1,5 +1,6 @@
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import orjson
@@ -189,3 +190,19 @@ def test_a_binding_names_nothing_that_would_be_another_path_at_the_api_server(fi
     body = {"PodName": "p", "PodNamespace": "d", "PodUID": "u", "Node": "n"} | {field: name}
     with pytest.raises(Unreadable, match=f"{field}: is no name of an object"):
         binding_of(orjson.dumps(body))
+
+
+@pytest.mark.parametrize("quick_from", [0, 1 << 30], ids=["quick", "plain"])
+def test_a_pod_that_is_known_in_that_version_is_not_read_again(quick_from: int) -> None:
+    body = recorded("filter-names")
+    read = candidates_of(body, quick_from).pod
+    assert isinstance(read, Pod)
+    asked, other = list[tuple[str, str]](), replace(read, priority=7)
+
+    def known(uid: str, version: str) -> Pod:
+        asked.append((uid, version))
+        return other
+
+    assert candidates_of(body, quick_from, known).pod is other
+    assert asked == [(read.uid, read.resource_version)]
+    assert candidates_of(body, quick_from, lambda _uid, _version: None).pod == read

@@ -86,9 +86,9 @@ def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | P
     group, _, version = (_text(fields, "apiVersion") or api_version).rpartition("/")
     reader = READERS.get((group, kind))
     if reader is None:
-        return Problem(kind, _key(raw), "kind", f"no {kind} of {group or 'the core group'} is read here")
+        return Problem(kind, key_in(raw), "kind", f"no {kind} of {group or 'the core group'} is read here")
     if version not in VERSIONS[group]:
-        return Problem(kind, _key(raw), "apiVersion", f"is none of {', '.join(VERSIONS[group])}")
+        return Problem(kind, key_in(raw), "apiVersion", f"is none of {', '.join(VERSIONS[group])}")
     return _read(lambda read: reader(read, version), raw, kind)
 
 
@@ -114,10 +114,11 @@ def _read(reader: Callable[[Fields], N], raw: object, kind: str) -> N | Problem:
     try:
         return reader(Fields.of(raw, ""))
     except Malformed as error:
-        return Problem(kind, _key(raw), error.path, error.message)
+        return Problem(kind, key_in(raw), error.path, error.message)
 
 
-def _key(raw: object) -> ObjectKey:
+def key_in(raw: object) -> ObjectKey:
+    """Return namespace and name of an object that was not read; empty where there are none."""
     metadata = raw.get("metadata") if isinstance(raw, dict) else None
     if not isinstance(metadata, dict):
         return ObjectKey("", "")

@@ -28,9 +28,9 @@ class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caug
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fields:
-    """A JSON object and where it stands."""
+    """A JSON object and where it stands. Nobody changes it: that it is not frozen is because so many are made."""
 
     raw: dict[str, Any]
     path: str

@@ -13,6 +13,7 @@ from extender.allocation.cel import (
     compile_expression,
     compile_selector,
 )
+from extender.allocation.cel.errors import Crashed
 from extender.allocation.cel.library.clock import calendar, day_number, format_timestamp, parse_timestamp
 from extender.allocation.cel.library.conversions import format_double
 from extender.allocation.cel.values import Timestamp
@@ -23,10 +24,18 @@ SEEDS = st.integers(0, 2**64)
 
 
 def verdict(text: str, seen: DeviceValue) -> Verdict | None:
+    """Evaluate *text*; None where it does not compile, or ends as no other term can absorb."""
     try:
-        return compile_expression(text).evaluate(seen, Budget()).verdict
+        program = compile_expression(text)
     except CompileError:
         return None
+    try:
+        program.compute(seen, Budget())
+    except Crashed:
+        return None
+    except EvaluationError:
+        pass
+    return program.evaluate(seen, Budget()).verdict
 
 
 @settings(max_examples=150, deadline=None)
