@@ -250,15 +250,15 @@ class _Work:
         """Take everything back, the last first, as far as it can be; what cannot is found again later.
 
         What was allocated before stays allocated, unless *frees*: its devices are of no use. A pod that *is_running*
-        may be using it. Where it had something before, a Binding may have been sent before, too.
+        may be using it, and what somebody has changed since. Where it had something before, a Binding may have been
+        sent before, too.
         """
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
             return NotBound(message, is_waiting=True)
-        again = None if is_running else kept_off
         for item in reversed(self.written):
-            if item.is_ours or not is_running:
-                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=again)
+            if not is_running or (item.is_ours and not item.is_had):
+                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=kept_off)
         for made in self.made:
             yield DeleteClaim(made)
         return NotBound(message)

@@ -11,7 +11,7 @@ from extender.scheduling.mapping import mapped
 from extender.scheduling.steps import BindPod, Outcome, Release, Step, WriteAllocation
 from tests.scheduling.cast import binder_of, claim, device, given, held, pod
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, POD, A, world_of
+from tests.scheduling.stage import N1, N2, POD, A, world_of
 
 EXTENDED = pod("p", gpus=1)
 BOTH = pod("p", "a", "b")
@@ -57,6 +57,31 @@ def test_what_another_has_allocated_alike_is_not_taken_from_the_pod_that_it_has_
     result = carried(world, binding(world, BOTH), WriteAllocation, other)
     assert isinstance(result, NotBound)
     assert allocation_of(server, "a") is not None
+
+
+def test_what_another_that_chose_alike_takes_back_does_not_land_after_our_binding() -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        alike = given(device("n1", 0))
+        world.server.put(replace(world.server.claims[A], allocation=alike, reserved_for=(consumer_of(POD),)))
+        # As the first to write it, it takes its claim back without a look at the pod.
+        world.server.late.append(Release(world.server.claims[A], POD.uid, deallocate=True))
+
+    assert isinstance(carried(world, binding(world), WriteAllocation, other), Bound)
+    world.server.land()
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_what_another_has_begun_to_use_is_not_taken_from_the_pod_that_it_has_bound_elsewhere() -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        world.server.put(replace(world.server.claims[A]))
+        world.server.bind(POD, N2)
+
+    assert isinstance(carried(world, binding(world), BindPod, other), NotBound)
+    assert allocation_of(world.server, "a") is not None
 
 
 def test_what_is_sent_to_take_back_from_a_pod_that_was_touched_does_not_land_after_its_binding() -> None:
