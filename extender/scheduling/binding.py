@@ -23,7 +23,7 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, standing_of, time_of
-from extender.scheduling.mapping import mapped
+from extender.scheduling.mapping import given_up, mapped, spared
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.steps import (
@@ -165,6 +165,8 @@ class _Work:
             return (yield from self._undone(standing.detail, frees=True))
         bound = yield from assigned(pod, self.placement.node, self._loss, self._confirmed)
         if isinstance(bound, Pod):
+            if bound.node_name:
+                yield from spared(self.made, bound)
             return Bound(bound, self.placement)
         if bound.is_open:
             # As long as the Binding may still land, the pod needs what was written for it.
@@ -255,13 +257,24 @@ class _Work:
         """
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
+            yield from spared(self.made, self.needs.pod)
             return NotBound(message, is_waiting=True)
+        stuck = set()
         for item in reversed(self.written):
-            if not is_running or (item.is_ours and not item.is_had):
-                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=kept_off)
-        for made in self.made:
-            yield DeleteClaim(made)
+            is_ours, is_used = item.is_ours or frees, is_running and (item.is_had or not item.is_ours)
+            if is_used or not (yield from release(item.claim, self.needs.pod, is_ours=is_ours, kept_off=kept_off)):
+                stuck.add(item.claim.uid)
+        yield from self._unmade(stuck)
         return NotBound(message)
+
+    def _unmade(self, stuck: set[Uid]) -> Generator[Step, Outcome, None]:
+        """Delete what was made and is not *stuck*; of what was not written nobody knows that it is empty."""
+        written = {item.claim.uid for item in self.written}
+        for made in self.made:
+            if made.uid in written - stuck:
+                yield DeleteClaim(made)
+        yield from given_up([made for made in self.made if made.uid not in written], self.needs.pod)
+        yield from spared([made for made in self.made if made.uid in stuck], self.needs.pod)
 
 
 def _is_behind(pod: Pod, belief: Belief) -> bool:

@@ -46,7 +46,7 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
         return False
     for claim in found:
         is_free = yield from release(claim, pod, is_ours=True, kept_off=kept_off)
-        if claim is made:
+        if claim is made and is_free:
             is_free = isinstance((yield DeleteClaim(claim)), Done)
         done = is_free or done
     return done
