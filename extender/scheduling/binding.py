@@ -23,13 +23,12 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, standing_of, time_of
-from extender.scheduling.mapping import given_up, mapped, spared
+from extender.scheduling.mapping import mapped, spared, unmade
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.steps import (
     AwaitShown,
     CreateClaim,
-    DeleteClaim,
     Done,
     Outcome,
     ReadPod,
@@ -62,10 +61,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class NotBound:
-    """The pod is not bound; *is_waiting*: it will be, once its devices are ready."""
+    """The pod is not bound; *is_waiting*: it may be yet, once its devices are ready.
+
+    *is_open*: nobody knows whether it is bound already, or will be: what it was given is left to it.
+    """
 
     message: str
     is_waiting: bool = False
+    is_open: bool = False
 
 
 Result = Bound | NotBound
@@ -102,7 +105,7 @@ class Binder:
             return NotBound(needs.detail)
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
-            return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)
+            return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, bound.is_open, bound.is_open)
         return (yield from self._with_devices(needs, order.node))
 
     def _obstacle(self, pod: Pod, node: NodeName) -> str:
@@ -170,7 +173,7 @@ class _Work:
             return Bound(bound, self.placement)
         if bound.is_open:
             # As long as the Binding may still land, the pod needs what was written for it.
-            return NotBound(bound.message, is_waiting=True)
+            return NotBound(bound.message, is_waiting=True, is_open=True)
         return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
 
     def _claims(self) -> Generator[Step, Outcome, Problem | None]:
@@ -258,23 +261,15 @@ class _Work:
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
             yield from spared(self.made, self.needs.pod)
-            return NotBound(message, is_waiting=True)
-        stuck = set()
+            return NotBound(message, is_waiting=True, is_open=True)
+        freed = {}
         for item in reversed(self.written):
             is_ours, is_used = item.is_ours or frees, is_running and (item.is_had or not item.is_ours)
-            if is_used or not (yield from release(item.claim, self.needs.pod, is_ours=is_ours, kept_off=kept_off)):
-                stuck.add(item.claim.uid)
-        yield from self._unmade(stuck)
+            freed[item.claim.uid] = not is_used and (
+                yield from release(item.claim, self.needs.pod, is_ours=is_ours, kept_off=kept_off)
+            )
+        yield from unmade(self.made, freed, self.needs.pod)
         return NotBound(message)
-
-    def _unmade(self, stuck: set[Uid]) -> Generator[Step, Outcome, None]:
-        """Delete what was made and is not *stuck*; of what was not written nobody knows that it is empty."""
-        written = {item.claim.uid for item in self.written}
-        for made in self.made:
-            if made.uid in written - stuck:
-                yield DeleteClaim(made)
-        yield from given_up([made for made in self.made if made.uid not in written], self.needs.pod)
-        yield from spared([made for made in self.made if made.uid in stuck], self.needs.pod)
 
 
 def _is_behind(pod: Pod, belief: Belief) -> bool:
