@@ -83,11 +83,18 @@ def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None,
             at=now,
             generation=generation,
             outcome=outcome,
-            reason="BindingConditionsPending" if result.is_waiting else "BindFailed",
+            reason=_reason(result),
             detail=result.message,
             node=node,
         )
     return _of_bound(result, node, offer, generation, now)
+
+
+def _reason(result: NotBound) -> str:
+    """Name why a pod is not bound: it failed, or waits for its devices, or nobody knows whether it is bound."""
+    if result.is_open:
+        return "BindOutcomeUnknown"
+    return "BindingConditionsPending" if result.is_waiting else "BindFailed"
 
 
 def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation: int, now: float) -> Decision:

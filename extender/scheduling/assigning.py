@@ -82,6 +82,12 @@ def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:
     What the pod has may be taken from it then, and not before: our watch may be behind, or an answer may be missing.
     """
     outcome: Outcome = yield TouchPod(pod)
+    if isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT:
+        # Perhaps there is another pod of its name by now.
+        outcome = yield ReadPod(pod.key)
+        fresh = outcome.what if isinstance(outcome, Done) else None
+        if isinstance(fresh, Pod):
+            return fresh.uid != pod.uid
     fresh = outcome.what if isinstance(outcome, Done) else None
     if isinstance(fresh, Pod):
         return not fresh.node_name

@@ -23,13 +23,12 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, standing_of, time_of
-from extender.scheduling.mapping import mapped
+from extender.scheduling.mapping import mapped, spared, unmade
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.steps import (
     AwaitShown,
     CreateClaim,
-    DeleteClaim,
     Done,
     Outcome,
     ReadPod,
@@ -62,10 +61,14 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class NotBound:
-    """The pod is not bound; *is_waiting*: it will be, once its devices are ready."""
+    """The pod is not bound; *is_waiting*: it may be yet, once its devices are ready.
+
+    *is_open*: nobody knows whether it is bound already, or will be: what it was given is left to it.
+    """
 
     message: str
     is_waiting: bool = False
+    is_open: bool = False
 
 
 Result = Bound | NotBound
@@ -102,7 +105,7 @@ class Binder:
             return NotBound(needs.detail)
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
-            return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, is_waiting=bound.is_open)
+            return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, bound.is_open, bound.is_open)
         return (yield from self._with_devices(needs, order.node))
 
     def _obstacle(self, pod: Pod, node: NodeName) -> str:
@@ -165,10 +168,12 @@ class _Work:
             return (yield from self._undone(standing.detail, frees=True))
         bound = yield from assigned(pod, self.placement.node, self._loss, self._confirmed)
         if isinstance(bound, Pod):
+            if bound.node_name:
+                yield from spared(self.made, bound)
             return Bound(bound, self.placement)
         if bound.is_open:
             # As long as the Binding may still land, the pod needs what was written for it.
-            return NotBound(bound.message, is_waiting=True)
+            return NotBound(bound.message, is_waiting=True, is_open=True)
         return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
 
     def _claims(self) -> Generator[Step, Outcome, Problem | None]:
@@ -250,17 +255,20 @@ class _Work:
         """Take everything back, the last first, as far as it can be; what cannot is found again later.
 
         What was allocated before stays allocated, unless *frees*: its devices are of no use. A pod that *is_running*
-        may be using it. Where it had something before, a Binding may have been sent before, too.
+        may be using it, and what somebody has changed since. Where it had something before, a Binding may have been
+        sent before, too.
         """
         is_first = not any(item.is_had for item in self.written)
         if not (is_first or is_running or (yield from kept_off(self.needs.pod))):
-            return NotBound(message, is_waiting=True)
-        again = None if is_running else kept_off
+            yield from spared(self.made, self.needs.pod)
+            return NotBound(message, is_waiting=True, is_open=True)
+        freed = {}
         for item in reversed(self.written):
-            if item.is_ours or not is_running:
-                yield from release(item.claim, self.needs.pod, is_ours=item.is_ours or frees, kept_off=again)
-        for made in self.made:
-            yield DeleteClaim(made)
+            is_ours, is_used = item.is_ours or frees, is_running and (item.is_had or not item.is_ours)
+            freed[item.claim.uid] = not is_used and (
+                yield from release(item.claim, self.needs.pod, is_ours=is_ours, kept_off=kept_off)
+            )
+        yield from unmade(self.made, freed, self.needs.pod)
         return NotBound(message)
 
 

@@ -11,7 +11,7 @@ from extender.allocation.result import Release, allocations
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution
 from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
@@ -52,6 +52,10 @@ class Chooser:
     def kept(self, needs: Needs, node: NodeName) -> Placement | None:
         """Return what was found for the pod on *node* last, if it can still be had."""
         return self._recall.get(needs, node, self.belief.seen_by(needs.pod.uid), self.taste)
+
+    def forget(self, pod: Uid) -> None:
+        """Forget what was found for a pod that waits no longer."""
+        self._recall.drop(pod)
 
     def _searched(self, needs: Needs, node: NodeName, snapshot: Snapshot) -> Placement | str:
         known = snapshot.nodes.get(node)

@@ -5,7 +5,7 @@ only when the watch shows the allocation, or when the version is known to have m
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.model.claim import Allocation, Consumer, ResourceClaim
@@ -117,8 +117,10 @@ def _looked_up(
     if fresh.allocation is not None:
         belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
         if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
-            # Perhaps by another of our kind, which chose alike and may have sent a Binding.
-            return Written(fresh, is_ours=True, is_had=True)
+            # Perhaps by another of our kind, which chose alike and may have sent a Binding, or take it back just now:
+            # it is touched, so that what was sent for that, based on its own write, cannot land after our Binding.
+            found = yield from reserve(fresh, pod)
+            return replace(found, is_ours=True) if isinstance(found, Written) else found
         return Problem(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
         return _lost(claim, belief, is_open=False)

@@ -47,7 +47,12 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One decision about one pod, made from *generation* of the cluster at the time *at*."""
+    """One decision about one pod, made from *generation* of the cluster at the time *at*.
+
+    *reason*: of a rejection, a word of the vocabulary; of a fit ``Fits`` or ``Advised``; of a bind
+    ``DevicesAllocated``, ``BindFailed``, ``BindingConditionsPending`` (the devices are being made ready) or
+    ``BindOutcomeUnknown`` (nobody knows whether the pod is bound: it keeps its devices).
+    """
 
     pod: ObjectKey
     uid: Uid

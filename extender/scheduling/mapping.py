@@ -1,12 +1,29 @@
-"""Which claim has a pod's extended resources: told in the pod's status, as the pod was read and not otherwise."""
+"""Which claim has a pod's extended resources: told in the pod's status, as the pod was read and not otherwise.
 
-from collections.abc import Callable, Generator
+kube-controller-manager looks after the claims that a pod names. One that no pod names, and that was deleted while it
+was reserved, nobody would ever free: so it is freed first, or left to whoever finds it with its owner.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
 
 from extender.allocation.extended import Hidden
+from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain
-from extender.scheduling.claiming import ATTEMPTS, Problem
-from extender.scheduling.steps import Done, MapExtended, Outcome, ReadPod, Refusal, Refused, Step, told_by
+from extender.scheduling.claiming import ATTEMPTS, Problem, release, same_claim
+from extender.scheduling.steps import (
+    DeleteClaim,
+    Done,
+    MapExtended,
+    Outcome,
+    ReadPod,
+    Refusal,
+    Refused,
+    Step,
+    TouchClaim,
+    told_by,
+)
 
 
 def mapped(
@@ -34,3 +51,33 @@ def mapped(
         outcome = yield MapExtended(fresh, claim, hidden)
     done = outcome.what if isinstance(outcome, Done) else None
     return done if isinstance(done, Pod) else Problem(f"the pod's status could not be written: {told_by(outcome)}")
+
+
+def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -> Generator[Step, Outcome, None]:
+    """Delete what was *made* for *pod* and is *freed*; of what was not written nobody knows that it is empty."""
+    for claim in made:
+        match freed.get(claim.uid):
+            case True:
+                yield DeleteClaim(claim)
+            case False:
+                yield from spared([claim], pod)
+            case None:
+                yield from _given_up(claim, pod)
+
+
+def spared(made: Iterable[ResourceClaim], pod: Pod) -> Generator[Step, Outcome, None]:
+    """Give up what was *made* for *pod*, if the pod has a node, and runs there with another claim."""
+    for claim in made:
+        outcome = yield ReadPod(pod.key)
+        fresh = outcome.what if isinstance(outcome, Done) else None
+        if not isinstance(fresh, Pod) or fresh.uid != pod.uid or not fresh.node_name:
+            return
+        if fresh.extended_claim not in (None, claim.key.name):
+            yield from _given_up(claim, pod)
+
+
+def _given_up(claim: ResourceClaim, pod: Pod) -> Generator[Step, Outcome, None]:
+    """Delete a claim that *pod* does not use, once it holds nothing and nothing can land in it."""
+    fresh = same_claim(claim.uid, (yield TouchClaim(claim)))
+    if fresh is not None and (yield from release(fresh, pod, is_ours=True)):
+        yield DeleteClaim(fresh)

@@ -65,6 +65,7 @@ class Planner:
 
     def __post_init__(self) -> None:
         self._counted = Counted(self.belief.loads)
+        self.belief.parting.append(self._forget)
 
     def plan(
         self,
@@ -95,6 +96,12 @@ class Planner:
         if plan is not None:
             self._trips.of(pod).sent.discard(plan.placement.node)
         self.belief.ledger.tell(pod, Event.EXPIRED)
+
+    def _forget(self, pod: Uid) -> None:
+        """Forget all about a pod that waits no longer."""
+        self._ahead.pop(pod, None)
+        self._trips.forget(pod)
+        self.chooser.forget(pod)
 
     def steered_at(self, pod: Uid) -> float | None:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""

@@ -54,6 +54,10 @@ class Recall:
             if len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
 
+    def drop(self, pod: Uid) -> None:
+        """Forget what was chosen for a pod that waits no longer."""
+        self._kept.pop(pod, None)
+
     def get(self, needs: Needs, node: NodeName, snapshot: Snapshot, taste: object) -> Placement | None:
         """Return what the pod was given on *node*, where it can be had in *snapshot*, which is without its own hold."""
         kept = self._kept.get(needs.pod.uid)

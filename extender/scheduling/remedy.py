@@ -23,13 +23,15 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
 
     Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
-    among them, allocated or not: it is in the way of another.
+    among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
+    reserved, whoever else has it: the scheduler does not look at the pod before it is gone.
     """
     asked = belief.cluster.claims.asked_by(pod)
     made = stale_claim(pod, belief)
     had = (*(asked.allocated if isinstance(asked, Asked) else ()), *([made] if made else []))
     contested = tuple(claim for claim in had if belief.contested(claim))
-    return tuple(claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
+    alone = (claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
+    return tuple({claim.uid: claim for claim in (*alone, *belief.cluster.claims.kept_by(pod.uid))}.values())
 
 
 def freed(pod: Pod, belief: Belief) -> Mending:
@@ -44,7 +46,7 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
         return False
     for claim in found:
         is_free = yield from release(claim, pod, is_ours=True, kept_off=kept_off)
-        if claim is made:
+        if claim is made and is_free:
             is_free = isinstance((yield DeleteClaim(claim)), Done)
         done = is_free or done
     return done

@@ -67,5 +67,9 @@ class Travellers:
         if pod in self._trips:
             self._trips[pod].end()
 
+    def forget(self, pod: Uid) -> None:
+        """Forget the trips of a pod that waits no longer."""
+        self._trips.pop(pod, None)
+
     def steered_at(self, pod: Uid) -> float | None:
         return self._trips[pod].steered_at if pod in self._trips else None

@@ -160,6 +160,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
+    belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked)

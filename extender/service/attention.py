@@ -61,6 +61,7 @@ class Attention:
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
     _cleared: set[Uid] = field(default_factory=set)
+    _leaving: dict[Uid, str] = field(default_factory=dict)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -134,6 +135,7 @@ class Attention:
         for pod in expired(self.belief, self.now(), self.habits.offer_s):
             self.belief.ledger.tell(pod, Event.EXPIRED)
         await self.carrier.carry(settled(self.belief), self.now() + TICK_S)
+        self._part()
         await self._free()
         self._resume()
         await self._steer()
@@ -142,6 +144,16 @@ class Attention:
             for wake in self.waker.round(self.now()):
                 # However many pods wait: between two of them the scheduler is answered.
                 await (self._wake(wake.pod, wake.node) if wake else asyncio.sleep(0))
+
+    def _part(self) -> None:
+        """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""
+        known, self._leaving = self._leaving, {}
+        claims = self.belief.cluster.claims
+        for pod in filter(None, map(self.belief.pods.with_uid, claims.keepers())):
+            for claim in claims.kept_by(pod.uid):
+                self._leaving[claim.uid] = claim.resource_version
+                if known.get(claim.uid) != claim.resource_version:
+                    self._refusals[pod.uid] = self.habits.attempts
 
     async def _free(self) -> None:
         """Free the claims that have kept a pod from being placed too often, or for too long."""

@@ -21,8 +21,8 @@ from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
 CONTROLLER: Final = "dra-extender.x-k8s.io/extender"
-# Events that wait to be written, and what was told of whom: older ones are forgotten.
-MOST_WAITING, MOST_TOLD = 1000, 20_000
+# Events that wait to be written, of whom anything was told, and what was told of one: older ones are forgotten.
+MOST_WAITING, MOST_SUBJECTS, MOST_TOLD = 1000, 10_000, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Notices:
     is_enabled: bool = True
     counted: Callable[[str], None] = lambda _result: None
     _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
-    _told: OrderedDict[tuple[Uid, str], None] = field(default_factory=OrderedDict)
+    _told: OrderedDict[Uid, tuple[str, ...]] = field(default_factory=OrderedDict)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, decision: Decision) -> None:
@@ -56,8 +56,12 @@ class Notices:
         """Have *alarm* told, unless its subject was told the same before."""
         self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm)
 
+    def forget(self, subject: Uid) -> None:
+        """Forget what was told of a pod that waits no longer."""
+        self._told.pop(subject, None)
+
     def _put(self, key: tuple[Uid, str], what: Decision | Alarm) -> None:
-        if not self.is_enabled or key in self._told:
+        if not self.is_enabled or key[1] in self._told.get(key[0], ()):
             return
         self._waiting[key] = what
         if len(self._waiting) > MOST_WAITING:
@@ -84,8 +88,13 @@ class Notices:
         if not isinstance(outcome, Done):
             LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
             return
-        self._told[key] = None
-        if len(self._told) > MOST_TOLD:
+        if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
+            self._remember(*key)
+
+    def _remember(self, subject: Uid, told: str) -> None:
+        """Remember what was *told*; that a pod is bound is told once anyhow, and is the last of it."""
+        self._told[subject] = (*self._told.pop(subject, ()), told)[-MOST_TOLD:]
+        if len(self._told) > MOST_SUBJECTS:
             self._told.popitem(last=False)
 
 

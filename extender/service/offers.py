@@ -28,21 +28,22 @@ class Offers:
 
     def put(self, pod: Uid, names: Sequence[str]) -> None:
         """Remember that *pod* was offered *names*, in place of what it was offered before; none end its offer."""
-        self._forget(pod)
+        self.forget(pod)
         if not names:
             return
         # What came as JSON is kept so: thousands of names are not decoded for a look-up of one.
         self._last[pod] = names.json if isinstance(names, Names) else tuple(names)
         self._bytes += _size(self._last[pod])
         while len(self._last) > self.most_pods or self._bytes > self.most_bytes:
-            self._forget(next(iter(self._last)))
+            self.forget(next(iter(self._last)))
 
     def has(self, pod: Uid, node: NodeName) -> bool:
         """Tell whether *node* was among what *pod* was offered last."""
         names = self._last.get(pod, ())
         return f'"{node}"'.encode() in names if isinstance(names, bytes) else node in names
 
-    def _forget(self, pod: Uid) -> None:
+    def forget(self, pod: Uid) -> None:
+        """End the offer of *pod*, if it has one."""
         names = self._last.pop(pod, None)
         if names is not None:
             self._bytes -= _size(names)

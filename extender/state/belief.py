@@ -4,7 +4,7 @@ One change at a time. Taking over what the watch shows and ending the holds that
 sees a device free in between.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from extender.allocation.extended import Classes, served_by_classes
@@ -43,6 +43,8 @@ class Belief:
         self.questions = Questions(features, manner)
         self.learning = Learning()
         self._seniority = Seniority()
+        # Told of each pod that waits no longer, for it is bound or gone: nothing about it need be remembered.
+        self.parting: list[Callable[[Uid], None]] = []
         self._worked_on: set[Uid] = set()
         self.ownership = Ownership(domain or Domain(writer=writer_of(schedulers)))
         self._has_listed = False
@@ -179,6 +181,8 @@ class Belief:
         """Free what was only offered to a pod that waits no longer."""
         if pod is not None:
             self.ledger.tell(pod, Event.POD_GONE)
+            for tell in self.parting:
+                tell(pod)
 
     def _known(self, change: Change) -> ResourceClaim | None:
         """Return the claim that *change* may end, as it is known."""

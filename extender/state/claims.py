@@ -38,6 +38,7 @@ class Claims:
         self._by_uid: dict[Uid, ObjectKey] = {}
         # Tuples, for nearly every owner has one: a dictionary for each would be the larger part of what is kept here.
         self._by_owner: dict[Uid, tuple[ObjectKey, ...]] = {}
+        self._leaving: dict[Uid, tuple[ObjectKey, ...]] = {}
 
     def __iter__(self) -> Iterator[ResourceClaim]:
         return iter(self._by_key.values())
@@ -54,6 +55,14 @@ class Claims:
         """Yield the claims that were made for *pod*."""
         return (self._by_key[key] for key in self._by_owner.get(pod, ()))
 
+    def kept_by(self, pod: Uid) -> tuple[ResourceClaim, ...]:
+        """Return the claims that are being deleted and stay for as long as they are reserved for *pod*."""
+        return tuple(self._by_key[key] for key in self._leaving.get(pod, ()))
+
+    def keepers(self) -> tuple[Uid, ...]:
+        """Name the pods that keep a claim from being deleted."""
+        return tuple(self._leaving)
+
     def put(self, claim: ResourceClaim) -> None:
         """Take *claim* over, in place of the one of its name."""
         self.drop(claim.key)
@@ -61,6 +70,8 @@ class Claims:
         self._by_uid[claim.uid] = claim.key
         for owner in _controllers(claim):
             self._by_owner[owner] = *self._by_owner.get(owner, ()), claim.key
+        for keeper in _keepers(claim):
+            self._leaving[keeper] = *self._leaving.get(keeper, ()), claim.key
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
@@ -69,9 +80,9 @@ class Claims:
             return
         self._by_uid.pop(claim.uid, None)
         for owner in _controllers(claim):
-            left = tuple(other for other in self._by_owner.pop(owner) if other != key)
-            if left:
-                self._by_owner[owner] = left
+            _take_out(key, self._by_owner, owner)
+        for keeper in _keepers(claim):
+            _take_out(key, self._leaving, keeper)
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> None:
         """Forget all other claims."""
@@ -122,3 +133,13 @@ def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
 
 def _controllers(claim: ResourceClaim) -> frozenset[Uid]:
     return frozenset(owner.uid for owner in claim.owners if owner.is_controller)
+
+
+def _keepers(claim: ResourceClaim) -> frozenset[Uid]:
+    return frozenset(consumer.uid for consumer in claim.reserved_for) if claim.is_deleting else frozenset()
+
+
+def _take_out(key: ObjectKey, index: dict[Uid, tuple[ObjectKey, ...]], uid: Uid) -> None:
+    left = tuple(other for other in index.pop(uid) if other != key)
+    if left:
+        index[uid] = left

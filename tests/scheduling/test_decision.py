@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
+from extender.scheduling.account import of_result
+from extender.scheduling.binding import NotBound
 from extender.scheduling.decision import Decision, Decisions, Outcome
+from tests.scheduling.stage import N1, POD
 
 FIRST = Decision(
     pod=ObjectKey("ns", "p"), uid=Uid("1"), at=1.0, generation=1, outcome=Outcome.REJECTED, reason="InUse", detail="a"
@@ -39,6 +42,20 @@ def test_news_is_what_says_something_else(second: Decision, *, is_news: bool) ->
     decisions = Decisions()
     assert decisions.put(FIRST)
     assert decisions.put(second) is is_news
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (NotBound("no"), "BindFailed"),
+        (NotBound("not ready", is_waiting=True), "BindingConditionsPending"),
+        (NotBound("no answer", is_waiting=True, is_open=True), "BindOutcomeUnknown"),
+    ],
+)
+def test_a_bind_that_failed_and_one_that_waits_and_one_that_nobody_knows_of_have_each_a_reason(
+    result: NotBound, reason: str
+) -> None:
+    assert of_result(POD, result, N1, None, 0.0).reason == reason
 
 
 def test_those_decided_about_longest_ago_are_forgotten_first() -> None:

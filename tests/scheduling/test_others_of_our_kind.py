@@ -4,14 +4,30 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from extender.model.names import Uid
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.claiming import Problem, consumer_of, release
 from extender.scheduling.mapping import mapped
-from extender.scheduling.steps import BindPod, Outcome, Release, Step, WriteAllocation
+from extender.scheduling.remedy import freed
+from extender.scheduling.steps import (
+    BindPod,
+    DeleteClaim,
+    MapExtended,
+    Outcome,
+    ReadClaim,
+    Refusal,
+    Refused,
+    Release,
+    Step,
+    Unknown,
+    WriteAllocation,
+)
 from tests.scheduling.cast import binder_of, claim, device, given, held, pod
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, POD, A, world_of
+from tests.scheduling.stage import N1, N2, POD, A, world_of
 
 EXTENDED = pod("p", gpus=1)
 BOTH = pod("p", "a", "b")
@@ -57,6 +73,31 @@ def test_what_another_has_allocated_alike_is_not_taken_from_the_pod_that_it_has_
     result = carried(world, binding(world, BOTH), WriteAllocation, other)
     assert isinstance(result, NotBound)
     assert allocation_of(server, "a") is not None
+
+
+def test_what_another_that_chose_alike_takes_back_does_not_land_after_our_binding() -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        alike = given(device("n1", 0))
+        world.server.put(replace(world.server.claims[A], allocation=alike, reserved_for=(consumer_of(POD),)))
+        # As the first to write it, it takes its claim back without a look at the pod.
+        world.server.late.append(Release(world.server.claims[A], POD.uid, deallocate=True))
+
+    assert isinstance(carried(world, binding(world), WriteAllocation, other), Bound)
+    world.server.land()
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_what_another_has_begun_to_use_is_not_taken_from_the_pod_that_it_has_bound_elsewhere() -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        world.server.put(replace(world.server.claims[A]))
+        world.server.bind(POD, N2)
+
+    assert isinstance(carried(world, binding(world), BindPod, other), NotBound)
+    assert allocation_of(world.server, "a") is not None
 
 
 def test_what_is_sent_to_take_back_from_a_pod_that_was_touched_does_not_land_after_its_binding() -> None:
@@ -110,3 +151,70 @@ def test_a_pod_whose_status_names_anothers_claim_by_now_is_not_bound_with_ours()
 
     assert isinstance(carried(world, binding(world, EXTENDED), BindPod, other), NotBound)
     assert world.server.pods[EXTENDED.key].node_name is None
+
+
+@pytest.mark.parametrize("answer", [Unknown(), Refused(Refusal.UNSENT)], ids=["unknown", "unsent"])
+def test_a_claim_that_could_not_be_taken_back_is_not_deleted_for_nobody_would_free_it_without_its_pod(
+    answer: Outcome,
+) -> None:
+    world = world_of(subject=EXTENDED)
+
+    class Deaf(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, MapExtended):
+                return Refused(Refusal.FORBIDDEN)
+            return answer if isinstance(step, Release) else super()._outcome(step)
+
+    deaf = Deaf(world.server, world.belief)
+    assert isinstance(deaf.carry(binding(world, EXTENDED)), NotBound)
+    assert not [step for step in deaf.taken if isinstance(step, DeleteClaim)]
+    assert [claim.is_deleting for claim in world.server.claims.values()] == [False]
+    assert not deaf.carry(freed(EXTENDED, world.belief))
+    assert [claim.is_deleting for claim in world.server.claims.values()] == [False]
+
+
+def test_a_claim_of_which_nobody_knew_whether_it_was_written_is_freed_before_it_is_deleted() -> None:
+    world = world_of(subject=EXTENDED)
+
+    class Deaf(World):
+        def _outcome(self, step: Step) -> Outcome:
+            outcome = super()._outcome(step)
+            is_written = any(isinstance(taken, WriteAllocation) for taken in self.taken)
+            return Unknown() if is_written and isinstance(step, WriteAllocation | ReadClaim) else outcome
+
+    deaf = Deaf(world.server, world.belief)
+    assert isinstance(deaf.carry(binding(world, EXTENDED)), NotBound)
+    assert [(claim.is_deleting, claim.allocation) for claim in world.server.claims.values()] == [(True, None)]
+
+
+def test_what_was_made_for_a_pod_that_another_has_bound_with_its_own_claim_is_given_up() -> None:
+    world = world_of(subject=EXTENDED)
+
+    def other() -> None:
+        world.server.put(replace(world.server.pods[EXTENDED.key], extended_claim="theirs"))
+        world.server.bind(EXTENDED, N1)
+
+    assert isinstance(carried(world, binding(world, EXTENDED), BindPod, other), Bound)
+    assert [(claim.is_deleting, claim.allocation) for claim in world.server.claims.values()] == [(True, None)]
+
+
+def test_what_was_made_is_given_up_even_if_nothing_else_may_be_taken_from_the_pod() -> None:
+    both = replace(EXTENDED, claims=POD.claims)
+    world = world_of(held(claim("a"), device("n1", 0), by=both), subject=both)
+
+    def other() -> None:
+        world.server.put(replace(world.server.pods[both.key], extended_claim="theirs"))
+        world.server.bind(both, N1)
+
+    assert isinstance(carried(world, binding(world, both), MapExtended, other), NotBound)
+    made = [claim for key, claim in world.server.claims.items() if key != A]
+    assert [(claim.is_deleting, claim.allocation) for claim in made] == [(True, None)]
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_what_a_pod_had_is_taken_back_once_another_pod_has_its_name() -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=POD))
+    world.is_prompt = False
+    world.server.put(replace(world.server.pods[POD.key], uid=Uid("another")))
+    assert world.carry(freed(POD, world.belief))
+    assert allocation_of(world.server, "a") is None

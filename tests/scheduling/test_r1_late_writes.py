@@ -241,6 +241,7 @@ def test_r1_as_long_as_a_binding_may_land_the_pod_keeps_its_devices(silent: tupl
     result = bind(world)
     assert isinstance(result, NotBound)
     assert result.is_waiting
+    assert result.is_open
     assert allocation_of(world.server, "a") is not None
     world.server.land()
     assert world.server.pods[POD.key].node_name == N1
@@ -257,6 +258,7 @@ def test_r1_a_conflict_that_cannot_be_looked_into_may_mean_that_the_pod_is_bound
     result = bind(world)
     assert isinstance(result, NotBound)
     assert result.is_waiting
+    assert result.is_open
     assert allocation_of(world.server, "a") is not None
 
 

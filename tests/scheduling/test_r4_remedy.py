@@ -159,3 +159,38 @@ def test_a_pod_that_runs_elsewhere_keeps_what_it_had_before(*, is_shared: bool) 
     assert isinstance(bind(world, N1, subject=both), NotBound)
     assert both.uid in [item.uid for item in world.server.claims[A].reserved_for]
     assert allocation_of(world.server, "c") is None
+
+
+def leaving(*users: Pod) -> ResourceClaim:
+    """Return a claim that is being deleted, and is kept by those that it is reserved for."""
+    return replace(held(claim("a"), device("n1", 0)), reserved_for=tuple(map(consumer, users)), is_deleting=True)
+
+
+def test_r4_a_claim_that_is_deleted_is_freed_by_the_pod_that_waits_for_it_to_go() -> None:
+    world = world_of(leaving(POD))
+    assert world.carry(freed(POD, world.belief))
+    assert world.server.claims[A].allocation is None
+    world.server.control()
+    world.server.deliver(world.belief)
+    assert A not in world.server.claims
+    assert not world.belief.cluster.claims.keepers()
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_r4_of_a_claim_that_is_deleted_a_pod_gives_up_only_its_own_part(*, is_bound: bool) -> None:
+    world = world_of(leaving(POD, OTHER))
+    if is_bound:
+        world.server.bind(OTHER, N1)
+    assert world.carry(freed(POD, world.belief))
+    assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]
+    assert allocation_of(world.server, "a") is not None
+    assert bool(world.carry(freed(OTHER, world.belief))) is not is_bound
+    assert (allocation_of(world.server, "a") is None) is not is_bound
+
+
+def test_r4_a_claim_that_is_deleted_stays_for_the_pod_that_is_bound_with_it() -> None:
+    world = world_of(leaving(POD))
+    world.is_prompt = False
+    world.server.bind(POD, N1)
+    assert not world.carry(freed(POD, world.belief))
+    assert allocation_of(world.server, "a") is not None

@@ -1,8 +1,18 @@
 """Trips are remembered for the pods that were sent anywhere last."""
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.model.change import Changed, Gone, Listed
 from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
 from extender.scheduling import trips
+from extender.scheduling.planner import Offer
 from extender.scheduling.trips import Travellers
+from tests.scheduling.cast import claim, planner_of
+from tests.scheduling.stage import POD, world_of
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 
@@ -26,3 +36,17 @@ def test_of_too_many_pods_the_first_are_forgotten() -> None:
         known.of(Uid(f"p{number}")).steered_at = 1.0
     assert known.steered_at(Uid("p0")) is None
     assert known.steered_at(Uid("p1")) == 1.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [Changed(replace(POD, node_name=N1)), Gone(Pod, POD.key), Listed(Pod, ()), Changed(replace(POD, uid=Uid("next")))],
+    ids=["bound", "gone", "not listed", "another"],
+)
+def test_nothing_is_remembered_of_a_pod_that_waits_no_longer(change: Any) -> None:
+    world = world_of(claim("a"))
+    planner = planner_of(world.belief)
+    assert isinstance(planner.plan(POD, [N1], 0.0), Offer)
+    assert len(planner._trips._trips) == len(planner.chooser._recall._kept) == 1
+    world.belief.apply(change)
+    assert len(planner._trips._trips) == len(planner.chooser._recall._kept) == 0

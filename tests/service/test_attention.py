@@ -1,6 +1,7 @@
 """What is looked after unasked."""
 
 import asyncio
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -11,12 +12,15 @@ from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Rejection
+from extender.scheduling.steps import Outcome as StepOutcome
+from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.waking import Waker
-from extender.service.attention import Attention, Habits
+from extender.service.attention import TICK_S, Attention, Habits
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
-from tests.scheduling.cast import belief_of, claim, gpus, node, planner_of, pod
-from tests.scheduling.stage import N1, OTHER, POD, A
+from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
+from tests.scheduling.server import World, allocation_of
+from tests.scheduling.stage import N1, OTHER, POD, A, world_of
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 
 
@@ -31,15 +35,24 @@ class Wakes:
         return Done({})
 
 
-def attention_of(belief: Belief, wakes: Wakes, wall: float) -> Attention:
+class Steps:
+    """Stands in for the carrier: takes all steps of a work at once."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+        return bool(self.world.carry(work))
+
+
+def attention_of(belief: Belief, wakes: Wakes, wall: float, steps: Steps | None = None) -> Attention:
     waker = Waker(belief, planner_of(belief))
     habits = Habits(wakes_per_second=1e9)
-    nothing = None
     return Attention(
         belief,
         waker,
         wakes,  # type: ignore[arg-type]  # only nominations are asked for
-        nothing,  # type: ignore[arg-type]  # no steps are taken
+        steps,  # type: ignore[arg-type]  # where there are none, no steps are taken
         Metrics(),
         habits,
         lambda: 0.0,
@@ -99,3 +112,25 @@ async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_the
     await attention._steer()
     assert {name for name, _ in wakes.woken} == {"p0", "p1", "p2"}
     assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
+
+
+async def test_r4_a_claim_that_is_deleted_is_given_up_once_by_a_pod_that_nobody_asks_about() -> None:
+    world = world_of(replace(held(claim("a"), device("n1", 0), by=POD), is_deleting=True))
+    world.is_prompt = False
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    await attention.begin()
+    assert allocation_of(world.server, "a") is None
+    await attention.round()  # which the watch has shown nothing before
+    assert len([step for step in world.taken if isinstance(step, TouchPod)]) == 1
+
+
+async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> None:
+    world = world_of(replace(held(claim("a"), device("n1", 0), by=POD), is_deleting=True))
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    with world.belief.alone_with(POD.uid):
+        await attention.round()
+        await attention.round()
+    assert not world.taken
+    attention.now = lambda: TICK_S
+    await attention.round()
+    assert allocation_of(world.server, "a") is None

@@ -58,3 +58,12 @@ def test_what_is_forgotten_takes_no_room() -> None:
         offers.put(P, plain("n1", "n2"))
     offers.put(Q, plain("n1", "n2"))
     assert len(offers) == 2
+
+
+def test_an_offer_that_is_forgotten_is_none() -> None:
+    offers = Offers(most_bytes=15)
+    offers.put(Uid("p"), ["n1"])
+    offers.forget(Uid("p"))
+    offers.forget(Uid("p"))
+    assert not offers.has(Uid("p"), NodeName("n1"))
+    assert len(offers) == 0
