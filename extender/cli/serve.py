@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 
 import uvloop
 
+from extender.cli.memory import give_back
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
 from extender.config.placement import placement_of
@@ -26,8 +27,6 @@ DESCRIPTION = (
     "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used, 3 for "
     "settings that are not safe on the cluster that was found."
 )
-# How many objects more than went, and how many collections of the younger, before the next one.
-YOUNG = 20_000, 20, 50
 SERVED, NO_CLUSTER, UNUSABLE, UNSAFE = 0, 1, 2, 3
 
 
@@ -70,7 +69,6 @@ async def _serve(settings: Settings, options: Options) -> None:
         await service.ready()
         gc.collect()
         gc.freeze()
-        # What a pod needs is much, and gone soon after: it is not worth being looked through every few calls.
-        gc.set_threshold(*YOUNG)
+        give_back()
         gc.enable()
         await ended.wait()

@@ -306,12 +306,17 @@ async def test_w1_filter_and_bind_answer_errors_and_the_others_fail(
         assert (await here.stage.post(verb, b"[not json"))[0] == 400
 
 
+def newer(pod: Object) -> Object:
+    """Return *pod* in a version that our watch has not shown: in one that it has, the scheduler's copy is not read."""
+    return {**pod, "metadata": {**pod["metadata"], "resourceVersion": f"{pod['metadata']['resourceVersion']}0"}}
+
+
 async def test_w2_a_pod_of_a_scheduling_group_is_refused_with_its_own_reason(here: World) -> None:
     await devices(here, "a")
     await here.claim("c", here.request())
     pod = await here.pod("p", claims=("c",), schedulingGates=[{"name": "example.com/later"}])
     # This API server has no such field: it is what a later one would send.
-    later = {**pod, "spec": {**pod["spec"], "schedulingGroup": {"podGroupName": "g"}}}
+    later = {**newer(pod), "spec": {**pod["spec"], "schedulingGroup": {"podGroupName": "g"}}}
     status, text = await here.stage.post("filter", {"Pod": later, "Nodes": None, "NodeNames": [here.full("a")]})
     assert status == 200
     assert '"pods of a scheduling group are not supported"' in text
@@ -321,7 +326,7 @@ async def test_w2_a_pod_of_a_scheduling_group_is_refused_with_its_own_reason(her
 async def test_w2_a_claim_entry_of_a_kind_that_is_not_known_is_refused(here: World) -> None:
     await devices(here, "a")
     pod = await here.pod("p", schedulingGates=[{"name": "example.com/later"}])
-    later = {**pod, "spec": {**pod["spec"], "resourceClaims": [{"name": "c", "resourceClaimOfTomorrow": "x"}]}}
+    later = {**newer(pod), "spec": {**pod["spec"], "resourceClaims": [{"name": "c", "resourceClaimOfTomorrow": "x"}]}}
     _, text = await here.stage.post("filter", {"Pod": later, "Nodes": None, "NodeNames": [here.full("a")]})
     assert '"the claim or its class says something that this version does not know"' in text
 
