@@ -34,6 +34,15 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
     return tuple({claim.uid: claim for claim in (*alone, *belief.cluster.claims.kept_by(pod.uid))}.values())
 
 
+def lacks_claims(pod: Pod, belief: Belief) -> bool:
+    """Tell whether a claim is gone that was made for *pod* from a template."""
+    if pod.is_deleting:
+        return False
+    from_template = {entry.name for entry in pod.claims if entry.template_name}
+    made = (entry.claim_name for entry in pod.claim_statuses if entry.name in from_template)
+    return any(name and belief.cluster.claims.get(ObjectKey(pod.key.namespace, name)) is None for name in made)
+
+
 def freed(pod: Pod, belief: Belief) -> Mending:
     """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt."""
     with belief.alone_with(pod.uid) as is_alone:
