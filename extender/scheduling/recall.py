@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import is_
 from typing import NamedTuple
 
 from extender.allocation.inventory import Inventory
@@ -63,13 +64,9 @@ class Recall:
         kept = self._kept.get(needs.pod.uid)
         if kept is None or kept.placement.node != node or kept.asked != _asked(needs):
             return None
-        is_same = all(map(_is_same, kept.world, _world(snapshot, node, taste)))
+        is_same = all(map(is_, kept.world, _world(snapshot, node, taste)))
         is_free = is_same and not any(snapshot.usage.codes[row] for row in kept.rows)
         return kept.placement if is_free else None
-
-
-def _is_same(before: object, after: object) -> bool:
-    return before is after
 
 
 def _asked(needs: Needs) -> tuple[object, ...]:
