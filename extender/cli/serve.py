@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 
 import uvloop
 
-from extender.cli.memory import give_back
+from extender.cli.memory import settle
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
 from extender.config.placement import placement_of
@@ -67,8 +67,6 @@ async def _serve(settings: Settings, options: Options) -> None:
     gc.disable()
     async with running(settings, access, options) as service:
         await service.ready()
-        gc.collect()
-        gc.freeze()
-        give_back()
+        settle()
         gc.enable()
         await ended.wait()
