@@ -14,7 +14,7 @@ LONGEST_PAUSE_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response of any status. *headers* have lower-case names; *body* is what came, JSON or not."""
+    """A response of any status. *headers* are found by lower-case names; *body* is what came, JSON or not."""
 
     status: int
     headers: Mapping[str, str]

@@ -221,8 +221,7 @@ async def _mark_sent(_session: object, context: SimpleNamespace, _headers: objec
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:
     async with response:
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, headers, await response.read())
+        return Answer(response.status, response.headers, await response.read())
 
 
 def _told(error: BaseException) -> str:

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator
 
+from extender.kube.recent import Recent
 from extender.kube.resource import Served
 from extender.kube.setback import Remedy, Setback
-from extender.kube.stream import Event, event_of, is_newer
+from extender.kube.stream import Event, Json, event_of, is_newer
 from extender.kube.told import Sink
-from extender.model.change import Changed, Gone
+from extender.model.change import Changed, Gone, Noun
 from extender.model.parse import key_in
+from extender.model.problem import Problem
 
 
 class Delivery:
     """What one watch delivers. *position* is the version up to which all was told, *setback* why it must end."""
 
-    def __init__(self, served: Served, sink: Sink, position: str) -> None:
+    def __init__(self, served: Served, sink: Sink, position: str, recent: Recent) -> None:
         self.served = served
         self._sink = sink
+        self._recent = recent
         self.position = position
         self.setback: Setback | None = None
         self.count = 0
@@ -51,5 +54,9 @@ class Delivery:
         if event.type == "DELETED":
             self._sink(Gone(self.served.resource.kind, key_in(event.object)))
         else:
-            self._sink(Changed(self.served.resource.parse(event.object, self.served.version)))
+            self._sink(Changed(self._read(event.object)))
         self.position = event.version
+
+    def _read(self, raw: Json) -> Noun | Problem:
+        resource, version = self.served.resource, self.served.version
+        return self._recent.read(resource.kind, raw, lambda: resource.parse(raw, version))

@@ -8,6 +8,7 @@ from extender.kube.delivery import Delivery
 from extender.kube.listing import Listing
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
+from extender.kube.recent import Recent
 from extender.kube.resource import Resource, Served
 from extender.kube.setback import Remedy, Setback, setback_of
 from extender.kube.stream import Lines, is_newer
@@ -25,10 +26,11 @@ CHECK_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How following goes about it. All follows of a process share one *turns*."""
+    """How following goes about it. All follows of a process share one *turns* and what is *recent*."""
 
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
+    recent: Recent = field(default_factory=Recent)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
 
@@ -97,7 +99,7 @@ class _Following:
         opened = await self._api.open(served.path(), self._query())
         if not isinstance(opened, Stream):
             return setback_of(opened)
-        delivery = Delivery(served, self._sink, before)
+        delivery = Delivery(served, self._sink, before, self._rhythm.recent)
         try:
             setback = await self._drain(opened, delivery)
         finally:
@@ -123,6 +125,8 @@ class _Following:
                 self._advance(delivery.position, at)
             if delivery.setback:
                 return delivery.setback
+            if self._resource.rest_s:
+                await self._pace.sleep(self._resource.rest_s)
         return None
 
     async def _read(self, stream: Stream, served: Served) -> bytes | Setback:

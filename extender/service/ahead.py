@@ -10,6 +10,7 @@ from operator import is_
 from typing import Final, Literal
 
 from extender.kube.outcome import Done
+from extender.kube.recent import Recent
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -83,6 +84,7 @@ class Ahead:
     now: Callable[[], float]
     leads: Callable[[], bool] = lambda: True
     sending: Sending = field(default_factory=lambda: Sending(is_known=True))
+    recent: Recent = field(default_factory=Recent)
     _fresh: list[tuple[int, str, int, Uid]] = field(default_factory=list)
     _sent: dict[Uid, Sent] = field(default_factory=dict)
     _had: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
@@ -226,7 +228,10 @@ class Ahead:
         self.metrics.wake("ahead", "done" if isinstance(outcome, Done) else "failed")
         if not isinstance(outcome, Done):
             return
-        self.belief.pods.moved(sent.pod, outcome.resource_version)
+        version = outcome.resource_version
+        self.belief.pods.moved(sent.pod, version)
+        # Guarded as it was, the write has changed nothing else: what the watch will show need not be read.
+        self.recent.put(replace(pod, resource_version=version, nominated_node=sent.node))
         if self._sent.get(sent.pod.uid) is sent:
             self._sent[sent.pod.uid] = replace(sent, is_written=True)
 

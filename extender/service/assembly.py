@@ -145,7 +145,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
-    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now)
+    rhythm = _rhythm(settings, pace)
+    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
@@ -157,7 +158,9 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.attention, sink.warming = attention, Warming(belief)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending = Sending(settings.waking.nominate_ahead, versions.minor)
-        sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
+        sink.ahead = Ahead(
+            belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending, rhythm.recent
+        )
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
@@ -166,7 +169,6 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked)
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
-    rhythm = _rhythm(settings, pace)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from extender.allocation.extended import Hidden
 from extender.kube import objects
 from extender.kube import outcome as kube
 from extender.kube.answer import Json
+from extender.kube.recent import Recent
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
@@ -51,11 +52,12 @@ SHOWN_WITHIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Drives work that is written as steps. *now* is a clock that only goes forward."""
+    """Drives work that is written as steps. *now* is a clock that only goes forward; *recent* is the watches', too."""
 
     writes: Writes
     feed: Feed
     now: Callable[[], float]
+    recent: Recent = field(default_factory=Recent)
 
     async def carry(self, work: Work[R], deadline: float) -> R:
         """Take the steps of *work* until it ends; none forward after *deadline*."""
@@ -135,5 +137,8 @@ class Carrier:
     def _done(self, read: Json) -> Outcome:
         if read.get("kind") not in ("Pod", "ResourceClaim"):
             return Done()
-        noun = parse_pod(read) if read["kind"] == "Pod" else parse_claim(read, self.writes.claims().version)
+        if read["kind"] == "Pod":
+            noun = self.recent.read(Pod, read, lambda: parse_pod(read))
+        else:
+            noun = self.recent.read(ResourceClaim, read, lambda: parse_claim(read, self.writes.claims().version))
         return Done(noun) if isinstance(noun, Pod | ResourceClaim) else Unknown(f"what came back is unreadable: {noun}")

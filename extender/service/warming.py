@@ -46,12 +46,11 @@ class Warming:
                 await self._catch_up(fitter)
 
     async def _answer(self, claim: ResourceClaim) -> None:
-        snapshot = self.belief.seen_by()
-        questions = self.belief.questions
-        if questions.is_known([claim], snapshot.classes):
+        classes, questions = self.belief.cluster.snapshot.classes, self.belief.questions
+        if questions.is_known([claim], classes):
             return
         try:
-            work = questions.fitter([claim], snapshot.classes).pieces(snapshot)
+            work = questions.fitter([claim], classes).pieces(self.belief.seen_by())
         except Refusal:
             return
         for _ in islice(work, MOST_PIECES):

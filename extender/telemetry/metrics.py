@@ -1,12 +1,14 @@
 """What is counted and measured, in a registry of its own. docs/metrics.md explains each."""
 
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
 from extender.telemetry.belief import Belief, BeliefCollector
 from extender.telemetry.exposition import Exposed
+
+M = TypeVar("M", Counter, Histogram)
 
 PREFIX: Final = "dra_extender"
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
@@ -23,6 +25,7 @@ class Metrics:
 
     def __init__(self, version: str = "") -> None:
         self.registry = CollectorRegistry()
+        self._parted: dict[tuple[object, tuple[str, ...]], Any] = {}
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._verbs = self._histogram(
@@ -100,11 +103,11 @@ class Metrics:
 
     def verb(self, verb: str, result: str, seconds: float) -> None:
         """Count a verb's call: ok, error (as an answer), refused (not understood) or crash."""
-        self._verbs.labels(verb, result).observe(seconds)
+        self._of(self._verbs, verb, result).observe(seconds)
 
     def named(self, verb: str, nodes: int) -> None:
         """Note how many nodes a request named."""
-        self._names.labels(verb).observe(nodes)
+        self._of(self._names, verb).observe(nodes)
 
     def rejection(self, reason: str) -> None:
         """Count an answer to filter that let no node pass."""
@@ -112,7 +115,7 @@ class Metrics:
 
     def decision(self, outcome: str) -> None:
         """Count a decision about a pod."""
-        self._decisions.labels(outcome).inc()
+        self._of(self._decisions, outcome).inc()
 
     def wake(self, way: str, result: str) -> None:
         """Count a pod woken, or not, by nomination or annotation."""
@@ -124,8 +127,8 @@ class Metrics:
 
     def api(self, verb: str, resource: str, code: str, seconds: float) -> None:
         """Count a request to the API server; *code* is its status, or why there was none."""
-        self._api.labels(verb, resource).observe(seconds)
-        self._api_answers.labels(verb, resource, code).inc()
+        self._of(self._api, verb, resource).observe(seconds)
+        self._of(self._api_answers, verb, resource, code).inc()
 
     def listed(self, resource: str) -> None:
         """Count a list of a resource."""
@@ -167,12 +170,12 @@ class Metrics:
 
     def placed(self, policy: str) -> None:
         """Count devices chosen by *policy* for a pod that was bound."""
-        self._placements.labels(policy).inc()
+        self._of(self._placements, policy).inc()
 
     def part(self, name: str, worth: float) -> None:
         """Note one of the parts that the worth of a bound pod's devices is the sum of."""
         # Histograms of what may be negative have no sum.
-        self._parts.labels(name, "for" if worth >= 0 else "against").observe(abs(worth))
+        self._of(self._parts, name, "for" if worth >= 0 else "against").observe(abs(worth))
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""
@@ -182,6 +185,13 @@ class Metrics:
         """Write everything in the format that *accept* asks for; return it with its content type."""
         encoder, content_type = choose_encoder(accept)
         return encoder(Exposed(self.registry)), content_type
+
+    def _of(self, metric: M, *labels: str) -> M:
+        """Return the part of *metric* with *labels*; the library takes a lock and a copy each time that it is asked."""
+        found: M | None = self._parted.get((metric, labels))
+        if found is None:
+            found = self._parted[metric, labels] = metric.labels(*labels)
+        return found
 
     def _counter(self, name: str, says: str, *labels: str) -> Counter:
         return Counter(name, says, labels, namespace=PREFIX, registry=self.registry)

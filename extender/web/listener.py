@@ -139,6 +139,8 @@ class Listener:
         if (request.content_length or 0) > most:
             return too_large()
         try:
+            if request.content.is_eof():
+                return await request.read()
             async with asyncio.timeout(BODY_SECONDS):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge:

@@ -21,7 +21,9 @@ from extender.web.verbs import Decisions, Health, Verbs
 
 LOG: Final = logging.getLogger(__name__)
 DECISIONS: Final = "/v1/decisions/"
-JSON, PLAIN, OK = "application/json", "text/plain", 200
+JSON, OK = "application/json", 200
+ANSWERED: Final = {"Content-Type": "application/json; charset=utf-8"}
+EXPLAINED: Final = {"Content-Type": "text/plain; charset=utf-8"}
 REFRESH_SECONDS: Final = 10
 # Anybody may ask for probes and metrics: little is granted, and nothing that lasts.
 PROBES: Final = Terms(
@@ -117,7 +119,7 @@ class Server:
         if request.method != "POST":
             return _wrong_method("POST")
         status, answer, _ = await self._routes.answer(verb, body)
-        return web.Response(status=status, body=answer, content_type=JSON if status == OK else PLAIN, charset="utf-8")
+        return web.Response(status=status, body=answer, headers=ANSWERED if status == OK else EXPLAINED)
 
     def _may_call(self, request: web.BaseRequest) -> bool:
         allowed = self._options.client_names

@@ -1,0 +1,66 @@
+"""What two show is read once, and only where it is the same version of the same object."""
+
+import pytest
+
+from extender.kube.recent import KEPT, Recent
+from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey, Uid
+from extender.model.node import Node, Pod
+from extender.model.parse import parse_claim, parse_node
+from extender.model.problem import Problem
+from tests.kube_objects import claim
+
+CLAIM = {**claim("c"), "metadata": {"name": "c", "namespace": "default", "uid": "u", "resourceVersion": "7"}}
+
+
+class Reads:
+    """Counts how often an object was read."""
+
+    def __init__(self, raw: object) -> None:
+        self.raw, self.count = raw, 0
+
+    def __call__(self) -> ResourceClaim | Problem:
+        self.count += 1
+        return parse_claim(self.raw)
+
+
+def test_the_second_to_be_told_is_spared_the_reading() -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    assert recent.read(ResourceClaim, CLAIM, reads) == recent.read(ResourceClaim, CLAIM, reads) == parse_claim(CLAIM)
+    assert reads.count == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"), [({"resourceVersion": "8"}, 2), ({"uid": "v"}, 2), ({"uid": ""}, 2), ({"uid": None}, 2)]
+)
+def test_another_version_or_object_is_read(changed: dict[str, object], count: int) -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    recent.read(ResourceClaim, CLAIM, reads)
+    metadata = {"name": "c", "namespace": "default", "uid": "u", "resourceVersion": "7", **changed}
+    recent.read(ResourceClaim, {**CLAIM, "metadata": metadata}, reads)
+    assert reads.count == count
+
+
+def test_a_pod_is_no_claim_whatever_its_identity() -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    recent.put(Pod(key=ObjectKey("default", "c"), uid=Uid("u"), resource_version="7"))
+    assert isinstance(recent.read(ResourceClaim, CLAIM, reads), ResourceClaim)
+
+
+def test_what_cannot_be_read_and_what_is_told_once_is_not_kept() -> None:
+    recent, broken = Recent(), {**CLAIM, "spec": 7}
+    reads = Reads(broken)
+    for _ in range(2):
+        assert isinstance(recent.read(ResourceClaim, broken, reads), Problem)
+    assert reads.count == 2
+    node = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "7"}}
+    assert recent.read(Node, node, lambda: parse_node(node)) is not recent.read(Node, node, lambda: parse_node(node))
+
+
+def test_what_nobody_comes_for_is_forgotten() -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    recent.read(ResourceClaim, CLAIM, reads)
+    for number in range(KEPT):
+        recent.put(Pod(key=ObjectKey("default", "p"), uid=Uid(f"p{number}"), resource_version="1"))
+    recent.read(ResourceClaim, CLAIM, reads)
+    assert reads.count == 2
