@@ -140,12 +140,11 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
-    versions = Versions(api, pace, sink)
+    versions, rhythm = Versions(api, pace, sink), _rhythm(settings, pace)
     inspection = Inspection(settings, api, versions, freshness)
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
-    rhythm = _rhythm(settings, pace)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
@@ -158,9 +157,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.attention, sink.warming = attention, Warming(belief)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending = Sending(settings.waking.nominate_ahead, versions.minor)
-        sink.ahead = Ahead(
-            belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending, rhythm.recent
-        )
+        sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
+        sink.ahead.recent = rhythm.recent
     health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
