@@ -1,4 +1,4 @@
-"""The memory of this process: what is read at the start stays, and is looked through for garbage once."""
+"""The memory of this process: what is read at the start stays, and is not looked through for garbage."""
 
 import ctypes
 import gc
@@ -13,7 +13,6 @@ OLDEST: Final = 2
 
 def settle() -> None:
     """Take all that is there for what stays, and give the system back what reading it has left."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
     if _keep not in gc.callbacks:

@@ -16,6 +16,14 @@ class Access:
     proxy: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Access, and the files that it was read from."""
+
+    access: Access
+    files: tuple[str, ...]
+
+
 class Credentials(Protocol):
     """Gives access as it is now: what is rotated on disk is seen by the next request but for a few seconds."""
 

@@ -1,46 +1,26 @@
-"""Credentials as kubectl finds them: a kubeconfig, or what a pod is given. Rotated files are re-read.
-
-Configuration is all that is used of ``kubernetes``: its requests, watches and models are not.
-"""
+"""Credentials as kubectl finds them: a kubeconfig, or what a pod is given. Rotated files are re-read."""
 
 import asyncio
 import os
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import KUBE_CONFIG_DEFAULT_LOCATION, ConfigException, load_kube_config
-from kubernetes.aio.config.incluster_config import (
-    SERVICE_CERT_FILENAME,
-    SERVICE_TOKEN_FILENAME,
-    InClusterConfigLoader,
-)
-
-from extender.kube.access import Access
+from extender.kube.access import Access, Loaded
+from extender.kube.kubeconfig import Material, context_of, kubeconfig_of
+from extender.model.parse.fields import Fields, Malformed
 
 LOOK_EVERY_S: Final = 10.0
-# The library has no types for what it loads with.
-LOAD_KUBECONFIG: Final[Callable[..., Awaitable[Any]]] = load_kube_config
-IN_CLUSTER: Final[Callable[..., Any]] = InClusterConfigLoader
-TOKEN: Final = "BearerToken"  # noqa: S105 - the name under which the library keeps it
+MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+HOST: Final = "KUBERNETES_SERVICE_HOST"
+PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 class NoCredentials(Exception):  # noqa: N818 - says what is missing, and is caught by that name
     """There is no configuration of a cluster, or it cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """Access, and the files that it was read from."""
-
-    access: Access
-    files: tuple[str, ...]
 
 
 class FileCredentials:
@@ -70,7 +50,7 @@ class FileCredentials:
             self._looked = self._now()
             try:
                 self._loaded = await self._load()
-            except (ConfigException, OSError, ssl.SSLError, ValueError) as error:
+            except (OSError, ValueError) as error:
                 if self._loaded is None:
                     raise NoCredentials(str(error)) from error
                 return
@@ -79,7 +59,7 @@ class FileCredentials:
 
 async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:
     """Return the credentials of *kubeconfig*; without one those of the pod, or of the default kubeconfig."""
-    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if kubeconfig is None and context is None and HOST in os.environ:
         found = FileCredentials(in_cluster)
     else:
         found = FileCredentials(lambda: from_kubeconfig(kubeconfig, context))
@@ -87,51 +67,36 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
     return found
 
 
-async def in_cluster(token_file: str = SERVICE_TOKEN_FILENAME, ca_file: str = SERVICE_CERT_FILENAME) -> Loaded:
+async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = str(MOUNTED / "ca.crt")) -> Loaded:
     """Read what a pod is given: the environment, a bound token and the cluster's authority."""
-    configuration = Configuration()
-    IN_CLUSTER(token_file, ca_file, try_refresh_token=False).load_and_set(configuration)
-    return loaded_from(configuration, (token_file,))
-
-
-async def from_kubeconfig(path: str | None, context: str | None) -> Loaded:
-    """Read a kubeconfig, or several merged as in the environment variable."""
-    configuration = Configuration()
-    loader = await LOAD_KUBECONFIG(path, context, configuration, persist_config=False)
-    named = (path or KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
-    return loaded_from(configuration, (*map(os.path.expanduser, named), *_token_file(loader)))
-
-
-def loaded_from(configuration: Any, files: Iterable[str]) -> Loaded:  # noqa: ANN401 - the library has no types
-    """Take what we need out of the library's configuration."""
-    scheme, _, token = (configuration.api_key.get(TOKEN) or "").strip().partition(" ")
+    fields = Fields(dict(os.environ), "")
+    host, port = fields.required(HOST), fields.required(PORT)
     access = Access(
-        server=configuration.host.rstrip("/"),
-        authorization=f"{scheme.capitalize()} {token.strip()}" if token else "",
-        tls=_context(configuration) if configuration.host.startswith("https") else None,
-        server_name=configuration.tls_server_name,
-        proxy=configuration.proxy,
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        authorization=f"Bearer {_written_in(token_file)}",
+        tls=context_of(Material(data=_written_in(ca_file).encode()), ca_file),
     )
-    used = (*files, configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-    return Loaded(access, tuple(str(path) for path in used if path))
+    return Loaded(access, (token_file, ca_file))
 
 
-def _context(configuration: Any) -> ssl.SSLContext:  # noqa: ANN401 - the library has no types
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Clusters have authorities that Go accepts and that the strict flag of newer Pythons does not.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:
+    """Read a kubeconfig, or several merged as in the environment variable."""
+    named = paths or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    files = [path for path in named.split(os.pathsep) if path]
+    if len(files) == 1:
+        read = kubeconfig_of(files[0], context)
+        if read.is_plain:
+            return read.loaded()
+    from extender.kube import library  # noqa: PLC0415 - only whom it serves pays for it
+
+    return await library.load(named, context)
 
 
-def _token_file(loader: Any) -> tuple[str, ...]:  # noqa: ANN401 - the library has no types
-    user = loader._user  # noqa: SLF001 - the library keeps to itself which file the token is from
-    name = user.safe_get("tokenFile") if user else None
-    return (str(Path(user.path or "").parent / name),) if name else ()
+def _written_in(path: str) -> str:
+    text = Path(path).read_text().strip()
+    if not text:
+        raise Malformed(path, "is an empty file")
+    return text
 
 
 def stamp_of(files: Iterable[str]) -> Stamp:

@@ -3,7 +3,6 @@
 import re
 import ssl
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,24 @@ import pytest
 import yaml
 
 from extender.demo.apiserver.server import ApiServer
-from extender.kube.access import Access
+from extender.kube.access import Access, Loaded
 from extender.kube.answer import Answer
 from extender.kube.api import Api
 from extender.kube.credentials import (
     LOOK_EVERY_S,
     FileCredentials,
-    Loaded,
     NoCredentials,
     credentials,
     from_kubeconfig,
     in_cluster,
 )
+from extender.model.parse.fields import Malformed
 from tests.tree import ROOT, files
 
 Json = dict[str, Any]
 
 
-LIBRARY = re.compile(r"^(from|import) kubernetes\b", re.MULTILINE)
+LIBRARY = re.compile(r"^\s*(from|import) kubernetes\b", re.MULTILINE)
 
 
 class Clock:
@@ -162,15 +161,31 @@ async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(t
     assert (refused.status, answered.status) == (401, 200)
 
 
-def test_of_kubernetes_only_the_configuration_is_loaded() -> None:
-    program = "import sys, extender.kube.credentials; print(*(name for name in sys.modules if '_v1_api' in name))"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert ran.stdout.strip() == ""
+async def test_an_address_of_ipv6_stands_in_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    (tmp_path / "token").write_text("bound")
+    authority(tmp_path / "ca.crt")
+    loaded = await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+    assert loaded.access.server == "https://[fd00::1]:6443"
 
 
-def test_only_credentials_know_the_library() -> None:
+@pytest.mark.parametrize("empty", ["token", "ca.crt"])
+async def test_an_empty_file_that_a_pod_is_given_is_named(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "token").write_text("bound")
+    authority(tmp_path / "ca.crt")
+    (tmp_path / empty).write_text("\n")
+    with pytest.raises(Malformed, match=f"{empty}: is an empty file"):
+        await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+
+
+def test_only_one_module_knows_the_library() -> None:
     named = [path for path in files(".py", root=ROOT / "extender") if re.search(LIBRARY, path.read_text())]
-    assert [path.name for path in named] == ["credentials.py"]
+    assert [path.name for path in named] == ["library.py"]
 
 
 def replace(path: Path, text: str) -> None:

@@ -1,15 +1,24 @@
 """The status of a claim: what it was given, who may use it, and what drivers say of it."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from extender.model.claim import AllocatedDevice, Allocation, Consumer, DeviceCondition, DeviceConfig
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName, Uid
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields, shared_name, shared_place, shared_soon
 from extender.model.parse.selection import selector_of, toleration_of
 
+USUAL: Final = frozenset(("request", "driver", "pool", "device"))
+CONSUMERS: Final = "reservedFor"
+
 
 def allocation_of(fields: Fields) -> Allocation:
-    """Read an allocation."""
+    """Read an allocation, which is shown again with whatever else happens to its claim."""
+    return _allocations(fields, "")
+
+
+def _allocation_of(fields: Fields, _version: str) -> Allocation:
     devices = fields.child("devices")
     return Allocation(
         devices=tuple(_result(entry) for entry in devices.objects("results")),
@@ -19,7 +28,12 @@ def allocation_of(fields: Fields) -> Allocation:
     )
 
 
+_allocations: Final = alike(_allocation_of, 512)
+
+
 def _result(fields: Fields) -> AllocatedDevice:
+    if fields.raw.keys() <= USUAL:
+        return AllocatedDevice(request=shared_name(fields.text("request")), device=_device(fields))
     return AllocatedDevice(
         request=shared_name(fields.text("request")),
         device=_device(fields),
@@ -47,14 +61,25 @@ def config_of(fields: Fields) -> DeviceConfig:
     return DeviceConfig(requests=fields.texts("requests"), opaque=opaque, source=fields.text("source"))
 
 
-def consumer_of(fields: Fields) -> Consumer:
-    """Read an entry of reservedFor."""
+def consumers_of(status: Fields) -> tuple[Consumer, ...]:
+    """Read who may use a claim."""
+    return _consumers(status, "") if status.has(CONSUMERS) else ()
+
+
+def _consumer_of(fields: Fields) -> Consumer:
     return Consumer(
         resource=shared_name(fields.text("resource")),
         name=shared_soon(fields.text("name")),
         uid=Uid(shared_soon(fields.text("uid"))),
         api_group=fields.text("apiGroup"),
     )
+
+
+_consumers: Final = alike(
+    lambda status, _version: tuple(_consumer_of(entry) for entry in status.objects(CONSUMERS)),
+    512,
+    lambda status: status.raw[CONSUMERS],
+)
 
 
 def conditions_of(fields: Fields) -> Iterator[DeviceCondition]:

@@ -1,7 +1,7 @@
 """ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
 
 from collections.abc import Iterator
-from functools import lru_cache
+from typing import Final
 
 from extender.model.claim import (
     ClaimSpec,
@@ -15,9 +15,10 @@ from extender.model.claim import (
     Selector,
 )
 from extender.model.names import ClassName, Uid
-from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumer_of
+from extender.model.parse.alike import alike
+from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of
 from extender.model.parse.fields import Fields, shared_name
-from extender.model.parse.metadata import key_of, owner_of
+from extender.model.parse.metadata import key_of, owners_of
 from extender.model.parse.selection import TOLERATION, toleration_of
 
 FLAT_VERSIONS = ("v1beta1", "v1alpha3")
@@ -59,9 +60,9 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         spec=spec_of(spec, version),
         resource_version=metadata.text("resourceVersion"),
         allocation=allocation_of(status.child("allocation")) if status.has("allocation") else None,
-        reserved_for=tuple(consumer_of(entry) for entry in status.objects("reservedFor")),
+        reserved_for=consumers_of(status),
         device_conditions=tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
-        owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
+        owners=owners_of(metadata),
         finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
@@ -103,18 +104,8 @@ def class_of(fields: Fields) -> DeviceClass:
 
 
 def spec_of(fields: Fields, version: str) -> ClaimSpec:
-    """Read the spec of a claim or of a template."""
-    spec = _spec_of(fields, version)
-    # What is configured is free text, and no key; amounts are equal that are spelled in different ways.
-    requests = (item for slot in spec.requests for item in (slot.exactly, *slot.first_available))
-    is_alone = spec.config or any(item.capacity for item in requests if item is not None)
-    return spec if is_alone else _shared(spec)
-
-
-@lru_cache(maxsize=1024)
-def _shared(spec: ClaimSpec) -> ClaimSpec:
-    """Return the same spec for all that are equal: those of one template are."""
-    return spec
+    """Read the spec of a claim or of a template: it is the same one for all that were made from one template."""
+    return _specs(fields, version)
 
 
 def _spec_of(fields: Fields, version: str) -> ClaimSpec:
@@ -129,6 +120,9 @@ def _spec_of(fields: Fields, version: str) -> ClaimSpec:
             *devices.unknown_in("config", CONFIG, "devices."),
         ),
     )
+
+
+_specs: Final = alike(_spec_of, 1024)
 
 
 def slot_of(fields: Fields, version: str) -> RequestSlot:

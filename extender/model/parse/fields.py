@@ -1,6 +1,6 @@
 """Typed reads from decoded JSON that know the path of what they read. null counts as unset everywhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -30,23 +30,33 @@ class Malformed(ValueError):  # noqa: N818 - says what the input is, and is caug
 
 @dataclass(slots=True)
 class Fields:
-    """A JSON object and where it stands. Nobody changes it: that it is not frozen is because so many are made."""
+    """A JSON object and where it stands. Nobody changes it: that it is not frozen is because so many are made.
+
+    *within* is what it stands in, under *name* and, in a list, at *index*; or, of the outermost, its path. Paths are
+    spelled for those who complain, and nobody else.
+    """
 
     raw: dict[str, Any]
-    path: str
+    within: "Fields | str"
+    name: str = ""
+    index: int = -1
 
     @classmethod
     def of(cls, raw: object, path: str) -> "Fields":
         """Take *raw*, which must be an object or unset."""
-        if raw is None:
-            return cls({}, path)
-        if not isinstance(raw, dict):
-            raise Malformed(path or "object", "is no JSON object")
-        return cls(raw, path)
+        return cls(raw, path) if isinstance(raw, dict) else _unset(raw, cls({}, path))
+
+    @property
+    def path(self) -> str:
+        if isinstance(self.within, str):
+            return self.within
+        inside = self.within.at(self.name)
+        return inside if self.index < 0 else f"{inside}[{self.index}]"
 
     def at(self, name: str) -> str:
         """Spell the path of a field."""
-        return f"{self.path}.{name}" if self.path else name
+        path = self.path
+        return f"{path}.{name}" if path else name
 
     def has(self, name: str) -> bool:
         """Tell whether the field is set."""
@@ -54,7 +64,8 @@ class Fields:
 
     def child(self, name: str) -> "Fields":
         """Return the object at *name*, an empty one where it is unset."""
-        return Fields.of(self.raw.get(name), self.at(name))
+        value = self.raw.get(name)
+        return Fields(value, self, name) if type(value) is dict else _unset(value, Fields({}, self, name))
 
     def text(self, name: str) -> str:
         """Return the string at *name*, empty where it is unset."""
@@ -103,10 +114,18 @@ class Fields:
         for index, item in enumerate(value):
             yield item, f"{path}[{index}]"
 
-    def objects(self, name: str) -> Iterator["Fields"]:
-        """Yield the objects of the list at *name*."""
-        for item, path in self.items(name):
-            yield Fields.of(item, path)
+    def objects(self, name: str) -> Iterable["Fields"]:
+        """Give the objects of the list at *name*, one after another."""
+        value = self.raw.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise Malformed(self.at(name), "is no list")
+        return self._each(value, name)
+
+    def _each(self, items: list[object], name: str) -> Iterator["Fields"]:
+        for index, item in enumerate(items):
+            yield Fields(item, self, name, index) if type(item) is dict else _unset(item, Fields({}, self, name, index))
 
     def entries(self, name: str) -> Iterator[tuple[str, object, str]]:
         """Yield key, value and path of the map at *name*, sorted by key."""
@@ -128,6 +147,8 @@ class Fields:
 
     def strings(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return the map of strings at *name*, sorted by key."""
+        if self.raw.get(name) is None:
+            return ()
         found = []
         for key, value in sorted(self.child(name).raw.items(), key=KEY):
             if value is not None and not isinstance(value, str):
@@ -137,6 +158,8 @@ class Fields:
 
     def quantities(self, name: str) -> tuple[tuple[str, Quantity], ...]:
         """Return the map of quantities at *name*, sorted by key."""
+        if self.raw.get(name) is None:
+            return ()
         return tuple((key, quantity_at(value, path)) for key, value, path in self.entries(name))
 
     def unknown(self, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
@@ -148,6 +171,13 @@ class Fields:
     def unknown_in(self, name: str, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
         """Name the fields that are set and not *known* in the objects of the list at *name*."""
         return tuple(field for entry in self.objects(name) for field in entry.unknown(known, f"{inside}{name}."))
+
+
+def _unset(raw: object, fields: Fields) -> Fields:
+    """Return *fields*, which are empty, where *raw* is no object: it must be unset then."""
+    if raw is not None:
+        raise Malformed(fields.path or "object", "is no JSON object")
+    return fields
 
 
 def int64(value: object, path: str) -> int:

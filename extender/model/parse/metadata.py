@@ -1,8 +1,13 @@
 """Names and owners of objects."""
 
+from typing import Final
+
 from extender.model.claim import OwnerReference
 from extender.model.names import ObjectKey, Uid
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields, shared_name, shared_soon
+
+OWNERS: Final = "ownerReferences"
 
 
 def key_of(metadata: Fields) -> ObjectKey:
@@ -10,8 +15,12 @@ def key_of(metadata: Fields) -> ObjectKey:
     return ObjectKey(shared_name(metadata.text("namespace")), metadata.required("name"))
 
 
-def owner_of(fields: Fields) -> OwnerReference:
-    """Read an owner reference."""
+def owners_of(metadata: Fields) -> tuple[OwnerReference, ...]:
+    """Read the owner references."""
+    return _owners(metadata, "") if metadata.has(OWNERS) else ()
+
+
+def _owner_of(fields: Fields) -> OwnerReference:
     group, _, _ = fields.text("apiVersion").rpartition("/")
     return OwnerReference(
         kind=shared_name(fields.text("kind")),
@@ -20,3 +29,10 @@ def owner_of(fields: Fields) -> OwnerReference:
         api_group=group,
         is_controller=fields.flag("controller"),
     )
+
+
+_owners: Final = alike(
+    lambda metadata, _version: tuple(_owner_of(entry) for entry in metadata.objects(OWNERS)),
+    512,
+    lambda metadata: metadata.raw[OWNERS],
+)

@@ -1,12 +1,27 @@
 """Nodes and pods of the core group."""
 
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
 from extender.model.names import NodeName, Uid
 from extender.model.node import Container, Node, Pod, PodClaim, PodClaimStatus
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields
-from extender.model.parse.metadata import key_of, owner_of
+from extender.model.parse.metadata import key_of, owners_of
 from extender.model.parse.selection import taint_of
 from extender.model.parse.terms import terms_of
+from extender.model.terms import Terms
 
+# What a pod has of its template, but for what is looked at in part.
+WANTED: Final = (
+    "resourceClaims",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "overhead",
+    "resources",
+)
 POD_CLAIM = frozenset(("name", "resourceClaimName", "resourceClaimTemplateName"))
 
 
@@ -27,7 +42,7 @@ def node_of(fields: Fields) -> Node:
 def pod_of(fields: Fields) -> Pod:
     """Read a pod; raise Malformed where it makes no sense."""
     metadata, spec, status = fields.child("metadata"), fields.child("spec"), fields.child("status")
-    extended = status.child("extendedResourceClaimStatus")
+    extended, wants = status.child("extendedResourceClaimStatus"), _wants(spec, "")
     return Pod(
         key=key_of(metadata),
         uid=Uid(metadata.text("uid")),
@@ -38,19 +53,58 @@ def pod_of(fields: Fields) -> Pod:
         phase=status.text("phase"),
         priority=spec.integer("priority"),
         created=metadata.text("creationTimestamp"),
-        claims=tuple(_claim(entry) for entry in spec.objects("resourceClaims")),
+        claims=wants.claims,
         claim_statuses=tuple(_claim_status(entry) for entry in status.objects("resourceClaimStatuses")),
         extended_claim=extended.text("resourceClaimName") or None,
+        containers=wants.containers,
+        scheduling_group=spec.child("schedulingGroup").text("podGroupName") if spec.has("schedulingGroup") else None,
+        scheduling_gates=tuple(entry.text("name") for entry in spec.objects("schedulingGates")),
+        owners=owners_of(metadata),
+        is_deleting=metadata.has("deletionTimestamp"),
+        terms=wants.terms,
+    )
+
+
+class _Wants(NamedTuple):
+    """What a pod has of its template, and so have all that were made from it."""
+
+    claims: tuple[PodClaim, ...]
+    containers: tuple[Container, ...]
+    terms: Terms
+
+
+def _wants_of(spec: Fields, _version: str) -> _Wants:
+    return _Wants(
+        claims=tuple(_claim(entry) for entry in spec.objects("resourceClaims")),
         containers=(
             *(_container(entry, is_init=True) for entry in spec.objects("initContainers")),
             *(_container(entry, is_init=False) for entry in spec.objects("containers")),
         ),
-        scheduling_group=spec.child("schedulingGroup").text("podGroupName") if spec.has("schedulingGroup") else None,
-        scheduling_gates=tuple(entry.text("name") for entry in spec.objects("schedulingGates")),
-        owners=tuple(owner_of(entry) for entry in metadata.objects("ownerReferences")),
-        is_deleting=metadata.has("deletionTimestamp"),
         terms=terms_of(spec),
     )
+
+
+def _written(spec: Fields) -> object:
+    """Pick what is looked at: variables and the names of mounts differ from pod to pod."""
+    raw = spec.raw
+    return (
+        [raw.get(name) for name in WANTED],
+        _picked(raw.get("volumes"), lambda volume: list(volume.keys())),
+        _picked(raw.get("initContainers"), _of_container),
+        _picked(raw.get("containers"), _of_container),
+    )
+
+
+def _picked(items: object, pick: Callable[[Any], object]) -> object:
+    return [pick(item) for item in items] if type(items) is list else items
+
+
+def _of_container(raw: Any) -> object:  # noqa: ANN401 - whatever JSON says
+    get = raw.get
+    return get("name"), get("resources"), get("ports"), get("restartPolicy")
+
+
+_wants: Final = alike(_wants_of, 1024, _written)
 
 
 def _claim(fields: Fields) -> PodClaim:

@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Final
 
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields
 from extender.model.taint import Taint, Toleration
 
@@ -15,6 +16,10 @@ TOLERATION = frozenset(("key", "operator", "value", "effect", "tolerationSeconds
 
 def selector_of(fields: Fields) -> NodeSelector:
     """Read a node selector; whether its requirements make sense is ``problem_of``'s to say."""
+    return _selectors(fields, "")
+
+
+def _selector_of(fields: Fields, _version: str) -> NodeSelector:
     return _shared(
         tuple(
             NodeSelectorTerm(
@@ -26,6 +31,7 @@ def selector_of(fields: Fields) -> NodeSelector:
 
 
 # One serves all that are equal: every allocation names its node by one.
+_selectors: Final = alike(_selector_of, 512)
 _shared: Final = lru_cache(maxsize=1 << 14)(NodeSelector)
 
 

@@ -1,0 +1,232 @@
+"""A plain kubeconfig is read as the library reads it; what is wrong with one is named; the library is for the rest."""
+
+import base64
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.kube import library
+from extender.kube.access import Access
+from extender.kube.credentials import NoCredentials, credentials, from_kubeconfig
+from extender.kube.kubeconfig import Material, kubeconfig_of
+from tests.tree import ROOT
+
+Json = dict[str, Any]
+SAFE = "https://10.0.0.1:6443"
+# What cluster and user have, beyond the server: files that begin with an @ are given as their content.
+PLAIN: dict[str, tuple[Json, Json]] = {
+    "nobody": ({"server": "http://10.0.0.1"}, {}),
+    "token": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"token": "secret"}),
+    "token-in-a-file": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"tokenFile": "token"}),
+    "token-before-file": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"token": "one", "tokenFile": "token"}),
+    "password": ({"server": "http://10.0.0.1:8080/"}, {"username": "me", "password": "secret"}),
+    "half-a-password": ({"server": "http://10.0.0.1"}, {"username": "me"}),
+    "certificate": (
+        {"server": SAFE, "certificate-authority": "ca.crt"},
+        {"client-certificate": "me.crt", "client-key": "me.key"},
+    ),
+    "everything-inside": (
+        {"server": SAFE, "certificate-authority-data": "@ca.crt"},
+        {"client-certificate-data": "@me.crt", "client-key-data": "@me.key"},
+    ),
+    "inside-counts": (
+        {"server": SAFE, "certificate-authority-data": "@ca.crt", "certificate-authority": "never"},
+        {"client-certificate": "me.crt", "client-key-data": "@me.key", "client-key": "never"},
+    ),
+    "of-the-system": ({"server": f"{SAFE}/prefix/"}, {"token": "secret"}),
+    "insecure": ({"server": SAFE, "insecure-skip-tls-verify": True}, {"token": "secret"}),
+    "named": ({"server": SAFE, "certificate-authority": "ca.crt", "tls-server-name": "api"}, {"token": "secret"}),
+    "proxy": ({"server": SAFE, "certificate-authority": "ca.crt", "proxy-url": "http://proxy:3128"}, {"token": "t"}),
+    "no-tls-no-files": ({"server": "http://10.0.0.1", "certificate-authority": "never"}, {"client-key": "never"}),
+}
+BROKEN: dict[str, tuple[str, Json]] = {
+    "no current-context": ("current-context: is required", {"current-context": None}),
+    "no such context": ("contexts: has none of the name 'other'", {"current-context": "other"}),
+    "no contexts": ("contexts: is no list", {"contexts": "c"}),
+    "an odd context": (r"contexts\[0\]: is no JSON object", {"contexts": ["c"]}),
+    "two contexts": ("contexts: has more than one of the name 'c'", {"contexts": [{"name": "c"}, {"name": "c"}]}),
+    "no cluster": (r"contexts\[0\].context.cluster: is required", {"contexts": [{"name": "c"}]}),
+    "no such cluster": ("clusters: has none of the name 'c'", {"clusters": []}),
+    "no such user": ("users: has none of the name 'c'", {"users": []}),
+}
+SENSELESS: dict[str, tuple[str, Json, Json]] = {
+    "no server": ("cluster.server: is required", {}, {}),
+    "no scheme": ("cluster.server: begins with neither", {"server": "10.0.0.1:6443"}, {}),
+    "no string": ("cluster.server: is no string", {"server": 1}, {}),
+    "another proxy": ("cluster.proxy-url: begins", {"server": SAFE, "proxy-url": "socks5://proxy"}, {}),
+    "no flag": ("cluster.insecure-skip-tls-verify: is n", {"server": SAFE, "insecure-skip-tls-verify": "no"}, {}),
+    "no authority": ("cluster.certificate-authority: there is no", {"server": SAFE, "certificate-authority": "x"}, {}),
+    "odd authority": ("certificate-authority: cannot be", {"server": SAFE, "certificate-authority": "token"}, {}),
+    "no base64": ("cluster.certificate-authority-data: is no", {"server": SAFE, "certificate-authority-data": "="}, {}),
+    "token": ("user.token: is no string", {"server": SAFE}, {"token": 1}),
+    "no token": ("user.tokenFile: there is no file", {"server": SAFE}, {"tokenFile": "never"}),
+    "empty token": ("user.tokenFile: names a file without", {"server": SAFE}, {"tokenFile": "empty"}),
+    "key alone": ("user.client-key: is of no use", {"server": SAFE}, {"client-key": "me.key"}),
+    "no key": ("user.client-certificate: cannot be used", {"server": SAFE}, {"client-certificate": "me.crt"}),
+    "another key": (
+        "user.client-certificate: cannot be used",
+        {"server": SAFE},
+        {"client-certificate": "me.crt", "client-key": "ca.key"},
+    ),
+    "somebody else": ("user.as: acting as somebody else", {"server": SAFE}, {"token": "t", "as": "admin"}),
+}
+# A plugin that gives a token, as credential plugins do.
+PLUGIN = (
+    'import json; print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+    ' "status": {"token": "of-a-plugin"}}))'
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of an authority, a client's certificate and tokens."""
+    folder = tmp_path_factory.mktemp("credentials")
+    for name in ("ca", "me"):
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}"]
+        try:
+            subprocess.run([*command, "-keyout", f"{name}.key", "-out", f"{name}.crt"], check=True, cwd=folder)
+        except FileNotFoundError:
+            pytest.skip("openssl is not installed")
+    (folder / "token").write_text("of-a-file\n")
+    (folder / "empty").write_text("\n")
+    return folder
+
+
+def document(cluster: Json, user: Json) -> Json:
+    return {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "clusters": [{"name": "b", "cluster": {}}, {"name": "c", "cluster": cluster}],
+        "users": [{"name": "c", "user": user}],
+    }
+
+
+def written(folder: Path, content: object) -> str:
+    path = folder / "kubeconfig"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return str(path)
+
+
+def filled(folder: Path, fields: Json) -> Json:
+    return {name: inside(folder, value) if str(value).startswith("@") else value for name, value in fields.items()}
+
+
+def inside(folder: Path, name: str) -> str:
+    return base64.b64encode((folder / name.removeprefix("@")).read_bytes()).decode()
+
+
+def told(access: Access) -> object:
+    """Return everything about *access* that can be compared."""
+    tls = access.tls
+    verified = None if tls is None else (tls.verify_mode, tls.verify_flags, tls.check_hostname, tls.get_ca_certs())
+    return access.server, access.authorization, access.server_name, access.proxy, verified
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_a_plain_kubeconfig_is_read_as_the_library_reads_it(name: str, folder: Path) -> None:
+    cluster, user = PLAIN[name]
+    path = written(folder, document(filled(folder, cluster), filled(folder, user)))
+    assert kubeconfig_of(path, None).is_plain
+    ours, theirs = await from_kubeconfig(path, None), await library.load(path, None)
+    assert told(ours.access) == told(theirs.access)
+    kept = {file for file in theirs.files if Path(file).parent == folder}
+    # The library looks at the file of a token that it does not take.
+    assert kept - set(ours.files) <= {str(folder / "token")}
+    assert set(ours.files) <= kept
+
+
+@pytest.mark.parametrize("name", ["certificate", "everything-inside", "inside-counts"])
+def test_a_client_shows_its_certificate(name: str, folder: Path) -> None:
+    cluster, user = PLAIN[name]
+    path = written(folder, document(filled(folder, cluster), filled(folder, user)))
+    tls = kubeconfig_of(path, None).loaded().access.tls
+    assert tls is not None
+    assert subject_shown(tls, folder) == "me"
+
+
+def subject_shown(tls: ssl.SSLContext, folder: Path) -> str:
+    """Return whom *tls* shows to a server that asks, in memory: the handshake goes from one to the other by hand."""
+    asking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    asking.load_cert_chain(folder / "ca.crt", folder / "ca.key")
+    asking.load_verify_locations(folder / "me.crt")
+    asking.verify_mode = ssl.CERT_REQUIRED
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls.check_hostname = False
+    client, server = tls.wrap_bio(down, up), asking.wrap_bio(up, down, server_side=True)
+    for side in (client, server, client, server):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    shown = server.getpeercert()
+    assert shown is not None
+    return str(dict(pair for part in shown["subject"] for pair in part)["commonName"])  # type: ignore[misc]  # typeshed does not say of what the parts are
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_kubeconfig_that_does_not_go_together_names_where(name: str, folder: Path) -> None:
+    says, change = BROKEN[name]
+    with pytest.raises(NoCredentials, match=says):
+        await credentials(written(folder, document({"server": SAFE}, {}) | change))
+
+
+@pytest.mark.parametrize("name", SENSELESS)
+async def test_a_field_that_makes_no_sense_is_named(name: str, folder: Path) -> None:
+    says, cluster, user = SENSELESS[name]
+    with pytest.raises(NoCredentials, match=says):
+        await credentials(written(folder, document(cluster, user)))
+
+
+@pytest.mark.parametrize(("content", "says"), [("a: [", "is no YAML"), ("- a", "no object"), ("", "no object")])
+async def test_what_is_no_kubeconfig_is_named(content: str, says: str, folder: Path) -> None:
+    with pytest.raises(NoCredentials, match=f"kubeconfig: .*{says}"):
+        await credentials(written(folder, content))
+
+
+async def test_a_plugin_is_left_to_the_library(folder: Path) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", PLUGIN]}
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": {**plugin, "interactiveMode": "Never"}}))
+    assert not kubeconfig_of(path, None).is_plain
+    assert (await from_kubeconfig(path, None)).access.authorization == "Bearer of-a-plugin"
+
+
+async def test_an_odd_kubeconfig_that_is_left_to_the_library_does_not_end_us(folder: Path) -> None:
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"auth-provider": {"name": "oidc", "config": 1}}))
+    with pytest.raises(NoCredentials):
+        await credentials(path)
+
+
+async def test_several_files_are_merged_by_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = document({"server": "http://10.0.0.1"}, {"token": "secret"})
+    users, rest = folder / "users", folder / "rest"
+    users.write_text(yaml.safe_dump({"users": whole.pop("users")}))
+    rest.write_text(yaml.safe_dump(whole))
+    monkeypatch.setenv("KUBECONFIG", f"{rest}:{users}")
+    loaded = await from_kubeconfig(None, None)
+    assert loaded.access == Access(server="http://10.0.0.1", authorization="Bearer secret")
+
+
+def test_what_stands_in_a_kubeconfig_is_a_file_where_there_is_no_memory_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    with Material(data=b"key").as_file() as path:
+        assert Path(path).read_bytes() == b"key"
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("name", ["token", "everything-inside"])
+def test_what_serves_does_not_import_the_library_for_a_plain_kubeconfig(name: str, folder: Path) -> None:
+    cluster, user = PLAIN[name]
+    path = written(folder, document(filled(folder, cluster), filled(folder, user)))
+    program = (
+        "import asyncio, sys; from extender.cli.serve import credentials; asyncio.run(credentials(sys.argv[1]));"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert not {"kubernetes", "requests", "oauthlib", "urllib3", "celpy", "pytest"} & set(ran.stdout.split())

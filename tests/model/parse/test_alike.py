@@ -1,0 +1,97 @@
+"""What is written alike is read once, and nothing is taken for what it is not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.parse import parse_object
+from extender.model.parse.alike import LONGEST, alike
+from extender.model.parse.fields import Fields, Malformed
+from tests.allocation.cel.expressions import seeded
+from tests.model.parse.damage import damaged
+from tests.model.parse.exemplars import CLAIM, EVERY, POD
+from tests.model.parse.reading import changed, read_claim
+
+
+class NoMemory:
+    """Writes nothing, so that nothing is remembered."""
+
+    @staticmethod
+    def dumps(*_: object) -> bytes:
+        raise ValueError
+
+
+def counted(most: int = 8) -> tuple[list[Any], Any]:
+    """Return what was read of a reader that remembers, and the reader."""
+    read: list[Any] = []
+
+    def reader(fields: Fields, version: str) -> str:
+        read.append(fields.raw)
+        return fields.required("name") + version
+
+    return read, alike(reader, most)
+
+
+@settings(max_examples=500)
+@given(st.integers(0, 1 << 40))
+def test_what_was_read_before_makes_no_difference(seed: int) -> None:
+    raw = damaged(seeded(seed))
+    for whole in EVERY.values():
+        parse_object(whole)
+    remembered = parse_object(raw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("extender.model.parse.alike.marshal", NoMemory)
+        assert repr(parse_object(raw)) == repr(remembered)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"volumes": [{"name": "v", "csi": {}}]}, {"volumes": [["name", "csi"]]}),
+        ({"volumes": [{"n": {}}]}, {"volumes": ["n"]}),
+        ({"containers": []}, {"containers": {}}),
+        ({"containers": []}, {"containers": ""}),
+        ({"containers": [{"name": "c", "ports": [{"hostPort": 1}]}]}, {"containers": [{"name": "c", "ports": [1]}]}),
+        ({"tolerations": [{"tolerationSeconds": 1}]}, {"tolerations": [{"tolerationSeconds": True}]}),
+        ({"tolerations": [{"tolerationSeconds": 1}]}, {"tolerations": [{"tolerationSeconds": 1.0}]}),
+    ],
+)
+def test_what_looks_alike_and_is_not_is_read_anew(before: Any, after: Any) -> None:
+    read, then = (parse_object({**POD, "spec": {**POD["spec"], **spec}}) for spec in (before, after))
+    assert (type(read).__name__, type(then).__name__) == ("Pod", "Problem")
+
+
+def test_what_is_written_alike_is_the_same_object() -> None:
+    first, second = (read_claim(changed(CLAIM, "metadata", "resourceVersion", value=value)) for value in "12")
+    assert first.resource_version != second.resource_version
+    assert first.spec is second.spec
+    assert first.allocation is second.allocation
+    assert first.owners is second.owners
+
+
+def test_the_version_of_the_api_makes_a_difference() -> None:
+    _, reader = counted()
+    assert (reader(Fields({"name": "x"}, ""), "v1"), reader(Fields({"name": "x"}, ""), "v2")) == ("xv1", "xv2")
+
+
+def test_no_more_than_the_most_is_remembered() -> None:
+    read, reader = counted(most=2)
+    for name in "aabbca":
+        reader(Fields({"name": name}, ""))
+    assert [raw["name"] for raw in read] == ["a", "b", "c", "a"]
+
+
+def test_what_is_very_long_is_not_remembered() -> None:
+    read, reader = counted()
+    for _ in range(2):
+        reader(Fields({"name": "x" * LONGEST}, ""))
+    assert len(read) == 2
+
+
+def test_what_cannot_be_read_is_complained_about_each_time_where_it_stands() -> None:
+    _, reader = counted()
+    for path in ("here", "there"):
+        with pytest.raises(Malformed, match=f"{path}.name: is required"):
+            reader(Fields({}, path))
