@@ -15,24 +15,20 @@ from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import is_waited_for
 from extender.scheduling.needs import Needs, needs_of, stale_claim
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.remedy import freed, lacks_claims, settled, unusable
+from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker, expired
 from extender.service.carrier import Carrier
+from extender.service.remaking import WOKEN, Remaking
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
-WOKEN: Final = "dra-extender.x-k8s.io/woken"
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
 REST_S: Final = 0.01
-# How often pods are looked for whose claims are gone, and how long the controller has to make them anew. For a while it
-# takes a claim that it has just made for one that is there, and then nothing makes it look again.
-LOOK_S: Final = 15.0
-REMADE_WITHIN_S: Final = 75.0
 # What frees the pod's own claims at once: no other attempt can end better.
 FREED_AT_ONCE: Final = frozenset((Word.CLAIM_CONTESTED, Word.CLAIM_STALE))
 
@@ -64,10 +60,12 @@ class Attention:
     _steers: dict[Uid, None] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
-    _looked: float = 0.0
-    _lacking: dict[Uid, float] = field(default_factory=dict)
     _cleared: set[Uid] = field(default_factory=set)
     _leaving: dict[Uid, str] = field(default_factory=dict)
+    _remaking: Remaking = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._remaking = Remaking(self.belief, self.writes, self.metrics)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -146,7 +144,7 @@ class Attention:
         self._resume()
         await self._steer()
         await self._ready()
-        await self._remake()
+        await self._remaking.round(self.now)
         if self.waker.is_due:
             for wake in self.waker.round(self.now()):
                 # However many pods wait: between two of them the scheduler is answered.
@@ -216,19 +214,6 @@ class Attention:
             # Where its devices are free again, the pod has nothing to come back to.
             if pod is not None and not (isinstance(needs, Needs) and not needs.allocated):
                 await self._wake(pod, node)
-
-    async def _remake(self) -> None:
-        """Touch the pods whose claims are gone: the controller that makes claims may have overlooked it."""
-        if self.now() - self._looked < LOOK_S:
-            return
-        self._looked = self.now()
-        lacking = {pod.uid: pod for pod in self.belief.pods if lacks_claims(pod, self.belief)}
-        self._lacking = {uid: self._lacking.get(uid, self._looked) for uid in lacking}
-        for uid, pod in lacking.items():
-            if self._looked - self._lacking[uid] >= REMADE_WITHIN_S:
-                self._lacking[uid] = self._looked
-                outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
-                self.metrics.wake("claims gone", "done" if isinstance(outcome, Done) else "failed")
 
     async def _wake(self, pod: Pod, node: NodeName) -> None:
         way = "nomination" if self.habits.nominates and pod.nominated_node != node else "annotation"

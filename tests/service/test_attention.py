@@ -7,17 +7,15 @@ from dataclasses import replace
 import pytest
 
 from extender.kube.outcome import Done, Outcome
-from extender.model.change import Changed, Gone
-from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName, ObjectKey
-from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.model.names import NodeName
+from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.waking import Waker
-from extender.service.attention import LOOK_S, REMADE_WITHIN_S, TICK_S, Attention, Habits
+from extender.service.attention import TICK_S, Attention, Habits
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
@@ -142,27 +140,3 @@ async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> N
     attention.now = lambda: TICK_S
     await attention.round()
     assert allocation_of(world.server, "a") is None
-
-
-async def test_a_pod_whose_made_claim_is_gone_is_touched_until_there_is_another() -> None:
-    made = replace(
-        pod("p"),
-        claims=(PodClaim(name="gpu", template_name="t"),),
-        claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),),
-    )
-    belief, wakes, now = belief_of(made, claim("c"), pod("q", "named")), Wakes(), [0.0]
-    attention = attention_of(belief, wakes, START)
-    attention.now = lambda: now[0]
-
-    async def until(seconds: float) -> list[str]:
-        while now[0] < seconds:
-            now[0] += LOOK_S
-            await attention._remake()
-        return wakes.touched
-
-    assert await until(200.0) == []
-    belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
-    assert await until(200.0 + REMADE_WITHIN_S) == []
-    assert await until(200.0 + REMADE_WITHIN_S + 3 * LOOK_S) == ["p"]
-    belief.apply(Changed(claim("c")))
-    assert await until(900.0) == ["p"]

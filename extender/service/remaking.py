@@ -1,0 +1,71 @@
+"""Pods whose claims are gone, touched: the controller that makes claims from templates then looks again.
+
+It remembers the claims that it has made. One that is deleted it may take for one that is there, says nothing, and does
+not look again before something about the pod changes. Up to 1.36 it even does so until it has made a hundred others.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from extender.kube.outcome import Done
+from extender.kube.writes import Writes
+from extender.model.names import Uid
+from extender.model.node import Pod
+from extender.scheduling.remedy import lacks_claims
+from extender.state.belief import Belief
+from extender.telemetry.metrics import Metrics
+
+WOKEN: Final = "dra-extender.x-k8s.io/woken"
+# How often pods are looked for, and so many at a time, between which the scheduler is answered.
+LOOK_S: Final = 1.0
+PIECE: Final = 500
+# How long the controller has of itself; from one touch to the next twice as long as before, up to a limit.
+REMADE_WITHIN_S: Final = 3.0
+PATIENCE_S: Final = 60.0
+# Whoever deletes thousands of claims at once has the other pods wait no longer for that.
+TOUCHED_AT_ONCE: Final = 50
+
+
+class Lack(NamedTuple):
+    """When a pod is to be touched, and how long after that again."""
+
+    at: float
+    again_s: float
+
+
+@dataclass(slots=True)
+class Remaking:
+    """Looks at all pods that wait."""
+
+    belief: Belief
+    writes: Writes
+    metrics: Metrics
+    _looked: float = float("-inf")
+    _lacking: dict[Uid, Lack] = field(default_factory=dict)
+
+    async def round(self, now: Callable[[], float]) -> None:
+        """Touch the pods whose claims have been gone for long enough."""
+        if now() - self._looked < LOOK_S:
+            return
+        self._looked = now()
+        lacking = {pod.uid: pod for pod in await self._found()}
+        first = Lack(self._looked + REMADE_WITHIN_S, 2 * REMADE_WITHIN_S)
+        self._lacking = {uid: self._lacking.get(uid, first) for uid in lacking}
+        due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if lack.at <= self._looked)
+        for _, uid in due[:TOUCHED_AT_ONCE]:
+            await self._touch(lacking[uid])
+
+    async def _found(self) -> list[Pod]:
+        found, pods = [], tuple(self.belief.pods)
+        for begin in range(0, len(pods), PIECE):
+            found += [pod for pod in pods[begin : begin + PIECE] if lacks_claims(pod, self.belief)]
+            await asyncio.sleep(0)
+        return found
+
+    async def _touch(self, pod: Pod) -> None:
+        again_s = self._lacking[pod.uid].again_s
+        self._lacking[pod.uid] = Lack(self._looked + again_s, min(2 * again_s, PATIENCE_S))
+        outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
+        self.metrics.wake("claims gone", "done" if isinstance(outcome, Done) else "failed")
