@@ -29,7 +29,7 @@ MINORS: Final = (36, 37)
 FEWEST_NODES: Final = 1000
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
 MOST: Final = 64
-# Pods planned between two looks at what else there is to do, and written for at once.
+# Pods that are written for at once.
 BATCH: Final = 16
 # Pods of which it is remembered that they had their turn.
 REMEMBERED: Final = 10_000
@@ -132,7 +132,7 @@ class Ahead:
             self._stirred.clear()
             self._forget()
             await self._renew()
-            while wanted := self._next():
+            while wanted := await self._next():
                 await asyncio.gather(*map(self._nominate, wanted))
 
     def _heeded(self, *, is_right: bool) -> None:
@@ -152,8 +152,11 @@ class Ahead:
             if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
                 del self._sent[uid]
 
-    def _next(self) -> list[Sent]:
-        """Plan the next pods, in the scheduler's order; those whose claims were not shown yet stay in line."""
+    async def _next(self) -> list[Sent]:
+        """Plan the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
+
+        Between two of them the scheduler is answered.
+        """
         early, wanted = [], list[Sent]()
         while self._fresh and len(self._sent) < MOST and len(wanted) < BATCH:
             entry = heappop(self._fresh)
@@ -163,6 +166,7 @@ class Ahead:
                 early.append(entry)
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 wanted.append(sent)
+            await asyncio.sleep(0)
         for entry in early:
             heappush(self._fresh, entry)
         return wanted

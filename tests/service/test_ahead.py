@@ -79,7 +79,7 @@ class Scene:
 async def turned(run: Callable[[], Coroutine[object, object, None]], is_busy: Callable[[], bool]) -> None:
     """Run until nothing is left to do but to wait."""
     task = asyncio.create_task(run())
-    for _ in range(50):
+    for _ in range(500):
         await asyncio.sleep(0)
     assert not is_busy()
     task.cancel()
