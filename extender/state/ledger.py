@@ -175,7 +175,8 @@ class Ledger:
         if any(other.is_binding for other in (own, *others) if other):
             return False
         for hold in promise.claims:
-            self.tell_claim(hold.claim, Event.EXPIRED)
+            if self._pod_of_claim.get(hold.claim) != promise.pod:
+                self.tell_claim(hold.claim, Event.EXPIRED)
         reserved = tuple(replace(hold, phase=Phase.RESERVED) for hold in promise.claims)
         self._replace(promise.pod, replace(promise, claims=reserved) if reserved else None)
         return True
@@ -227,7 +228,9 @@ class Ledger:
 
     def _replace(self, pod: Uid, promise: Promise | None) -> None:
         before = self._promises.pop(pod, None)
-        self._taken.change(_devices(before.claims if before else ()), _devices(promise.claims if promise else ()))
+        left, taken = _devices(before.claims if before else ()), _devices(promise.claims if promise else ())
+        if left != taken:
+            self._taken.change(left, taken)
         for hold in before.claims if before else ():
             del self._pod_of_claim[hold.claim]
         if promise is not None:
