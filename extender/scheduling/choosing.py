@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from extender.allocation.choose import choose
 from extender.allocation.extended import Hidden, through_devices
@@ -51,7 +52,9 @@ class Chooser:
 
     def kept(self, needs: Needs, node: NodeName) -> Placement | None:
         """Return what was found for the pod on *node* last, if it can still be had."""
-        return self._recall.get(needs, node, self.belief.seen_by(needs.pod.uid), self.taste)
+        pod, ledger = needs.pod.uid, self.belief.ledger
+        is_left = partial(ledger.is_left_to, pod)
+        return self._recall.get(needs, node, self.belief.cluster.snapshot, self.taste, is_left)
 
     def forget(self, pod: Uid) -> None:
         """Forget what was found for a pod that waits no longer."""

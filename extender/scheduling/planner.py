@@ -129,6 +129,9 @@ class Planner:
         return Plain(self._counted.scores(counts, nodes, everything))
 
     def _with_devices(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Plan:
+        again = self._again(needs, names, moment)
+        if again is not None:
+            return again
         snapshot = self.belief.seen_by(needs.pod.uid)
         if self._hopeless.snapshot is not snapshot or self._hopeless.taste is not self.chooser.taste:
             self._hopeless = Hopeless(snapshot, self.chooser.taste, {})
@@ -136,9 +139,6 @@ class Planner:
         known = self._hopeless.rejections.get(needs.pod.uid)
         if known is not None and known[0] == asked:
             return known[1]
-        again = self._again(needs, names, moment)
-        if again is not None:
-            return again
         try:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished:

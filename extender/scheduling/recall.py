@@ -1,7 +1,7 @@
 """Devices that were chosen for a pod, to be had again without a search as long as they are as they were."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import is_
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import Allocation
-from extender.model.names import NodeName, Uid
+from extender.model.names import DeviceKey, NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 
@@ -31,11 +31,12 @@ class World(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was chosen, for what was asked, in which world; *rows* of the inventory."""
+    """What was chosen, for what was asked, in which world; *rows* of the inventory, and the devices there."""
 
     asked: tuple[object, ...]
     world: World
     rows: tuple[int, ...]
+    devices: tuple[DeviceKey, ...]
     placement: Placement
 
 
@@ -51,7 +52,8 @@ class Recall:
         rows = _rows(placement, snapshot)
         if rows is not None:
             world = _world(snapshot, placement.node, taste)
-            self._kept[needs.pod.uid] = Kept(_asked(needs), world, rows, placement)
+            devices = tuple(given.device for _, claim in placement.claims for given in claim.devices)
+            self._kept[needs.pod.uid] = Kept(_asked(needs), world, rows, devices, placement)
             if len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
 
@@ -59,14 +61,16 @@ class Recall:
         """Forget what was chosen for a pod that waits no longer."""
         self._kept.pop(pod, None)
 
-    def get(self, needs: Needs, node: NodeName, snapshot: Snapshot, taste: object) -> Placement | None:
-        """Return what the pod was given on *node*, where it can be had in *snapshot*, which is without its own hold."""
+    def get(
+        self, needs: Needs, node: NodeName, snapshot: Snapshot, taste: object, is_left: Callable[[DeviceKey], bool]
+    ) -> Placement | None:
+        """Return what the pod was given on *node*, where it is free in *snapshot* and *is_left* to it by promises."""
         kept = self._kept.get(needs.pod.uid)
         if kept is None or kept.placement.node != node or kept.asked != _asked(needs):
             return None
         is_same = all(map(is_, kept.world, _world(snapshot, node, taste)))
         is_free = is_same and not any(snapshot.usage.codes[row] for row in kept.rows)
-        return kept.placement if is_free else None
+        return kept.placement if is_free and all(map(is_left, kept.devices)) else None
 
 
 def _asked(needs: Needs) -> tuple[object, ...]:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.usage import Hold
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.allocation.usage import Hold, subtract
+from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.state.taken import Taken
 
 
@@ -212,10 +212,21 @@ class Ledger:
 
     def overlay(self, snapshot: Snapshot, *, without: Uid | None = None) -> Snapshot:
         """Return *snapshot* with everything taken that was promised; the same object as long as nothing changes."""
-        own = self._promises.get(without) if without is not None else None
-        if own is None:
+        if without is None or without not in self._promises:
             return self._taken.over(snapshot)
-        return self._taken.without(snapshot, _devices(hold for hold in own.claims if hold.phase not in BINDING))
+        return self._taken.without(snapshot, self._offered(without))
+
+    def is_left_to(self, pod: Uid, device: DeviceKey) -> bool:
+        """Tell whether nothing of *device* was promised to anybody, but for what was merely offered to *pod*."""
+        usage = self._taken.of(device)
+        for hold in self._offered(pod):
+            if hold.device == device:
+                usage = subtract(usage, hold.usage)
+        return not usage.is_held
+
+    def _offered(self, pod: Uid) -> tuple[Hold, ...]:
+        promise = self._promises.get(pod)
+        return _devices(hold for hold in promise.claims if hold.phase not in BINDING) if promise else ()
 
     def _change(self, claim: Uid, change: Callable[[ClaimHold], ClaimHold]) -> None:
         """Change what is remembered of the hold on *claim*, and not what it takes."""

@@ -26,6 +26,10 @@ class Taken:
         for hold in after:
             self._put(hold.device, add(self._usage.get(hold.device, UNUSED), hold.usage))
 
+    def of(self, device: DeviceKey) -> Usage:
+        """Return how much of *device* is held."""
+        return self._usage.get(device, UNUSED)
+
     def over(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with everything taken; the same object as long as nothing changes."""
         if not self._usage:

@@ -6,13 +6,14 @@ import pytest
 
 from extender.model.change import Change, Changed, Gone
 from extender.model.device import Traits
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner
 from extender.state.belief import Belief
+from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, held, names, node, planner_of, pod
 
 N1 = NodeName("n1")
@@ -67,6 +68,19 @@ def test_what_others_take_beside_it_does_not_matter() -> None:
     first = placed(chooser)
     belief.apply(Changed(held(claim("other"), device("n1", 3))))
     assert chooser.kept(needs(belief), N1) is first
+
+
+def test_what_others_were_promised_is_not_kept_and_what_the_pod_itself_was_promised_is() -> None:
+    belief = world()
+    chooser = chooser_of(belief)
+    first = placed(chooser)
+    assert belief.ledger.offer(first.promise(needs(belief), 0.0))
+    assert chooser.kept(needs(belief), N1) is first
+    belief.ledger.tell(POD.uid, Event.EXPIRED)
+    mine = first.promise(needs(belief), 0.0)
+    theirs = tuple(replace(hold, claim=Uid("theirs")) for hold in mine.claims)
+    assert belief.ledger.offer(replace(mine, pod=Uid("another"), claims=theirs))
+    assert chooser.kept(needs(belief), N1) is None
 
 
 def test_shared_devices_are_not_kept() -> None:
