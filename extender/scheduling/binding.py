@@ -92,15 +92,15 @@ class Binder:
             return (yield from self._bound(order))
 
     def _bound(self, order: Order) -> Doing:
-        pod = yield from _current(order, self.belief)
-        if isinstance(pod, NotBound):
-            return pod
+        found = yield from _current(order, self.belief)
+        if isinstance(found, NotBound):
+            return found
+        pod, needs = found
         if pod.node_name == order.node:
             return Bound(pod)
         obstacle = self._obstacle(pod, order.node)
         if obstacle:
             return NotBound(obstacle)
-        needs = needs_of(pod, self.belief)
         if isinstance(needs, Refused):
             return NotBound(needs.detail)
         if needs.is_plain:
@@ -272,23 +272,23 @@ class _Work:
         return NotBound(message)
 
 
-def _is_behind(pod: Pod, belief: Belief) -> bool:
+def _is_behind(pod: Pod, needs: Needs | Refused) -> bool:
     """Tell whether the scheduler must have seen *pod* in a later state than our watch has shown: it was let in."""
-    needs = needs_of(pod, belief)
     return bool(pod.scheduling_gates) or (isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING)
 
 
-def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, Pod | NotBound]:
-    """Return the pod that is meant: as the watch shows it, or as the API server has it."""
+def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod, Needs | Refused] | NotBound]:
+    """Return the pod that is meant, as the watch shows it or as the API server has it, and what it needs."""
     pod = belief.pods.with_uid(order.uid)
-    if pod is None or _is_behind(pod, belief):
+    needs = needs_of(pod, belief) if pod else None
+    if pod is None or needs is None or _is_behind(pod, needs):
         outcome = yield ReadPod(order.pod)
         found = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(found, Pod):
             return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")
-        pod = found
+        pod, needs = found, needs_of(found, belief)
     if (pod.key, pod.uid) != (order.pod, order.uid):
         return NotBound(f"pod {order.pod} is another one by now")
     if not belief.pods.serves(pod):
         return NotBound(f"scheduler {pod.scheduler!r} is not configured here")
-    return pod
+    return pod, needs

@@ -91,14 +91,15 @@ class Suitable:
         self, terms: Terms, snapshot: Snapshot, promised: Iterable[tuple[NodeName, Amounts]], apart: Collection[str]
     ) -> Flags:
         names = snapshot.layout.nodes
-        rows, beside = self._rows_of(names), _by_resource(promised, names)
+        rows, beside = self._rows_of(names), _placed(promised, names)
         flags = np.ones(len(names), np.bool_)
         for resource, number in terms.amounts:
             if resource in apart:
                 continue
             free = self._loads.allocatable(resource, rows) - self._loads.used(resource, rows)
-            for place, taken in beside.get(resource, ()):
-                free[place] -= taken
+            for places, taken in beside:
+                if resource in taken:
+                    np.subtract.at(free, places, taken[resource])
             flags &= free >= number
         return flags
 
@@ -115,14 +116,13 @@ def is_met(terms: Terms, node: Node) -> bool:
     return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, labels))
 
 
-def _by_resource(
+def _placed(
     promised: Iterable[tuple[NodeName, Amounts]], names: tuple[NodeName, ...]
-) -> Mapping[str, list[tuple[int, int]]]:
-    """Say what is promised of each resource, and where: places among *names*, which are sorted."""
-    found: dict[str, list[tuple[int, int]]] = {}
+) -> list[tuple[list[int], Mapping[str, int]]]:
+    """Say how much is promised, and where: places among *names*, which are sorted. Most pods want as much as others."""
+    found: dict[Amounts, list[int]] = {}
     for node, amounts in promised:
         place = bisect_left(names, node)
         if names[place : place + 1] == (node,):
-            for resource, number in amounts:
-                found.setdefault(resource, []).append((place, number))
-    return found
+            found.setdefault(amounts, []).append(place)
+    return [(places, dict(amounts)) for amounts, places in found.items()]

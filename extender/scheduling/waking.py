@@ -180,4 +180,4 @@ class Waker:
 
 def expired(belief: Belief, now: float, ttl_s: float) -> Iterable[Uid]:
     """Name the pods that were offered something and did not come for it within *ttl_s*."""
-    return [promise.pod for promise in belief.ledger if not promise.is_binding and now - promise.since > ttl_s]
+    return [promise.pod for promise in belief.ledger if now - promise.since > ttl_s and not promise.is_binding]
