@@ -153,12 +153,12 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
-    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
+    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
     sink.attention, sink.warming = attention, Warming(belief)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending = Sending(settings.waking.nominate_ahead, versions.minor)
         sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
-    health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
+    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
