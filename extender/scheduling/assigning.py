@@ -68,8 +68,7 @@ def assigned(
         found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
-        is_other = found.extended_claim != pod.extended_claim
-        problem = "the pod names another claim for its extended resources" if is_other else (yield from confirmed())
+        problem = _renamed(pod, found) or (yield from confirmed())
         if problem:
             return Unassigned(problem)
         pod = found
@@ -101,6 +100,17 @@ def obstacle_of(pod: Pod) -> str:
     if pod.phase in FINISHED:
         return "the pod has finished"
     return "the pod has scheduling gates" if pod.scheduling_gates else ""
+
+
+def _renamed(before: Pod, after: Pod) -> str:
+    """Say that *after* names other claims than *before*: what was written for it is not what it would have.
+
+    Whoever makes claims from templates makes a second one where the first answer was lost, and names that instead.
+    """
+    if after.extended_claim != before.extended_claim:
+        return "the pod names another claim for its extended resources"
+    is_same = set(after.claim_statuses) == set(before.claim_statuses)
+    return "" if is_same else "the pod names another claim that was made for it"
 
 
 def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | Unassigned]:

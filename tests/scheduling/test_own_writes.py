@@ -4,16 +4,17 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from extender.model.claim import ResourceClaim
+from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.node import PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.claiming import release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
-from extender.scheduling.steps import Done, MapExtended, Outcome, ReadClaim, ReadPod, Release, Step
+from extender.scheduling.steps import BindPod, Done, MapExtended, Outcome, ReadClaim, ReadPod, Release, Step
 from extender.state.belief import version
 from extender.state.ledger import ClaimHold, Event, Promise
 from tests.scheduling.cast import binder_of, claim, consumer, device, held, pod
-from tests.scheduling.server import World, allocation_of
+from tests.scheduling.server import Server, World, allocation_of
 from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
 
 EXTENDED = pod("p", gpus=1)
@@ -129,3 +130,21 @@ def test_a_pod_that_moved_on_is_read_again_before_its_status_is_written() -> Non
     world.carry(mapped(known, "made", None))
     assert [type(item) for item in world.taken] == [MapExtended, ReadPod, MapExtended]
     assert world.server.pods[EXTENDED.key].extended_claim == "made"
+
+
+def test_a_pod_that_names_another_claim_meanwhile_is_not_bound_with_the_one_that_it_named_before() -> None:
+    entry = PodClaim(name="gpu", template_name="t")
+    subject = replace(POD, claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
+    mine = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+    world = world_of(replace(claim("a"), owners=(mine,)), replace(claim("c"), owners=(mine,)), subject=subject)
+
+    def renamed(server: Server, taken: Step) -> None:
+        assert isinstance(taken, BindPod)
+        server.put(replace(subject, claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),)))
+
+    world.fault, world.at = renamed, 2
+    result = bind(world, subject=subject)
+    assert isinstance(result, NotBound)
+    assert "another claim" in result.message
+    assert world.server.pods[POD.key].node_name is None
+    assert allocation_of(world.server, "a") is None
