@@ -169,7 +169,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     rhythm = _rhythm(settings, pace)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
-    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
+    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run(), "inspection": inspection.run()}
