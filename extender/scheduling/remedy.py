@@ -9,9 +9,9 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.assigning import kept_off
-from extender.scheduling.claiming import is_gone, release, same_claim
+from extender.scheduling.claiming import deleted, is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
-from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Step, TouchClaim
+from extender.scheduling.steps import Outcome, ReadClaim, Step, TouchClaim
 from extender.state.belief import Belief, version
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
@@ -56,7 +56,7 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
     for claim in found:
         is_free = yield from release(claim, pod, is_ours=True, kept_off=kept_off)
         if claim is made and is_free:
-            is_free = isinstance((yield DeleteClaim(claim)), Done)
+            is_free = yield from deleted(claim)
         done = is_free or done
     return done
 

@@ -7,10 +7,20 @@ from typing import Any
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.node import PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound, Order
-from extender.scheduling.claiming import release
+from extender.scheduling.claiming import deleted, release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
-from extender.scheduling.steps import BindPod, Done, MapExtended, Outcome, ReadClaim, ReadPod, Release, Step
+from extender.scheduling.steps import (
+    BindPod,
+    DeleteClaim,
+    Done,
+    MapExtended,
+    Outcome,
+    ReadClaim,
+    ReadPod,
+    Release,
+    Step,
+)
 from extender.state.belief import version
 from extender.state.ledger import ClaimHold, Event, Promise
 from tests.scheduling.cast import binder_of, claim, consumer, device, held, pod
@@ -148,3 +158,28 @@ def test_a_pod_that_names_another_claim_meanwhile_is_not_bound_with_the_one_that
     assert "another claim" in result.message
     assert world.server.pods[POD.key].node_name is None
     assert allocation_of(world.server, "a") is None
+
+
+def test_a_claim_that_somebody_changes_while_it_is_deleted_is_looked_at_again() -> None:
+    world = world_of(claim("a"))
+
+    def touched(server: Server, taken: Step) -> None:
+        assert isinstance(taken, DeleteClaim)
+        server.put(server.claims[A])
+
+    world.fault, world.at = touched, 1
+    assert world.carry(deleted(world.server.claims[A]))
+    assert [type(taken) for taken in world.taken] == [ReadClaim, DeleteClaim] * 2
+
+
+def test_a_claim_that_somebody_takes_while_it_is_deleted_is_left_to_them() -> None:
+    world = world_of(claim("a"))
+    before = world.server.claims[A]
+
+    def taken_by_another(server: Server, _taken: Step) -> None:
+        server.put(held(before, device("n1", 0), by=OTHER))
+
+    world.fault, world.at = taken_by_another, 1
+    assert not world.carry(deleted(before))
+    assert not world.server.claims[A].is_deleting
+    assert allocation_of(world.server, "a") is not None
