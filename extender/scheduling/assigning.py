@@ -68,7 +68,9 @@ def assigned(
         found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
-        problem = _renamed(pod, found) or (yield from confirmed())
+        is_other = found.extended_claim != pod.extended_claim
+        problem = "the pod names another claim for its extended resources" if is_other else renamed(pod, found)
+        problem = problem or (yield from confirmed())
         if problem:
             return Unassigned(problem)
         pod = found
@@ -102,13 +104,11 @@ def obstacle_of(pod: Pod) -> str:
     return "the pod has scheduling gates" if pod.scheduling_gates else ""
 
 
-def _renamed(before: Pod, after: Pod) -> str:
-    """Say that *after* names other claims than *before*: what was written for it is not what it would have.
+def renamed(before: Pod, after: Pod) -> str:
+    """Say that other claims were made for *after* than for *before*: what was written for it is not what it would have.
 
     Whoever makes claims from templates makes a second one where the first answer was lost, and names that instead.
     """
-    if after.extended_claim != before.extended_claim:
-        return "the pod names another claim for its extended resources"
     is_same = set(after.claim_statuses) == set(before.claim_statuses)
     return "" if is_same else "the pod names another claim that was made for it"
 

@@ -10,7 +10,7 @@ from extender.allocation.extended import Hidden
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import Confirming, certain
+from extender.scheduling.assigning import Confirming, certain, renamed
 from extender.scheduling.claiming import ATTEMPTS, Problem, deleted, release, same_claim
 from extender.scheduling.steps import (
     Done,
@@ -44,7 +44,7 @@ def mapped(
         if fresh.node_name:
             # It runs with what its status names.
             return Problem(f"the pod is on node {fresh.node_name} already")
-        problem = yield from confirmed()
+        problem = renamed(pod, fresh) or (yield from confirmed())
         if problem:
             return Problem(problem)
         outcome = yield MapExtended(fresh, claim, hidden)

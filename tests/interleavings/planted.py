@@ -44,7 +44,7 @@ BUGS: Final = {
     ),
     "a Binding that may land is taken for refused": Bug(assigning._after_binding, ", is_open=True)", ")"),
     "a pod is bound with claims that it names no more": Bug(
-        assigning._renamed, 'return "" if is_same else', 'return "" if is_same or after else'
+        assigning.renamed, 'return "" if is_same else', 'return "" if is_same or after else'
     ),
     "nobody finds out about writes without an answer": Bug(
         remedy.settled, "if is_open and key", "if not is_open and key"

@@ -7,7 +7,7 @@ from typing import Any
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.node import PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound, Order
-from extender.scheduling.claiming import deleted, release
+from extender.scheduling.claiming import Problem, deleted, release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (
@@ -158,6 +158,15 @@ def test_a_pod_that_names_another_claim_meanwhile_is_not_bound_with_the_one_that
     assert "another claim" in result.message
     assert world.server.pods[POD.key].node_name is None
     assert allocation_of(world.server, "a") is None
+
+
+def test_a_pod_that_names_another_claim_meanwhile_is_not_told_which_has_its_extended_resources() -> None:
+    subject = replace(EXTENDED, claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
+    world = world_of(subject=subject)
+    read = world.server.pods[subject.key]
+    world.server.put(replace(read, claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),)))
+    assert isinstance(world.carry(mapped(read, "made", None)), Problem)
+    assert world.server.pods[subject.key].extended_claim is None
 
 
 def test_a_claim_that_somebody_changes_while_it_is_deleted_is_looked_at_again() -> None:
