@@ -53,7 +53,7 @@ async def flags(folder: Path) -> AsyncIterator[tuple[list[str], int, int]]:
     verbs, probes = free_port(), free_port()
     listening = [f"--listen-verbs=127.0.0.1:{verbs}", f"--listen-probes=127.0.0.1:{probes}"]
     try:
-        yield ["serve", f"--api-kubeconfig={path}", *listening], verbs, probes
+        yield ["serve", f"--api-kubeconfig={path}", "--ownership-drivers=gpu.example.com", *listening], verbs, probes
     finally:
         await server.stop()
 

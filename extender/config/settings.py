@@ -107,7 +107,10 @@ class Ownership:
         Literal["owner", "advisor"],
         Key("owner: we allocate and bind; advisor: kube-scheduler's own plugin does, we filter and score"),
     ] = "owner"
-    drivers: Annotated[tuple[str, ...], Key("drivers whose devices are ours; none named: all", least=0)] = ()
+    drivers: Annotated[
+        tuple[str, ...],
+        Key("drivers whose devices are ours, and are tainted; none named: all are given, none is tainted", least=0),
+    ] = ()
     classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all", least=0)] = ()
     owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
         "dra-extender.x-k8s.io/owned"

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from extender.config.settings import Settings
+from extender.config.settings import Ownership, Settings
 from extender.demo.apiserver.server import ApiServer
-from extender.demo.cluster import SCHEDULER
+from extender.demo.cluster import GPU, NIC, SCHEDULER
 from extender.demo.controller import Controller
 from extender.demo.scheduler.extender import Extender
 from extender.demo.scheduler.loop import Scheduler
@@ -17,6 +17,7 @@ from extender.service.assembly import running
 from extender.web.server import Address, Options
 
 BACKOFF_S = 0.2
+SETTINGS = Settings(ownership=Ownership(drivers=(GPU, NIC)))
 
 
 @asynccontextmanager
@@ -29,7 +30,7 @@ async def stage(tell: Tell) -> AsyncIterator[Story]:
         api = Api(access)
         stack.push_async_callback(api.close)
         options = Options(verbs=Address("127.0.0.1", 0), probes=Address("127.0.0.1", 0))
-        service = await stack.enter_async_context(running(Settings(), access, options))
+        service = await stack.enter_async_context(running(SETTINGS, access, options))
         await service.ready()
         verbs, probes = service.server.ports
         tell(f"verbs and decisions on port {verbs}, metrics on port {probes}")

@@ -146,8 +146,9 @@ def rule_name(driver: str) -> str:
     return f"dra-extender-owned-{driver}"
 
 
-def delete_options(uid: Uid) -> Json:
-    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+def delete_options(uid: Uid, version: str) -> Json:
+    preconditions = {"uid": uid, "resourceVersion": version}
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
 
 
 def event(note: Note, controller: str, instance: str, at: datetime) -> Json:

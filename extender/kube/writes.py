@@ -81,9 +81,9 @@ class Writes:
         """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
         return await self._send("POST", self.claims().path(namespace), claim)
 
-    async def delete_claim(self, key: ObjectKey, uid: Uid) -> Outcome:
-        """Delete the claim *key* if it is still the one with *uid*."""
-        return await self._send("DELETE", self.claims().path(*key), objects.delete_options(uid))
+    async def delete_claim(self, key: ObjectKey, uid: Uid, version: str) -> Outcome:
+        """Delete the claim *key* if it is still the one with *uid*, and as it was in *version*."""
+        return await self._send("DELETE", self.claims().path(*key), objects.delete_options(uid, version))
 
     async def create_taint(self, rules: Served, driver: str, key: str) -> Outcome:
         """Create the rule that puts the taint *key* on all devices of *driver*; one that is there already is EXISTS."""

@@ -69,7 +69,8 @@ def assigned(
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
         is_other = found.extended_claim != pod.extended_claim
-        problem = "the pod names another claim for its extended resources" if is_other else (yield from confirmed())
+        problem = "the pod names another claim for its extended resources" if is_other else renamed(pod, found)
+        problem = problem or (yield from confirmed())
         if problem:
             return Unassigned(problem)
         pod = found
@@ -101,6 +102,15 @@ def obstacle_of(pod: Pod) -> str:
     if pod.phase in FINISHED:
         return "the pod has finished"
     return "the pod has scheduling gates" if pod.scheduling_gates else ""
+
+
+def renamed(before: Pod, after: Pod) -> str:
+    """Say that other claims were made for *after* than for *before*: what was written for it is not what it would have.
+
+    Whoever makes claims from templates makes a second one where the first answer was lost, and names that instead.
+    """
+    is_same = set(after.claim_statuses) == set(before.claim_statuses)
+    return "" if is_same else "the pod names another claim that was made for it"
 
 
 def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | Unassigned]:

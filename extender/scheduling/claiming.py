@@ -13,6 +13,7 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import (
     AddFinalizer,
+    DeleteClaim,
     Done,
     Later,
     Outcome,
@@ -204,6 +205,31 @@ def release(
         claim = fresh
         if kept_off is not None and not (yield from kept_off(pod)):
             return False
+    return False
+
+
+def deleted(claim: ResourceClaim) -> Generator[Step, Outcome, bool]:
+    """Delete *claim* as it was read, and only where it holds nothing and nobody uses it; tell whether it is gone.
+
+    Whoever changes it meanwhile may be about to use it: then it is looked at again.
+    """
+    for _ in range(ATTEMPTS):
+        outcome = yield ReadClaim(claim.key)
+        fresh = same_claim(claim.uid, outcome)
+        if fresh is None:
+            return is_gone(outcome)
+        if fresh.allocation is not None or fresh.reserved_for:
+            return False
+        outcome = yield DeleteClaim(fresh)
+        match outcome:
+            case Done():
+                return True
+            case Later(seconds):
+                yield Pause(seconds)
+            case Refused(Refusal.CONFLICT):
+                continue
+            case _:
+                return isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND
     return False
 
 

@@ -19,6 +19,7 @@ from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Promise
 
 NOBODY: Final = Uid("")
+LEFT: Final = "its devices are reserved for pods that are gone"
 # Claims that are looked at in one go.
 PIECE: Final = 128
 
@@ -43,18 +44,24 @@ class Finding:
 
 
 class Audit(NamedTuple):
-    """What is wrong: all of it, and what was not told before."""
+    """What is wrong: all of it, and what was not told before; and the leaks that have lasted for long enough to act."""
 
     lasting: frozenset[Finding]
     fresh: frozenset[Finding]
+    leaks: frozenset[Finding] = frozenset()
 
 
 @dataclass(slots=True)
 class Auditor:
-    """Compares, again and again. patience_s: how long something may look wrong before it is told."""
+    """Compares, again and again.
+
+    patience_s: how long something may look wrong before it is told; leak_s: how long devices may be left to a pod that
+    is gone before something is done about it.
+    """
 
     belief: Belief
     patience_s: float = 60.0
+    leak_s: float = 15.0
     _since: dict[Finding, float] = field(default_factory=dict)
     _told: frozenset[Finding] = frozenset()
 
@@ -72,7 +79,8 @@ class Auditor:
         self._since = {found: self._since.get(found, now) for found in seen}
         lasting = frozenset(found for found, since in self._since.items() if now - since >= self.patience_s)
         fresh, self._told = lasting - self._told, lasting
-        return Audit(lasting, fresh)
+        leaks = {each for each, since in self._since.items() if each.detail == LEFT and now - since >= self.leak_s}
+        return Audit(lasting, fresh, frozenset(leaks))
 
 
 def findings(belief: Belief) -> Iterator[Finding]:
@@ -138,7 +146,7 @@ def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding 
             if not claim.reserved_for:
                 yield _of_claim(Kind.LEAK, "its devices are reserved for nobody", claim)
             elif not any(_is_there(user, claim, belief) for user in claim.reserved_for):
-                yield _of_claim(Kind.LEAK, "its devices are reserved for pods that are gone", claim)
+                yield _of_claim(Kind.LEAK, LEFT, claim)
         if number % PIECE == 0:
             yield None
 

@@ -10,10 +10,9 @@ from extender.allocation.extended import Hidden
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
-from extender.scheduling.assigning import Confirming, certain
-from extender.scheduling.claiming import ATTEMPTS, Problem, release, same_claim
+from extender.scheduling.assigning import Confirming, certain, renamed
+from extender.scheduling.claiming import ATTEMPTS, Problem, deleted, release, same_claim
 from extender.scheduling.steps import (
-    DeleteClaim,
     Done,
     MapExtended,
     Outcome,
@@ -45,7 +44,7 @@ def mapped(
         if fresh.node_name:
             # It runs with what its status names.
             return Problem(f"the pod is on node {fresh.node_name} already")
-        problem = yield from confirmed()
+        problem = renamed(pod, fresh) or (yield from confirmed())
         if problem:
             return Problem(problem)
         outcome = yield MapExtended(fresh, claim, hidden)
@@ -58,7 +57,7 @@ def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -
     for claim in made:
         match freed.get(claim.uid):
             case True:
-                yield DeleteClaim(claim)
+                yield from deleted(claim)
             case False:
                 yield from spared([claim], pod)
             case None:
@@ -80,4 +79,4 @@ def _given_up(claim: ResourceClaim, pod: Pod) -> Generator[Step, Outcome, None]:
     """Delete a claim that *pod* does not use, once it holds nothing and nothing can land in it."""
     fresh = same_claim(claim.uid, (yield TouchClaim(claim)))
     if fresh is not None and (yield from release(fresh, pod, is_ours=True)):
-        yield DeleteClaim(fresh)
+        yield from deleted(fresh)

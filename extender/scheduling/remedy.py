@@ -3,15 +3,15 @@
 kube-scheduler frees such allocations itself where its own plugin allocates. Ours is off in the profile that we serve.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.assigning import kept_off
-from extender.scheduling.claiming import is_gone, release, same_claim
+from extender.scheduling.claiming import deleted, is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
-from extender.scheduling.steps import DeleteClaim, Done, Outcome, ReadClaim, Step, TouchClaim
+from extender.scheduling.steps import Outcome, ReadClaim, Step, TouchClaim
 from extender.state.belief import Belief, version
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
@@ -24,14 +24,26 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
 
     Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
     among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
-    reserved, whoever else has it: the scheduler does not look at the pod before it is gone.
+    reserved, whoever else has it: the scheduler does not look at the pod before it is gone. And so is what was made for
+    the pod, and given devices, before another was made in its place, which the pod names now.
     """
     asked = belief.cluster.claims.asked_by(pod)
     made = stale_claim(pod, belief)
     had = (*(asked.allocated if isinstance(asked, Asked) else ()), *([made] if made else []))
     contested = tuple(claim for claim in had if belief.contested(claim))
     alone = (claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
-    return tuple({claim.uid: claim for claim in (*alone, *belief.cluster.claims.kept_by(pod.uid))}.values())
+    kept = belief.cluster.claims.kept_by(pod.uid)
+    return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept)}.values())
+
+
+def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
+    """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
+    named = {status.claim_name for status in pod.claim_statuses}
+    for claim in belief.cluster.claims.owned_by(pod.uid):
+        is_its_own = claim.allocation is not None and all(user.uid == pod.uid for user in claim.reserved_for)
+        is_left = claim.key.name not in named and claim.key.name != pod.extended_claim
+        if is_its_own and is_left and belief.ledger.hold_of(claim.uid) is None:
+            yield claim
 
 
 def lacks_claims(pod: Pod, belief: Belief) -> bool:
@@ -56,7 +68,7 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
     for claim in found:
         is_free = yield from release(claim, pod, is_ours=True, kept_off=kept_off)
         if claim is made and is_free:
-            is_free = isinstance((yield DeleteClaim(claim)), Done)
+            is_free = yield from deleted(claim)
         done = is_free or done
     return done
 

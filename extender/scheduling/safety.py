@@ -78,7 +78,7 @@ def unsafe(intent: Intent, found: Found) -> Iterator[str]:
 
 def _unpartitioned(intent: Intent, found: Found) -> Iterator[str]:
     ways = (
-        "name the drivers that no other scheduler's pods ask for in ownership.drivers, set "
+        "name the drivers that are ours alone in ownership.drivers, set "
         "ownership.acceptUnpartitioned to true, or set ownership.mode to advisor"
     )
     if intent.keeps_taint and not found.serves_rules:
@@ -86,7 +86,12 @@ def _unpartitioned(intent: Intent, found: Found) -> Iterator[str]:
             "ownership.keepTaint: the API server does not serve devicetaintrules, so nothing keeps other allocators "
             f"from our devices; have it serve them, {ways}"
         )
-    elif not intent.keeps_taint:
+    elif intent.keeps_taint:
+        yield (
+            "ownership.drivers: none are named, so the owner taint is put on none, and no rule on the cluster has it, "
+            f"so nothing keeps other allocators from our devices; apply such a rule for each driver of ours, {ways}"
+        )
+    else:
         yield (
             "ownership.keepTaint: the owner taint is not kept by us, and no rule on the cluster has it, so nothing "
             f"keeps other allocators from our devices; keep it, {ways}"

@@ -89,7 +89,7 @@ class MapExtended:
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaim:
-    """Delete a claim that we made."""
+    """Delete a claim that we made, as it was read."""
 
     claim: ResourceClaim
 

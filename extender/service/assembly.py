@@ -153,13 +153,13 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
-    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads())
+    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
     sink.attention, sink.warming = attention, Warming(belief)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending = Sending(settings.waking.nominate_ahead, versions.minor)
         sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
         sink.ahead.recent = rhythm.recent
-    health = Health(freshness, settings.watch.max_age_seconds, now, trouble=leading.obstacle)
+    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
@@ -169,7 +169,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
-    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time)
+    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run(), "inspection": inspection.run()}

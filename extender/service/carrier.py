@@ -114,7 +114,7 @@ class Carrier:
             case MapExtended(pod, claim, hidden):
                 return writes.map_extended(pod, claim, hidden.mappings if hidden else ())
             case DeleteClaim(claim):
-                return writes.delete_claim(claim.key, claim.uid)
+                return writes.delete_claim(claim.key, claim.uid, claim.resource_version)
             case BindPod(pod, node):
                 return writes.bind_pod(pod, node)
         raise AssertionError(step)

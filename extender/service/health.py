@@ -17,15 +17,17 @@ class Health:
     """Ready: everything was listed once, what was half written has been looked after, and the view is not too old.
 
     The scheduler is answered a little earlier: without what is not vital. One of several replicas is ready when it
-    could lead: *trouble* says what keeps it from that.
+    could lead: *trouble* says what keeps it from that. *worry* says what does not keep us from answering, and what
+    somebody should look after.
     """
 
     freshness: Freshness
     max_age_s: float
     now: Callable[[], float]
+    trouble: Callable[[], str] = lambda: ""
+    worry: Callable[[], str] = lambda: ""
     is_broken: bool = False
     begun: asyncio.Event = field(default_factory=asyncio.Event)
-    trouble: Callable[[], str] = lambda: ""
 
     def begin(self) -> None:
         """Remember that what was half written has been looked after."""
@@ -48,6 +50,11 @@ class Health:
         trouble = self.trouble()
         missing = self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
         return [*missing, trouble] if trouble else missing
+
+    def warnings(self) -> Sequence[str]:
+        """Say what is not as it should be, though we are ready."""
+        worry = self.worry()
+        return [worry] if worry else []
 
     def hindering(self) -> Sequence[str]:
         """Say what keeps us from answering."""

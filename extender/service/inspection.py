@@ -69,7 +69,7 @@ class Inspection:
         minor = await minor_of(self.api)
         asked = rights_of(minor) if told.mode == "owner" else ()
         denied = [right for right in asked if await is_denied(self.api, right)]
-        has_rule = rules is not None and bool(told.owner_taint) and not told.keeps_taint
+        has_rule = rules is not None and bool(told.owner_taint) and not told.drivers
         return Found(
             serves_claims=claims is not None,
             serves_rules=rules is not None,

@@ -1,10 +1,10 @@
-"""The owner taint kept in place: put on each driver of ours by a rule, and put back when somebody takes it away."""
+"""The owner taint kept in place: put on each driver that is named as ours, and put back when somebody takes it away."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.allocation.inventory import Inventory
 from extender.kube.outcome import Done, Outcome, Refused
@@ -23,26 +23,49 @@ TICK_S: Final = 5.0
 REST_S: Final = 0.05
 # How long the watch may take to show what was written before it is written again.
 SHOWN_WITHIN_S: Final = 5.0
+# What is refused is tried again after so long, after each refusal twice as long, up to a limit.
+FIRST_S: Final = 5.0
+LAST_S: Final = 300.0
 WAY_OUT: Final = "docs/ownership.md says what can be done"
+NOT_SERVED: Final = "the API server does not serve devicetaintrules"
+NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
+
+
+class Pause(NamedTuple):
+    """A driver whose rule was refused is left alone *until*, and after the next refusal for *next_s*."""
+
+    until: float
+    next_s: float
 
 
 @dataclass(slots=True)
 class Keeping:
-    """Writes rules while *may_write* says so: we lead, and know which rules there are."""
+    """Writes rules while *may_write* says so: we lead, and know which rules there are. *now* only goes forward.
+
+    Where no drivers are named none is tainted: whoever installs us must not take other people's drivers from them.
+    """
 
     belief: Belief
     versions: Versions
     writes: Writes
     metrics: Metrics
     may_write: Callable[[], bool]
+    now: Callable[[], float]
     _kept: set[str] = field(default_factory=set)
-    _trouble: str = ""
+    _trouble: tuple[str, tuple[str, ...]] = ("", ())
     _known: tuple[Inventory, tuple[DeviceTaintRule, ...], tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    _pauses: dict[str, Pause] = field(default_factory=dict)
 
     def stir(self) -> None:
         """Have the rules looked at: something has changed."""
         self._stirred.set()
+
+    def warning(self) -> str:
+        """Say what keeps others from being kept away; nothing where nothing does, or another replica leads."""
+        why, drivers = self._trouble
+        is_told = bool(why) and self.may_write()
+        return f"no owner taint on {', '.join(drivers)}: {why}; others can allocate these devices" if is_told else ""
 
     async def run(self) -> None:
         """Keep for ever."""
@@ -53,20 +76,32 @@ class Keeping:
             await asyncio.sleep(REST_S)
 
     async def round(self) -> None:
-        """Put the taint on every driver that is without; return when the watch shows it, or does not."""
-        missing = self._missing()
+        """Put the taint on every driver of ours that is without; return when the watch shows it, or does not."""
+        missing, named = self._missing(), self.belief.ownership.domain.drivers
         if not missing:
-            self._trouble = ""
-            return
+            self._trouble = "", ()
+            self._pauses.clear()
+        elif not named:
+            self._complain(missing, NOT_NAMED)
+        elif due := [driver for driver in missing if driver not in self._pauses or self._is_due(driver)]:
+            await self._put_on(due)
+
+    def _is_due(self, driver: str) -> bool:
+        return self.now() >= self._pauses[driver].until
+
+    async def _put_on(self, drivers: list[str]) -> None:
         served = await self.versions.find(RULES)
         if served is None:
-            self._complain(missing, "the API server does not serve devicetaintrules")
+            self._complain(tuple(drivers), NOT_SERVED)
             return
-        for driver in missing:
-            await self._put(served, driver)
+        failed = {driver: outcome for driver in drivers if (outcome := await self._put(served, driver))}
+        if failed:
+            self._complain(tuple(sorted(self._pauses.keys() | failed.keys())), _why(next(iter(failed.values()))))
+        if len(failed) == len(drivers):
+            return
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
-                while self._missing():
+                while (set(drivers) - failed.keys()) & set(self._missing()):
                     await self._stirring(TICK_S)
         except TimeoutError:
             return
@@ -82,7 +117,8 @@ class Keeping:
         self._kept |= {rule.selector.driver for rule in rules if rule.selector and rule.selector.driver}
         return missing
 
-    async def _put(self, served: Served, driver: str) -> None:
+    async def _put(self, served: Served, driver: str) -> Outcome | None:
+        """Write a rule; return what came of it where that is not what it should be."""
         key, is_back = self.belief.ownership.domain.taint, driver in self._kept
         outcome = await self.writes.create_taint(served, driver, key)
         if isinstance(outcome, Refused) and outcome.kind is Refusal.EXISTS:
@@ -90,18 +126,28 @@ class Keeping:
             outcome = await self.writes.restore_taint(served, driver, key)
         if not isinstance(outcome, Done):
             self.metrics.owner_taint("failed")
-            self._complain((driver,), _why(outcome))
-            return
+            self._pause(driver, outcome)
+            return outcome
+        self._pauses.pop(driver, None)
         self.metrics.owner_taint("put back" if is_back else "put")
         if is_back:
             LOG.warning("the owner taint was taken away, and is put back", extra={keys.DRIVER: driver})
         else:
             LOG.info("the owner taint is put in place", extra={keys.DRIVER: driver})
+        return None
+
+    def _pause(self, driver: str, outcome: Outcome) -> None:
+        """Leave *driver* alone for a while, and ever longer where time alone is not likely to help."""
+        known = self._pauses.get(driver, Pause(0.0, FIRST_S))
+        is_refused = isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT
+        pause_s = known.next_s if is_refused else FIRST_S
+        self._pauses[driver] = Pause(self.now() + pause_s, min(2 * pause_s, LAST_S))
 
     def _complain(self, drivers: tuple[str, ...], why: str) -> None:
         """Say once that others can allocate what is ours."""
-        if why != self._trouble:
-            self._trouble = why
+        is_known = why == self._trouble[0]
+        self._trouble = why, drivers
+        if not is_known:
             fields = {keys.DRIVER: ", ".join(drivers), keys.ERROR: why, keys.WAY_OUT: WAY_OUT}
             LOG.error("the owner taint cannot be kept: others can allocate our devices", extra=fields)
 

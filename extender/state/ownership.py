@@ -52,7 +52,7 @@ class Ownership:
         return any(rule.selector is not None and _is_whole(rule, driver) for rule in self.rules.values())
 
     def unkept(self, inventory: Inventory) -> tuple[str, ...]:
-        """Name the drivers of ours from which no rule keeps others away: of those named, or of all that publish.
+        """Name the drivers of ours from which nothing keeps others away: of those named, or of all that publish.
 
         A driver that puts the taint on each of its devices itself needs no rule.
         """

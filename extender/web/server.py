@@ -152,7 +152,7 @@ class Server:
             return web.Response(text="ok") if health.is_alive() else refused(500, "not alive")
         if request.path == "/readyz":
             missing = "\n".join(health.missing())
-            return refused(503, missing) if missing else web.Response(text="ok")
+            return refused(503, missing) if missing else web.Response(text="\n".join(("ok", *health.warnings())))
         return refused(404, "no such path; there are /livez, /readyz, /metrics")
 
     async def _refresh(self, certificates: Certificates) -> None:

@@ -123,3 +123,6 @@ class Health(Protocol):
 
     def missing(self) -> Sequence[str]:
         """Say what is still missing until we are ready; nothing where we are."""
+
+    def warnings(self) -> Sequence[str]:
+        """Say what is not as it should be, though we are ready."""

@@ -5,8 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from extender.config.settings import Settings
 from extender.demo.cluster import NAMESPACE, PLACES
+from extender.demo.stage import SETTINGS
 from extender.demo.story import Story
 from extender.kube.api import Api, Body
 from extender.kube.credentials import credentials
@@ -31,7 +31,7 @@ async def main() -> None:
             api = Api(await credentials(str(here.plane.kubeconfig("admin"))))
             access = await credentials(str(here.plane.kubeconfig("extender")))
             options = Options(verbs=Address("127.0.0.1", 0), probes=Address("127.0.0.1", 0))
-            async with running(Settings(), access, options) as service:
+            async with running(SETTINGS, access, options) as service:
                 await service.ready()
                 async with here.plane.scheduler(SCHEDULER, extender=f"http://127.0.0.1:{service.server.ports[0]}"):
                     story = Story(api, service, tell)

@@ -21,6 +21,7 @@ from tests.controlplane.processes import free_port, start, stop
 
 OURS, IN_TREE = "dra-scheduler", "in-tree"
 DRIVER, API = "gpu.example.com", "resource.k8s.io/v1"
+OWNED = (DRIVER, "gpu.nvidia.com", "nic.example.com")
 # What is applied beside kube-scheduler's configuration and the rights: it makes a difference to speed.
 SHIPPED = ("finalizer.yaml", "priority.yaml")
 WIDTH = 32
@@ -152,6 +153,7 @@ class Rig:
             f"--listen-verbs=127.0.0.1:{port}",
             f"--listen-probes=127.0.0.1:{probes}",
             f"--api-kubeconfig={self.plane.kubeconfig('extender')}",
+            f"--ownership-drivers={','.join(OWNED)}",
         ]
         async with self._extender("extender", "serve", *arguments, *flags):
             await _until_ready(probes)

@@ -11,8 +11,9 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -133,10 +134,11 @@ class Soak:
         for each in found:
             if each not in self.wrong:
                 self.wrong[each] = f"after {self.created} pods, {self.last}"
-                sys.stderr.write(f"{self.wrong[each]}: {each}\n")
+                sys.stderr.write(f"{_clock()} {self.wrong[each]}: {each}\n")
 
     async def _struck(self, key: str, fault: Strike) -> None:
         self.last = key
+        sys.stderr.write(f"{_clock()} {key}\n")
         self.here.mark()
         try:
             async with fault(self.here):
@@ -202,6 +204,11 @@ class Soak:
         return median(longest[-third:]) - median(longest[:third])
 
 
+def _clock() -> str:
+    """Return the time as the programs' logs have it."""
+    return datetime.now(UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
 def summary(soak: Soak) -> None:
     """Tell which faults there were, and how it ended."""
     soak.tell("")
@@ -239,11 +246,14 @@ async def soaked(running: Plane, arguments: list[str]) -> int:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("--keep", help="an empty folder for the logs of all programs; faults are told with their times")
+    asked, rest = parser.parse_known_args()
+    with nullcontext(asked.keep) if asked.keep else tempfile.TemporaryDirectory() as folder:
         running = Plane(plane(), Path(folder))
         try:
             running.start()
-            return asyncio.run(soaked(running, sys.argv[1:]))
+            return asyncio.run(soaked(running, rest))
         finally:
             running.stop()
 

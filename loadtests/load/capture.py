@@ -17,7 +17,7 @@ import orjson
 from aiohttp import web
 
 from extender.web.listener import Listener, Terms
-from loadtests.endtoend.rig import OURS, Rig, node, pod, rig, template
+from loadtests.endtoend.rig import OURS, OWNED, Rig, node, pod, rig, template
 from loadtests.load.bodies import BODIES, VERBS, who_in
 from loadtests.verbs.world import NIC_DRIVER, SHAPES
 from tests import fleet
@@ -61,6 +61,7 @@ async def proxied(here: Rig) -> AsyncIterator[Proxy]:
         f"--listen-verbs=127.0.0.1:{port}",
         f"--listen-probes=127.0.0.1:{probes}",
         f"--api-kubeconfig={here.plane.kubeconfig('extender')}",
+        f"--ownership-drivers={','.join(OWNED)}",
     ]
     process = start(Path(sys.executable), "-m", "extender", "serve", *flags, log=here.plane.folder / "extender.log")
     async with aiohttp.ClientSession(trust_env=False) as session:

@@ -65,6 +65,7 @@ class Stand:
         arguments = [
             *("-m", "loadtests.verbs.timed", str(calls), "serve", f"--api-kubeconfig={self._kubeconfig(tls=tls)}"),
             *(f"--listen-verbs=127.0.0.1:{port}", f"--listen-probes=127.0.0.1:{probes}"),
+            "--ownership-accept-unpartitioned=true",
         ]
         began = time.monotonic()
         with _running(Path(sys.executable), *arguments, *flags, log=self.folder / "extender.log") as process:

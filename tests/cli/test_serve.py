@@ -66,6 +66,7 @@ async def test_it_serves_until_a_signal_ends_it(kubeconfig: Path) -> None:
         f"--api-kubeconfig={kubeconfig}",
         f"--listen-verbs=127.0.0.1:{verbs}",
         f"--listen-probes=127.0.0.1:{probes}",
+        "--ownership-drivers=gpu.example.com",
     ]
     command = [sys.executable, "-m", "extender", "serve", *flags]
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)

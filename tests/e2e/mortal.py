@@ -19,6 +19,7 @@ from extender.kube.api import Api, Body, Query
 from extender.kube.credentials import credentials
 from extender.service import assembly
 from extender.web.server import Address, Options
+from tests.accepting import accepting
 
 
 class Mortal(Api):
@@ -35,7 +36,7 @@ class Mortal(Api):
 
 async def main() -> None:
     options = Options(verbs=Address("127.0.0.1", int(sys.argv[2])), probes=Address("127.0.0.1", int(sys.argv[3])))
-    settings = load(Path(sys.argv[5])) if sys.argv[5:] else Settings()
+    settings = accepting(load(Path(sys.argv[5])) if sys.argv[5:] else Settings())
     async with assembly.running(settings, await credentials(sys.argv[1]), options):
         await asyncio.Event().wait()
 

@@ -54,6 +54,7 @@ class Pod:
             "listen": {"verbs": f"127.0.0.1:{self.verbs}", "probes": f"127.0.0.1:{self.probes}"},
             "leading": {**LEADING, "host": self.host},
             "api": {**LIMITS, "kubeconfig": kubeconfig},
+            "ownership": {"acceptUnpartitioned": True},
         }
         path = self.plane.folder / f"{self.host}.yaml"
         path.write_text(yaml.safe_dump(settings))

@@ -20,6 +20,7 @@ from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
+from tests.accepting import accepting
 from tests.controlplane.client import Client, Object, until
 from tests.controlplane.plane import Plane
 
@@ -498,7 +499,7 @@ async def served(plane: Plane, settings: Settings | None = None, *, port: int = 
     """Run the service alone."""
     options = Options(verbs=Address("127.0.0.1", port), probes=Address("127.0.0.1", 0))
     access = await credentials(str(plane.kubeconfig("extender")))
-    async with running(settings or Settings(), access, options) as service, plane.client() as admin:
+    async with running(accepting(settings or Settings()), access, options) as service, plane.client() as admin:
         heard = Heard(service.answers.planner)
         service.answers.planner = heard  # type: ignore[assignment]  # it answers the same
         _overhear(service, heard)

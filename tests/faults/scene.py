@@ -71,7 +71,8 @@ class Extender:
         path = self.plane.folder / f"{self.name}-by-proxy.kubeconfig"
         path.write_text(json.dumps(document))
         listen = [f"--listen-verbs=127.0.0.1:{self.verbs}", f"--listen-probes=127.0.0.1:{self.probes}"]
-        return [str(self.clock), "serve", *listen, f"--api-kubeconfig={path}", *self.flags]
+        own = f"--ownership-drivers={cluster.GPU},{cluster.SHARE},{cluster.PART}"
+        return [str(self.clock), "serve", *listen, f"--api-kubeconfig={path}", own, *self.flags]
 
     async def asked(self, path: str) -> tuple[int, str]:
         """Ask a probe; nothing where nobody answers."""

@@ -101,7 +101,9 @@ class People:
     def meddle(self) -> None:
         """Touch or delete a claim, or touch a pod."""
         kind = self.kind("resourceclaims")
-        what = self.random.choice(("touch", "touch", "delete", "pod", "share"))
+        what = self.random.choice(("touch", "touch", "delete", "pod", "share", "rename"))
+        if what == "rename":
+            return self.rename()
         items = self.pods() if what == "pod" else self.api.store.all(kind)
         if what == "share" or not items:
             return self.share()
@@ -111,6 +113,20 @@ class People:
         else:
             self.touch(POD if what == "pod" else kind, item)
         return None
+
+    def rename(self) -> None:
+        """Make a second claim for a pod that waits, and name that: as its controller does that heard of no first."""
+        for pod in self.pods():
+            made: list[Json] = pod["status"].get("resourceClaimStatuses") or []
+            key = NAMESPACE, next((entry["resourceClaimName"] for entry in made), "")
+            known = self.api.store.get(self.kind("resourceclaims"), key)
+            if known is None or pod["spec"].get("nodeName"):
+                continue
+            copied = {name: known["metadata"][name] for name in ("generateName", "annotations", "ownerReferences")}
+            item = {"metadata": copied, "spec": known["spec"]}
+            fresh = self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)["metadata"]["name"]
+            self.api.registry.update(POD, key_of(pod), "status", partial(_renamed, entry=made[0]["name"], claim=fresh))
+            return
 
     def touch(self, kind: Kind, item: Json) -> None:
         mark = {"touched-by-somebody": str(next(self.numbers))}
@@ -128,6 +144,12 @@ class People:
 
 def _specified(item: Json, spec: Json) -> Json:
     return {**item, "spec": spec}
+
+
+def _renamed(pod: Json, entry: str, claim: str) -> Json:
+    listed = pod["status"]["resourceClaimStatuses"]
+    named = [{**each, "resourceClaimName": claim} if each["name"] == entry else each for each in listed]
+    return {**pod, "status": {**pod["status"], "resourceClaimStatuses": named}}
 
 
 def _annotated(item: Json, mark: Json) -> Json:

@@ -43,6 +43,9 @@ BUGS: Final = {
         assigning._after_binding, "and not fresh.node_name and is_open:", "and not fresh and is_open:"
     ),
     "a Binding that may land is taken for refused": Bug(assigning._after_binding, ", is_open=True)", ")"),
+    "a pod is bound with claims that it names no more": Bug(
+        assigning.renamed, 'return "" if is_same else', 'return "" if is_same or after else'
+    ),
     "nobody finds out about writes without an answer": Bug(
         remedy.settled, "if is_open and key", "if not is_open and key"
     ),

@@ -106,7 +106,9 @@ async def test_r1_every_write_says_a_timeout_below_our_own_deadline(peer: tuple[
     script, api = peer
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c"
     script.add(path, response({}))
-    await Writes(api, lambda: Served(CLAIMS, "v1"), timeout_s=2.0).delete_claim(ObjectKey("default", "c"), Uid("u"))
+    await Writes(api, lambda: Served(CLAIMS, "v1"), timeout_s=2.0).delete_claim(
+        ObjectKey("default", "c"), Uid("u"), "1"
+    )
     assert script.asked == [f"{path}?timeout=1600ms"]
 
 

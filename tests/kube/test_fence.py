@@ -32,7 +32,7 @@ def writes(api: Api, fence: Fence) -> Writes:
 
 async def test_a_write_that_is_kept_back_is_not_sent_and_is_refused(script: tuple[Script, Api]) -> None:
     peer, api = script
-    outcome = await writes(api, Fence(lambda: WHY_NOT)).delete_claim(KEY, UID)
+    outcome = await writes(api, Fence(lambda: WHY_NOT)).delete_claim(KEY, UID, "1")
     assert isinstance(outcome, Refused)
     assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
     assert peer.asked == []
@@ -49,7 +49,7 @@ async def test_it_is_asked_after_all_that_can_take_time_before_the_write_is_sent
     peer, api = script
     peer.add(PATH, failure(401, "Unauthorized"))
     answers = ["", WHY_NOT]
-    outcome = await writes(api, Fence(lambda: answers.pop(0))).delete_claim(KEY, UID)
+    outcome = await writes(api, Fence(lambda: answers.pop(0))).delete_claim(KEY, UID, "1")
     assert isinstance(outcome, Refused)
     assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
     assert len(peer.asked) == 1
@@ -99,6 +99,6 @@ async def test_a_write_that_is_cut_short_may_arrive_still() -> None:
 async def test_a_write_that_found_no_connection_is_in_no_doubt() -> None:
     api = Api(Fixed(Access(server="http://127.0.0.1:1")))
     fence = Fence()
-    await writes(api, fence).delete_claim(KEY, UID)
+    await writes(api, fence).delete_claim(KEY, UID, "1")
     await api.close()
     assert fence.is_quiet

@@ -223,9 +223,12 @@ async def test_a_hidden_claim_is_made_mapped_and_deleted(api_server: Cluster) ->
     mapping = Use("c", "example.com/gpu", "container-0-request-0")
     mapped = done(await writes.map_extended(fresh, hidden.key.name, [mapping]))
     assert read_pod(mapped.object).extended_claim == hidden.key.name
-    assert refused(await writes.delete_claim(hidden.key, Uid("another"))) is Refusal.CONFLICT
-    done(await writes.delete_claim(hidden.key, hidden.uid))
-    assert refused(await writes.delete_claim(hidden.key, hidden.uid)) is Refusal.NOT_FOUND
+    read = hidden.uid, hidden.resource_version
+    assert refused(await writes.delete_claim(hidden.key, Uid("another"), hidden.resource_version)) is Refusal.CONFLICT
+    touched = read_claim(done(await writes.touch_claim(hidden, "1")).object)
+    assert refused(await writes.delete_claim(hidden.key, *read)) is Refusal.CONFLICT
+    done(await writes.delete_claim(hidden.key, hidden.uid, touched.resource_version))
+    assert refused(await writes.delete_claim(hidden.key, *read)) is Refusal.NOT_FOUND
 
 
 async def test_an_event_on_a_pod_is_taken(api_server: Cluster) -> None:
@@ -252,7 +255,7 @@ async def test_a_name_that_is_taken_is_told_from_a_conflict(api_server: Cluster)
 
 async def test_a_claim_that_is_in_use_stays_until_it_is_released(api_server: Cluster) -> None:
     written, writes = await allocated(api_server), writes_to(api_server)
-    done(await writes.delete_claim(written.key, written.uid))
+    done(await writes.delete_claim(written.key, written.uid, written.resource_version))
     going = read_claim(done(await writes.read_claim(written.key)).object)
     assert going.is_deleting
     assert going.allocation == written.allocation

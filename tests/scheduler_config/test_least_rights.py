@@ -86,7 +86,7 @@ async def all_writes(api: Api) -> set[str]:
         "map_extended": writes.map_extended(POD, "c", Hidden(ClaimSpec(), ()).mappings),
         "annotate_pod": writes.annotate_pod(POD, "a", "v"),
         "create_claim": writes.create_claim("ns", {}),
-        "delete_claim": writes.delete_claim(CLAIM.key, CLAIM.uid),
+        "delete_claim": writes.delete_claim(CLAIM.key, CLAIM.uid, "1"),
         "create_taint": writes.create_taint(Served(RULES, "v1"), "gpu.example.com", "example.com/owned"),
         "restore_taint": writes.restore_taint(Served(RULES, "v1"), "gpu.example.com", "example.com/owned"),
         "create_event": writes.create_event("ns", {}),

@@ -160,7 +160,7 @@ class Server:
         if known is None:
             return NOT_FOUND
         is_current = known.resource_version == step.claim.resource_version
-        if known.uid != step.claim.uid or not (is_current or isinstance(step, TouchClaim | DeleteClaim)):
+        if known.uid != step.claim.uid or not (is_current or isinstance(step, TouchClaim)):
             return CONFLICT
         changed = _changed(known, step)
         return changed if isinstance(changed, Refused) else Done(self.put(changed))

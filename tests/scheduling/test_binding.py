@@ -198,7 +198,7 @@ def test_what_was_made_is_deleted_when_the_pod_is_not_bound() -> None:
     world = world_of(subject=EXTENDED)
     world.fault, world.at = (lambda _server, _step: NO), 4
     assert isinstance(bind(world, subject=EXTENDED), NotBound)
-    assert kinds(world)[-2:] == [Release, DeleteClaim]
+    assert kinds(world)[-3:] == [Release, ReadClaim, DeleteClaim]
     world.server.control()
     assert not [item for item in world.server.claims.values() if item.owners]
 

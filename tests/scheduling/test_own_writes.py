@@ -4,16 +4,27 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from extender.model.claim import ResourceClaim
+from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.node import PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound, Order
-from extender.scheduling.claiming import release
+from extender.scheduling.claiming import Problem, deleted, release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
-from extender.scheduling.steps import Done, MapExtended, Outcome, ReadClaim, ReadPod, Release, Step
+from extender.scheduling.steps import (
+    BindPod,
+    DeleteClaim,
+    Done,
+    MapExtended,
+    Outcome,
+    ReadClaim,
+    ReadPod,
+    Release,
+    Step,
+)
 from extender.state.belief import version
 from extender.state.ledger import ClaimHold, Event, Promise
 from tests.scheduling.cast import binder_of, claim, consumer, device, held, pod
-from tests.scheduling.server import World, allocation_of
+from tests.scheduling.server import Server, World, allocation_of
 from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
 
 EXTENDED = pod("p", gpus=1)
@@ -129,3 +140,55 @@ def test_a_pod_that_moved_on_is_read_again_before_its_status_is_written() -> Non
     world.carry(mapped(known, "made", None))
     assert [type(item) for item in world.taken] == [MapExtended, ReadPod, MapExtended]
     assert world.server.pods[EXTENDED.key].extended_claim == "made"
+
+
+def test_a_pod_that_names_another_claim_meanwhile_is_not_bound_with_the_one_that_it_named_before() -> None:
+    entry = PodClaim(name="gpu", template_name="t")
+    subject = replace(POD, claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
+    mine = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+    world = world_of(replace(claim("a"), owners=(mine,)), replace(claim("c"), owners=(mine,)), subject=subject)
+
+    def renamed(server: Server, taken: Step) -> None:
+        assert isinstance(taken, BindPod)
+        server.put(replace(subject, claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),)))
+
+    world.fault, world.at = renamed, 2
+    result = bind(world, subject=subject)
+    assert isinstance(result, NotBound)
+    assert "another claim" in result.message
+    assert world.server.pods[POD.key].node_name is None
+    assert allocation_of(world.server, "a") is None
+
+
+def test_a_pod_that_names_another_claim_meanwhile_is_not_told_which_has_its_extended_resources() -> None:
+    subject = replace(EXTENDED, claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
+    world = world_of(subject=subject)
+    read = world.server.pods[subject.key]
+    world.server.put(replace(read, claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),)))
+    assert isinstance(world.carry(mapped(read, "made", None)), Problem)
+    assert world.server.pods[subject.key].extended_claim is None
+
+
+def test_a_claim_that_somebody_changes_while_it_is_deleted_is_looked_at_again() -> None:
+    world = world_of(claim("a"))
+
+    def touched(server: Server, taken: Step) -> None:
+        assert isinstance(taken, DeleteClaim)
+        server.put(server.claims[A])
+
+    world.fault, world.at = touched, 1
+    assert world.carry(deleted(world.server.claims[A]))
+    assert [type(taken) for taken in world.taken] == [ReadClaim, DeleteClaim] * 2
+
+
+def test_a_claim_that_somebody_takes_while_it_is_deleted_is_left_to_them() -> None:
+    world = world_of(claim("a"))
+    before = world.server.claims[A]
+
+    def taken_by_another(server: Server, _taken: Step) -> None:
+        server.put(held(before, device("n1", 0), by=OTHER))
+
+    world.fault, world.at = taken_by_another, 1
+    assert not world.carry(deleted(before))
+    assert not world.server.claims[A].is_deleting
+    assert allocation_of(world.server, "a") is not None

@@ -9,7 +9,7 @@ from extender.allocation.extended import ANNOTATION
 from extender.model.change import Changed
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
@@ -194,3 +194,17 @@ def test_r4_a_claim_that_is_deleted_stays_for_the_pod_that_is_bound_with_it() ->
     world.server.bind(POD, N1)
     assert not world.carry(freed(POD, world.belief))
     assert allocation_of(world.server, "a") is not None
+
+
+def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None:
+    mine = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+    entry = PodClaim(name="gpu", template_name="t")
+    subject = replace(POD, claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name="a"),))
+    left = replace(held(claim("left"), device("n1", 0), by=POD), owners=(mine,))
+    others = replace(held(claim("others"), device("n1", 1), by=OTHER), owners=(mine,))
+    world = world_of(replace(claim("a"), owners=(mine,)), left, others, subject=subject)
+    assert [item.key.name for item in unusable(subject, world.belief)] == ["left"]
+    assert world.carry(freed(subject, world.belief))
+    assert allocation_of(world.server, "left") is None
+    assert allocation_of(world.server, "others") is not None
+    assert unusable(subject, world.belief) == ()

@@ -16,7 +16,9 @@ WITHOUT_RULES = replace(FINE, serves_rules=False)
 @pytest.mark.parametrize(
     ("intent", "found", "settings"),
     [
-        pytest.param(OWNER, FINE, [], id="taint-kept"),
+        pytest.param(OWNER, FINE, ["ownership.drivers"], id="no-drivers"),
+        pytest.param(OWNER, replace(FINE, has_owner_rule=True), [], id="no-drivers-but-a-rule"),
+        pytest.param(replace(OWNER, names_drivers=True), FINE, [], id="taint-kept"),
         pytest.param(OWNER, WITHOUT_RULES, ["ownership.keepTaint"], id="no-rules"),
         pytest.param(replace(OWNER, names_drivers=True), WITHOUT_RULES, [], id="no-rules-but-drivers"),
         pytest.param(replace(OWNER, accepts=True), WITHOUT_RULES, [], id="no-rules-but-accepted"),
@@ -25,9 +27,19 @@ WITHOUT_RULES = replace(FINE, serves_rules=False)
         pytest.param(BY_HAND, replace(FINE, has_owner_rule=True), [], id="taint-by-hand"),
         pytest.param(replace(BY_HAND, names_drivers=True), FINE, [], id="drivers-by-hand"),
         pytest.param(replace(BY_HAND, accepts=True), FINE, [], id="accepted-by-hand"),
-        pytest.param(OWNER, replace(FINE, denied=(CLAIMS_BINDING,)), ["ownership.mode"], id="no-right-to-bind-claims"),
+        pytest.param(
+            replace(OWNER, names_drivers=True),
+            replace(FINE, denied=(CLAIMS_BINDING,)),
+            ["ownership.mode"],
+            id="no-right-to-bind-claims",
+        ),
         pytest.param(ADVISOR, replace(FINE, denied=OWNER_RIGHTS), [], id="advisor-without-rights"),
-        pytest.param(OWNER, replace(FINE, serves_claims=False), ["ownership.mode"], id="no-claims"),
+        pytest.param(
+            replace(OWNER, names_drivers=True),
+            replace(FINE, serves_claims=False),
+            ["ownership.mode"],
+            id="no-claims",
+        ),
         pytest.param(ADVISOR, replace(FINE, serves_claims=False), ["ownership.mode"], id="advisor-without-claims"),
         pytest.param(
             OWNER,
@@ -46,7 +58,10 @@ def test_what_is_refused_says_what_was_found_and_what_can_be_done() -> None:
     assert "does not serve devicetaintrules" in reason
     for way in ("ownership.drivers", "ownership.acceptUnpartitioned", "ownership.mode to advisor"):
         assert way in reason
-    (reason,) = unsafe(OWNER, replace(FINE, denied=(CLAIMS_BINDING,)))
+    (reason,) = unsafe(OWNER, FINE)
+    for way in ("apply such a rule", "ownership.drivers", "ownership.acceptUnpartitioned", "ownership.mode to advisor"):
+        assert way in reason
+    (reason,) = unsafe(replace(OWNER, names_drivers=True), replace(FINE, denied=(CLAIMS_BINDING,)))
     assert "patch resourceclaims/binding of resource.k8s.io" in reason
     assert "422" in reason
     assert "scheduler-config/base/rbac/extender.yaml" in reason

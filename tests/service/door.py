@@ -16,6 +16,7 @@ from extender.model.names import ObjectKey
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
 from tests import kube_objects
+from tests.accepting import accepting
 from tests.service.test_counted import until
 from tests.web.raw_client import Answer, connected
 
@@ -129,7 +130,7 @@ async def opened(
     access = Fixed(Access(server=await server.start(), authorization=f"Bearer {token}" if token else ""))
     try:
         options = Options(verbs=HERE, probes=HERE)
-        async with running(settings or Settings(), access, options) as service:
+        async with running(accepting(settings or Settings()), access, options) as service:
             await service.ready()
             yield Door(server, service, names)
     finally:

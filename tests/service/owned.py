@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from extender.config.settings import Settings
+from extender.config.settings import Ownership, Settings
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
@@ -20,6 +20,7 @@ HERE = Address("127.0.0.1", 0)
 PATIENCE_S = 20
 DRIVER = "gpu.example.com"
 RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
+OURS = Settings(ownership=Ownership(drivers=(DRIVER,)))
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
@@ -88,12 +89,12 @@ def published(node: str, driver: str = DRIVER) -> Json:
 
 @asynccontextmanager
 async def place(settings: Settings | None = None, **served: Any) -> AsyncIterator[Place]:
-    """Run the service; the API server is as *served*."""
+    """Run the service, which owns DRIVER where nothing else is said; the API server is as *served*."""
     server = ApiServer(**served)
     access = Fixed(Access(server=await server.start()))
     api = Api(access)
     try:
-        async with running(settings or Settings(), access, Options(verbs=HERE, probes=HERE)) as service:
+        async with running(settings or OURS, access, Options(verbs=HERE, probes=HERE)) as service:
             here = Place(server, api, service)
             for node in ("node-1", "node-2"):
                 await here.do("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})

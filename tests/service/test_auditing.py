@@ -1,13 +1,19 @@
 """What does not go together is told once: by metric, log and event."""
 
 import logging
-from typing import Any
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 
+from extender.model.change import Gone, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
+from extender.model.node import Pod
 from extender.scheduling.decision import Decision
 from extender.scheduling.drift import Auditor
-from extender.service.auditing import Auditing
+from extender.service.auditing import EVERY_S, LAST_S, Auditing
 from extender.service.notices import Notices
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import claim, device, held
@@ -33,3 +39,31 @@ async def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptur
     assert [(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records] == [("ns/b", "ns/q")]
     told = [(item.pod, item.reason) for item in notices._waiting.values() if isinstance(item, Decision)]
     assert told == [(OTHER.key, "DeviceGivenTwice")]
+
+
+async def test_what_is_left_to_a_pod_that_is_gone_is_touched_ever_more_rarely() -> None:
+    ours = replace(held(claim("a"), device("n1", 0), by=POD), writers=("dra-extender.ours",))
+    theirs = replace(held(claim("b"), device("n1", 1), by=OTHER), writers=("kube-scheduler",))
+    belief = believing(ours, theirs)
+    belief.ownership.domain = replace(belief.ownership.domain, writer="dra-extender.ours")
+    for pod in (POD, OTHER):
+        belief.apply(Gone(Pod, pod.key))
+    belief.apply(Listed(Footprint, ()))
+    now, touched, nobody = [0.0], list[tuple[float, str]](), cast("Any", None)
+
+    class Touches:
+        async def touch_claim(self, claim: ResourceClaim, _mark: str) -> None:
+            touched.append((now[0], claim.key.name))
+
+    notices = Notices(nobody, "one", 20)
+    auditing = Auditing(Auditor(belief), Metrics(), notices, lambda: now[0], lambda: 0.0, cast("Any", Touches()))
+    while now[0] < 10 * LAST_S:
+        await auditing.round()
+        now[0] += EVERY_S
+    assert {name for _, name in touched} == {"a"}
+    spans = [later - earlier for (earlier, _), (later, _) in pairwise(touched)]
+    assert spans == sorted(spans)
+    assert spans[-1] == LAST_S
+    belief.apply(Gone(ResourceClaim, ours.key))
+    await auditing.round()
+    assert auditing._touched == {}

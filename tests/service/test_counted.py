@@ -20,6 +20,7 @@ from extender.kube.resource import BOUND
 from extender.model.names import NodeName
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
+from tests.accepting import accepting
 from tests.kube_objects import pod
 
 Json = dict[str, Any]
@@ -93,7 +94,9 @@ async def stage(server: ApiServer, settings: Settings) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         access = Fixed(Access(server=await server.start()))
         stack.push_async_callback(server.stop)
-        service = await stack.enter_async_context(running(settings, access, Options(verbs=HERE, probes=HERE)))
+        service = await stack.enter_async_context(
+            running(accepting(settings), access, Options(verbs=HERE, probes=HERE))
+        )
         await service.ready()
         here = Stage(server, service)
         extender = Extender(f"http://127.0.0.1:{service.server.ports[0]}")

@@ -23,6 +23,7 @@ def settings(**ownership: Any) -> Settings:
 @pytest.mark.parametrize(
     ("told", "served", "setting"),
     [
+        (settings(), {}, "ownership.drivers"),
         (settings(), {"has_rules": False}, "ownership.keepTaint"),
         (settings(keep_taint=False), {}, "ownership.keepTaint"),
         (settings(owner_taint=""), {}, "ownership.keepTaint"),
@@ -32,7 +33,17 @@ def settings(**ownership: Any) -> Settings:
         (settings(mode="advisor"), {"dra_version": "v2"}, "ownership.mode"),
         (Settings(leading=Leading(enabled=True)), {"denied": {BINDING}}, "ownership.mode"),
     ],
-    ids=["no-rules", "not-kept", "no-taint", "no-right", "no-binding", "no-api", "advisor-no-api", "replica"],
+    ids=[
+        "no-drivers",
+        "no-rules",
+        "not-kept",
+        "no-taint",
+        "no-right",
+        "no-binding",
+        "no-api",
+        "advisor-no-api",
+        "replica",
+    ],
 )
 async def test_an_unsafe_start_is_refused(told: Settings, served: dict[str, Any], setting: str) -> None:
     server = ApiServer(**served)
@@ -63,7 +74,8 @@ async def test_what_is_accepted_starts(told: Settings, served: dict[str, Any]) -
         assert here.service.inspection.reasons == ()
 
 
-async def test_a_rule_by_hand_is_a_partition() -> None:
+@pytest.mark.parametrize("ownership", [{}, {"keep_taint": False}], ids=["kept", "not-kept"])
+async def test_a_rule_by_hand_is_a_partition(ownership: dict[str, Any]) -> None:
     server = ApiServer()
     rule = {
         "metadata": {"name": "by-hand"},
@@ -73,7 +85,7 @@ async def test_a_rule_by_hand_is_a_partition() -> None:
     server.registry.create(kind, "", rule)
     access = Fixed(Access(server=await server.start()))
     try:
-        async with running(settings(keep_taint=False), access, Options(verbs=HERE, probes=HERE)) as service:
+        async with running(settings(**ownership), access, Options(verbs=HERE, probes=HERE)) as service:
             async with asyncio.timeout(20):
                 await service.ready()
     finally:

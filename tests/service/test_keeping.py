@@ -1,14 +1,17 @@
 """The owner taint is put on our drivers, and put back whatever is done to it; what cannot be done is said once."""
 
 import logging
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from extender.allocation.features import Features
 from extender.config.settings import Ownership, Settings
-from extender.kube.outcome import Refused
-from extender.model.change import Changed
+from extender.kube.outcome import Done, Outcome, Refused
+from extender.model.change import Changed, Gone
+from extender.model.names import DriverName, ObjectKey
+from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.steps import Refusal
 from extender.service import keeping
 from extender.service.keeping import Keeping
@@ -44,7 +47,7 @@ async def rule(here: Place) -> Json:
     return {name: {key: value for key, value in part.items() if value is not None} for name, part in found.items()}
 
 
-async def test_the_taint_is_put_on_every_driver_that_is_published() -> None:
+async def test_the_taint_is_put_on_every_driver_that_is_named_and_on_no_other_that_is_published() -> None:
     async with place() as here:
         await kept(here)
         assert await rule(here) == {
@@ -52,9 +55,27 @@ async def test_the_taint_is_put_on_every_driver_that_is_published() -> None:
             "taint": {"key": KEY, "effect": "NoSchedule"},
         }
         await here.do("POST", "/apis/resource.k8s.io/v1/resourceslices", published("node-1", "nic.example.com"))
-        await so(lambda: here.service.belief.ownership.keeps("nic.example.com"))
-        await so(lambda: here.metric('owner_taint_writes_total{result="put"}') == 2)
+        await so(lambda: len(here.service.belief.cluster.snapshot.inventory.slices) == 3)
+        await here.do("DELETE", f"{RULES}/{NAME}")
+        # Whatever was to be written is written when what was taken away is back.
+        await so(lambda: here.metric('owner_taint_writes_total{result="put back"}'))
+        assert [item["metadata"]["name"] for item in await here.items(RULES)] == [NAME]
         assert here.metric("owner_taint_missing") == 0
+
+
+async def test_where_no_driver_is_named_none_is_tainted_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        async with place(settings(accept_unpartitioned=True)) as here:
+            await so(here.service.health.warnings)
+            assert here.service.health.warnings() == [
+                f"no owner taint on {DRIVER}: {keeping.NOT_NAMED}; others can allocate these devices"
+            ]
+            await here.do("POST", "/apis/resource.k8s.io/v1/resourceslices", published("node-1", "nic.example.com"))
+            await so(lambda: "nic.example.com" in here.service.health.warnings()[0])
+            assert here.service.health.missing() == []
+            assert here.metric("owner_taint_missing") == 2
+            assert await here.items(RULES) == []
+    assert [vars(record)["error"] for record in caplog.records] == [keeping.NOT_NAMED]
 
 
 async def test_named_drivers_are_tainted_before_they_publish_anything_and_no_others() -> None:
@@ -98,21 +119,6 @@ async def test_a_rule_that_is_changed_is_put_back(change: Json) -> None:
         await kept(here)
 
 
-async def test_a_rule_by_somebody_else_with_our_taint_will_do() -> None:
-    theirs = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceTaintRule",
-        "metadata": {"name": "by-hand"},
-        "spec": {"deviceSelector": {"driver": "nic.example.com"}, "taint": {"key": KEY, "effect": "NoSchedule"}},
-    }
-    async with place() as here:
-        await here.do("POST", RULES, theirs)
-        await so(lambda: here.service.belief.ownership.keeps("nic.example.com"))
-        await here.do("POST", "/apis/resource.k8s.io/v1/resourceslices", published("node-1", "nic.example.com"))
-        await kept(here)
-        assert {item["metadata"]["name"] for item in await here.items(RULES)} == {"by-hand", NAME}
-
-
 async def test_nothing_is_written_where_that_is_not_wanted() -> None:
     async with place(settings(keep_taint=False, accept_unpartitioned=True)) as here:
         assert here.metric("owner_taint_missing") == 1
@@ -121,7 +127,7 @@ async def test_nothing_is_written_where_that_is_not_wanted() -> None:
 
 async def test_where_rules_are_not_served_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        async with place(settings(accept_unpartitioned=True), has_rules=False) as here:
+        async with place(settings(drivers=(DRIVER, "nic.example.com")), has_rules=False) as here:
             await so(lambda: caplog.records)
             # Another look is worth no other word.
             here.service.attention.stir()
@@ -132,11 +138,19 @@ async def test_where_rules_are_not_served_that_is_said_once(caplog: pytest.LogCa
     assert line["wayOut"] == keeping.WAY_OUT
 
 
-class Refusing:
-    """Stands in for writes that are forbidden."""
+class Writing:
+    """Stands in for writes that may be forbidden, and tells when each driver was tried."""
 
-    async def create_taint(self, *_: object) -> Refused:
-        return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="no right to create rules")
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.tried: list[tuple[float, str]] = []
+        self.forbidden = {DRIVER}
+
+    async def create_taint(self, _served: object, driver: str, _key: str) -> Outcome:
+        self.tried.append((self.now, driver))
+        if driver in self.forbidden:
+            return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="no right to create rules")
+        return Done({})
 
 
 class Found:
@@ -146,14 +160,63 @@ class Found:
         return object()
 
 
-async def test_where_rules_may_not_be_written_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    anybody: Any = (Found(), Refusing())
+def at_work(writing: Writing, *drivers: str) -> tuple[Keeping, Belief, Metrics]:
+    anybody: Any = (Found(), writing)
     metrics = Metrics()
-    belief = Belief(("ours",), Features(), domain=Domain(taint=KEY))
+    belief = Belief(("ours",), Features(), domain=Domain(drivers=frozenset(drivers), taint=KEY))
     belief.apply(Changed(gpus("n1", 1)))
-    work = Keeping(belief, anybody[0], anybody[1], metrics, lambda: True)
+    return Keeping(belief, anybody[0], anybody[1], metrics, lambda: True, lambda: writing.now), belief, metrics
+
+
+async def rounds(work: Keeping, writing: Writing, until_s: float) -> None:
+    while writing.now < until_s:
+        await work.round()
+        writing.now += 1.0
+
+
+async def test_what_is_forbidden_is_said_once_and_tried_ever_more_rarely(caplog: pytest.LogCaptureFixture) -> None:
+    writing = Writing()
+    work, _, metrics = at_work(writing, DRIVER)
     with caplog.at_level(logging.ERROR):
-        await work.round()
-        await work.round()
+        await rounds(work, writing, 20 * keeping.LAST_S)
     assert [vars(record)["error"] for record in caplog.records] == ["no right to create rules"]
-    assert samples(metrics)["dra_extender_owner_taint_writes_total", frozenset({("result", "failed")})] == 2
+    spans = [int(later - earlier) for (earlier, _), (later, _) in pairwise(writing.tried)]
+    assert spans == sorted(spans)
+    assert (spans[0], spans[-1]) == (keeping.FIRST_S, keeping.LAST_S)
+    failed = samples(metrics)["dra_extender_owner_taint_writes_total", frozenset({("result", "failed")})]
+    assert failed == len(writing.tried)
+    assert work.warning().startswith(f"no owner taint on {DRIVER}: no right to create rules; ")
+
+
+async def test_what_is_forbidden_for_one_driver_keeps_no_other_waiting() -> None:
+    writing = Writing()
+    work, _, _ = at_work(writing, DRIVER, "other.example.com")
+    await rounds(work, writing, keeping.LAST_S)
+    others = [at for at, driver in writing.tried if driver == "other.example.com"]
+    assert len(others) > len(writing.tried) / 2
+
+
+def rule_for(driver: str) -> DeviceTaintRule:
+    taint = Taint(key=KEY, effect=NO_SCHEDULE)
+    return DeviceTaintRule(name="by-hand", selector=TaintSelector(driver=DriverName(driver)), taint=taint)
+
+
+async def test_a_rule_by_somebody_else_with_our_taint_will_do() -> None:
+    writing = Writing()
+    work, belief, _ = at_work(writing, DRIVER, "other.example.com")
+    belief.apply(Changed(rule_for(DRIVER)))
+    await work.round()
+    assert [driver for _, driver in writing.tried] == ["other.example.com"]
+
+
+async def test_what_is_allowed_again_is_forgotten() -> None:
+    writing = Writing()
+    work, belief, _ = at_work(writing, DRIVER)
+    await rounds(work, writing, keeping.LAST_S)
+    belief.apply(Changed(rule_for(DRIVER)))
+    await work.round()
+    assert work.warning() == ""
+    belief.apply(Gone(DeviceTaintRule, ObjectKey("", "by-hand")))
+    before = len(writing.tried)
+    await rounds(work, writing, writing.now + keeping.FIRST_S + 1)
+    assert len(writing.tried) == before + 2

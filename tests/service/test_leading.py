@@ -21,6 +21,7 @@ from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
 from extender.web.verbs import BindRequest, FilterRequest
 from tests import kube_objects
+from tests.accepting import accepting
 
 Json = dict[str, Any]
 HERE = Address("127.0.0.1", 0)
@@ -131,7 +132,7 @@ class Cluster:
 
     async def start(self, host: str, leading: Leading = QUICK) -> Replica:
         stack, before, line = AsyncExitStack(), asyncio.all_tasks(), Line(self.server.url)
-        settings = Settings(leading=replace(leading, host=host), api=LIMITS)
+        settings = accepting(Settings(leading=replace(leading, host=host), api=LIMITS))
         service = await stack.enter_async_context(running(settings, line, Options(verbs=HERE, probes=HERE)))
         await service.ready()
         self.replicas[host] = Replica(service, line, asyncio.all_tasks() - before, stack)

@@ -12,6 +12,7 @@ from extender.kube.access import Access, Fixed
 from extender.service import placing
 from extender.service.assembly import running
 from extender.web.server import Address, Options
+from tests.accepting import accepting
 
 HERE = Address("127.0.0.1", 0)
 PATIENCE_S = 20
@@ -29,7 +30,7 @@ async def test_a_new_document_is_used_without_a_restart(tmp_path: Path, monkeypa
     file.write_text("policies: {default: pack}")
     server = ApiServer()
     credentials = Fixed(Access(server=await server.start()))
-    settings = Settings(placement=Placement(file=str(file)))
+    settings = accepting(Settings(placement=Placement(file=str(file))))
     try:
         async with running(settings, credentials, Options(verbs=HERE, probes=HERE)) as service:
             await service.ready()

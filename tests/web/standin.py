@@ -33,6 +33,7 @@ class StandIn:
     bound: str | Exception = ""
     known: Mapping[ObjectKey, object] = field(default_factory=dict)
     lacking: Sequence[str] = ()
+    worries: Sequence[str] = ()
     alive: bool = True
     asked: list[Any] = field(default_factory=list)
 
@@ -62,6 +63,9 @@ class StandIn:
 
     def missing(self) -> Sequence[str]:
         return self.lacking
+
+    def warnings(self) -> Sequence[str]:
+        return self.worries
 
 
 def given(answer: T | Exception) -> T:

@@ -205,6 +205,16 @@ async def test_o2_probes_and_metrics_have_a_listener_that_only_reads() -> None:
     assert standin.asked == []
 
 
+async def test_whoever_is_ready_says_what_is_not_as_it_should_be() -> None:
+    standin = StandIn(worries=["no owner taint"])
+    async with (
+        serving(standin) as server,
+        ClientSession() as session,
+        session.get(probe(server, "/readyz")) as answer,
+    ):
+        assert (answer.status, await answer.text()) == (200, "ok\nno owner taint")
+
+
 async def test_readiness_says_what_is_missing() -> None:
     standin = StandIn(lacking=["pods are not listed", "nodes are not listed"], alive=False)
     async with serving(standin) as server, ClientSession() as session:
