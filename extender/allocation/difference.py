@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.columns import Column
+from extender.allocation.distinct import distinct, either
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
@@ -34,22 +35,22 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     if rows is None or slices is None:
         return None
     layout = after.layout
-    nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
+    nodes = either(layout.node_of_row[rows], layout.node_of_slice[slices])
     if before.nodes is not after.nodes:
-        nodes = np.union1d(nodes, _moved(before, after))
+        nodes = either(nodes, _moved(before, after))
     # What is shared is seen from elsewhere.
     if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
-        nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
-    return nodes[nodes >= 0].astype(np.int64)
+        nodes = either(nodes, np.flatnonzero(after.reach.view))
+    return nodes[nodes >= 0]
 
 
 def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64], slices: NDArray[np.int64]) -> bool:
     """Tell whether *rows* or *slices* are part of a pool that is shared, or was."""
-    indices = np.union1d(np.searchsorted(after.starts, rows, "right") - 1, slices)
+    indices = either(np.searchsorted(after.starts, rows, "right") - 1, slices)
     standings = (
         inventory.standing.dictionary.values[code]
         for inventory in (before, after)
-        for code in np.unique(inventory.standing.codes[indices]).tolist()
+        for code in distinct(inventory.standing.codes[indices]).tolist()
     )
     return any(standing is not None and standing.shared_pool is not None for standing in standings)
 
@@ -89,4 +90,4 @@ def _changed(before: Column[V], after: Column[V]) -> NDArray[np.int64] | None:
 
 
 def _together(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    return None if left is None or right is None else np.union1d(left, right)
+    return None if left is None or right is None else either(left, right)

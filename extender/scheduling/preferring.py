@@ -46,6 +46,52 @@ class Memory:
     grounds: Memo[tuple[int, Policy, Mix], tuple[Board, Ground]] = field(default_factory=lambda: Memo(GROUNDS))
 
 
+class Panel:
+    """Who chooses for each ask of a question, and on what ground: *policies* by claim, *mixes* by class of devices.
+
+    It does not know who asks it. A question holds a snapshot, and is to go with the last who needs it: a circle would
+    keep it until the collector comes, which is seldom.
+    """
+
+    def __init__(
+        self, memory: Memory, question: Question, policies: Sequence[Policy], mixes: Mapping[str, Mix]
+    ) -> None:
+        self._memory, self.policies, self.mixes = memory, policies, mixes
+        self._asks = question.asks
+
+    def chooser(self, group: Group, at: At) -> Chooser:
+        """Return who chooses of *group* for an ask."""
+        return self._memory.choosers.of(group, self.policies[at.claim], self.mixes[self._asks[at].class_name])
+
+    def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
+        """Tell how the devices of *board* are linked, and who chooses of them."""
+        del ask
+        return [Wired(self.chooser(group, at), group.indices) for group in self._memory.atlas.on(board)]
+
+    def ground(self, board: Board) -> Ground:
+        """Say what stands on *board*, as the ask for most devices sees it: the others go along."""
+        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]), default=None)
+        if at is None:
+            return Ground(board, (), (Place(),) * len(board.candidates))
+        key = id(board), self.policies[at.claim], self.mixes[self._asks[at].class_name]
+        known = self._memory.grounds.get(key)
+        if known is None or known[0] is not board:
+            known = self._memory.grounds[key] = board, self._laid_out(board, at)
+        return known[1]
+
+    def _laid_out(self, board: Board, at: At) -> Ground:
+        machine = self._memory.atlas.on(board)
+        sites = [Place()] * len(board.candidates)
+        for group in machine:
+            for index, place in zip(group.indices, group.links.places, strict=True):
+                sites[index] = place
+        # What leads is chosen for all asks together, and each ask is judged by its own policy afterwards.
+        policy, mix = self.policies[at.claim].relaxed, self.mixes[self._asks[at].class_name]
+        choosers = ((group, self._memory.choosers.of(group, policy, mix)) for group in machine)
+        groups = tuple(_anchored(group, chooser) for group, chooser in choosers)
+        return Ground(board, groups, tuple(sites))
+
+
 class Preferring:
     """One question's preferences: *policies* by claim, *mixes* by class of devices."""
 
@@ -53,11 +99,11 @@ class Preferring:
         self, memory: Memory, question: Question, policies: Sequence[Policy], mixes: Mapping[str, Mix]
     ) -> None:
         self._memory, self._policies, self._mixes = memory, policies, mixes
-        self._asks = question.asks
-        linked = Linked(self._wiring, Tightest(), self._firm, memory.partitioned.wholes)
+        self._panel = panel = Panel(memory, question, policies, mixes)
+        linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned.wholes)
         self._alone = Framed(memory.partitioned, memory.shared, linked)
-        self._limits = Limits(policies, memory.atlas.on, self.chooser)
-        self._ensemble = Ensemble(Together(self._ground, self._alone), self._alone)
+        self._limits = Limits(policies, memory.atlas.on, panel.chooser)
+        self._ensemble = Ensemble(Together(panel.ground, self._alone), self._alone)
 
     def manner(self, manner: Manner) -> Manner:
         """Search like *manner*, but prefer what is wanted here, and leave out what is not to be had."""
@@ -73,10 +119,6 @@ class Preferring:
     def basis(self) -> Hashable:
         """All that decides, beside the node and what is free there, what the search finds."""
         return tuple(self._policies), tuple(sorted(self._mixes.items()))
-
-    def chooser(self, group: Group, at: At) -> Chooser:
-        """Return who chooses of *group* for an ask."""
-        return self._memory.choosers.of(group, self._policies[at.claim], self._mixes[self._asks[at].class_name])
 
     def accepts(self, solution: Solution) -> bool:
         """Tell whether the policies have what was found."""
@@ -109,7 +151,7 @@ class Preferring:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
         if group is None:
             return Appraisal(APART)
-        chooser, chosen = self.chooser(group, at), group.mask(places)
+        chooser, chosen = self._panel.chooser(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices))
         free = chosen | group.mask(places_of(whole))
         return Appraisal(sum(chooser.terms(free, chosen)), parts_of(group, chooser, free, chosen))
@@ -117,33 +159,6 @@ class Preferring:
     @property
     def _firm(self) -> list[int]:
         return [claim for claim, policy in enumerate(self._policies) if policy.is_firm]
-
-    def _wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
-        del ask
-        return [Wired(self.chooser(group, at), group.indices) for group in self._memory.atlas.on(board)]
-
-    def _ground(self, board: Board) -> Ground:
-        """Say what stands on *board*, as the ask for most devices sees it: the others go along."""
-        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]), default=None)
-        if at is None:
-            return Ground(board, (), (Place(),) * len(board.candidates))
-        key = id(board), self._policies[at.claim], self._mixes[self._asks[at].class_name]
-        known = self._memory.grounds.get(key)
-        if known is None or known[0] is not board:
-            known = self._memory.grounds[key] = board, self._laid_out(board, at)
-        return known[1]
-
-    def _laid_out(self, board: Board, at: At) -> Ground:
-        machine = self._memory.atlas.on(board)
-        sites = [Place()] * len(board.candidates)
-        for group in machine:
-            for index, place in zip(group.indices, group.links.places, strict=True):
-                sites[index] = place
-        # What leads is chosen for all asks together, and each ask is judged by its own policy afterwards.
-        policy, mix = self._policies[at.claim].relaxed, self._mixes[self._asks[at].class_name]
-        choosers = ((group, self._memory.choosers.of(group, policy, mix)) for group in machine)
-        groups = tuple(_anchored(group, chooser) for group, chooser in choosers)
-        return Ground(board, groups, tuple(sites))
 
 
 def _anchored(group: Group, chooser: Chooser) -> Anchored:

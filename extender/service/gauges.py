@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from extender.allocation.distinct import distinct
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import DRIVER, Inventory
 from extender.allocation.members import members_of
@@ -40,7 +41,7 @@ class Gauges:
         used = snapshot.usage.codes != 0
         drivers = snapshot.inventory.column(DRIVER)
         for item, chosen in self._chosen(snapshot.inventory, snapshot.classes):
-            for code in np.unique(drivers.codes[chosen]).tolist():
+            for code in distinct(drivers.codes[chosen]).tolist():
                 of_driver = chosen & (drivers.codes == code)
                 busy = int(np.count_nonzero(of_driver & used))
                 free = int(np.count_nonzero(of_driver)) - busy

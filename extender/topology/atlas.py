@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from extender.allocation.board import Board
 from extender.allocation.columns import Column
 from extender.allocation.difference import changed_nodes
+from extender.allocation.distinct import distinct
 from extender.allocation.inventory import DRIVER, Inventory
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import ResourceSlice
@@ -73,7 +74,7 @@ class Atlas:
         """Tell whether any node has devices of several kinds that may go together."""
         numbers = self.numbers(snapshot)
         if self._mixed is None or self._mixed[0] is not numbers:
-            used = np.unique(numbers).tolist()
+            used = distinct(numbers).tolist()
             self._mixed = numbers, any(len(self.machines[number]) > 1 for number in used)
         return self._mixed[1]
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.difference import changed_nodes
+from extender.allocation.distinct import either
 from extender.allocation.grid import Flags, grid_of
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
@@ -72,7 +73,7 @@ class Ratings:
         if last is None or changed is None:
             return np.arange(len(numbers)), np.full(len(numbers), NONE)
         if last[3] is not numbers:
-            changed = np.union1d(changed, np.flatnonzero(last[3] != numbers))
+            changed = either(changed, np.flatnonzero(last[3] != numbers))
         return changed, last[2].copy()
 
     def _value(self, key: tuple[int, int, int]) -> int:

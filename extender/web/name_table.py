@@ -6,11 +6,13 @@ table and compared in full.
 
 from collections.abc import Sequence
 from itertools import repeat
+from random import Random
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.allocation.distinct import distinct
 from extender.web.names import Names
 
 # With fewer names a dictionary is faster.
@@ -107,8 +109,8 @@ def _hash(words: Words, multipliers: Words) -> Words:
 
 def _distinguishing(words: Words) -> Words:
     """Find odd multipliers with which no two names have the same hash."""
-    drawn = np.random.default_rng(0)
+    drawn = Random(0)  # noqa: S311 - of hashes, not of secrets; numpy's would be 6 MB
     while True:
-        multipliers: Words = drawn.integers(0, 1 << 63, words.shape[1], np.uint64) << np.uint64(1) | np.uint64(1)
-        if len(np.unique(_hash(words, multipliers))) == len(words):
+        multipliers: Words = np.array([drawn.getrandbits(64) | 1 for _ in range(words.shape[1])], np.uint64)
+        if len(distinct(_hash(words, multipliers))) == len(words):
             return multipliers
