@@ -33,6 +33,9 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
         slices = _changed(before.inventory.standing, after.inventory.standing)
     if rows is None or slices is None:
         return None
+    if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
+        # Nearly always: something was taken or given back, somewhere.
+        return _homes(after.layout.node_of_row[rows])
     layout = after.layout
     nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
     if before.nodes is not after.nodes:
@@ -41,6 +44,11 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
     return nodes[nodes >= 0].astype(np.int64)
+
+
+def _homes(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the nodes among *nodes*, each once and in order: mostly it is one or two."""
+    return np.array(sorted({node for node in nodes.tolist() if node >= 0}), np.int64)
 
 
 def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64], slices: NDArray[np.int64]) -> bool:

@@ -1,7 +1,7 @@
 """What a pod asks for: its unallocated claims and the classes they name, compiled and checked once for all nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -124,6 +124,12 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
         covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
         may_crowd=any(map(_may_crowd, compiled)),
     )
+
+
+def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
+    """Return *question* as *claims* ask it, which ask the same; what errs goes by the names of who asked first."""
+    parts = (replace(part, claim=claim) for part, claim in zip(question.claims, claims, strict=True))
+    return replace(question, claims=tuple(parts), classes={name: classes[name] for name in question.classes})
 
 
 def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:

@@ -76,9 +76,10 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     preferring = taste.preferring(part.question, part.policies)
     manner = replace(preferring.manner(chooser.manner), is_sure=True)
     values, searched = list[int](), 0
+    basis, is_shared = preferring.basis, taste.is_shared(part.fitter, snapshot)
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        beside = taste.beside(part.fitter, snapshot, node, part.needed)
-        key = id(states), preferring.basis, number, name, beside
+        beside = taste.beside(part.fitter, snapshot, node, part.needed) if is_shared else None
+        key = id(states), basis, number, name, beside
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             searched += 1

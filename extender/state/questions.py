@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
-from extender.allocation.question import Question, ask
+from extender.allocation.question import Question, ask, asked_by
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName
@@ -30,7 +30,21 @@ class Questions:
 
     def is_known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
         """Tell whether anybody has asked what *claims* ask."""
-        return _key(claims, classes) in self._fitters
+        return self.known(claims, classes) is not None
+
+    def known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Fitter | None:
+        """Return what is known of the question that *claims* ask, if anybody has asked it."""
+        return self._fitters.get(_key(claims, classes))
+
+    def asked(
+        self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]
+    ) -> tuple[Question, Fitter]:
+        """Return what *claims* ask, and what is known of that, without compiling again what was asked before.
+
+        Raise Refusal.
+        """
+        fitter = self.fitter(claims, classes)
+        return asked_by(fitter.question, claims, classes), fitter
 
     def late(self) -> list[Fitter]:
         """Return the questions that take too long to be answered while somebody waits."""
