@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from itertools import compress
 from operator import is_not
 from typing import TypeVar
@@ -18,6 +19,8 @@ from extender.model.node import Node
 V = TypeVar("V", bound=Hashable)
 
 
+# Everybody who goes on from one snapshot to the next asks about the same two.
+@lru_cache(maxsize=2)
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
     """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
@@ -35,7 +38,7 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
         return None
     if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
         # Nearly always: something was taken or given back, somewhere.
-        return _homes(after.layout.node_of_row[rows])
+        return _frozen(_homes(after.layout.node_of_row[rows]))
     layout = after.layout
     nodes = np.unique(np.concatenate((layout.node_of_row[rows], layout.node_of_slice[slices])))
     if before.nodes is not after.nodes:
@@ -43,7 +46,12 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     # What is shared is seen from elsewhere.
     if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = np.union1d(nodes, np.flatnonzero(after.reach.view))
-    return nodes[nodes >= 0].astype(np.int64)
+    return _frozen(nodes[nodes >= 0].astype(np.int64))
+
+
+def _frozen(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    nodes.setflags(write=False)
+    return nodes
 
 
 def _homes(nodes: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -44,10 +44,6 @@ VERDICTS: dict[type[Answer], Verdict] = {
 # Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
 CELLS = 1 << 14
 BLOCK = 2048
-# Nodes of which it is looked up one by one whether their like was answered: of more it is cheaper to ask all at once.
-FEW = 16
-
-
 # Pieces of work that are done while somebody waits: less than a second of the most expensive ones. On 64,000 devices a
 # question that nobody has asked takes thirty.
 AT_ONCE = 1000
@@ -194,20 +190,13 @@ class Fitter:
         self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
         basis = yield from self._based(draft)
-        states = list[tuple[int, State]]()
-        if len(open_nodes) <= FEW and not self._is_blind:
-            known, states = self._alike(draft.states, basis, snapshot).known(snapshot, open_nodes)
-            for node, found in known:
-                draft.verdicts[node], draft.reason_codes[node] = found
+        alike = None if self._is_blind else self._alike(draft.states, basis, snapshot)
+        known, states = alike.known(snapshot, open_nodes) if alike else ([], [])
+        for node, found in known:
+            draft.verdicts[node], draft.reason_codes[node] = found
+        if len(known) < len(open_nodes):
             open_nodes = open_nodes[draft.verdicts[open_nodes] == Verdict.UNKNOWN]
-        naming = Naming(draft.states, snapshot, basis.offers, basis.added)
-        widest = int(np.diff(snapshot.layout.starts).max(initial=1))
-        block = min(BLOCK, max(1, CELLS // widest))
-        for start in range(0, len(open_nodes), block):
-            yield
-            grid = grid_of(snapshot.layout, open_nodes[start : start + block])
-            yield from self._counted(draft, grid, basis)
-            yield from self._searched(draft, grid, naming)
+            yield from self._answered(draft, basis, open_nodes)
         for node, state in states:
             draft.states.remember(state, Found(int(draft.verdicts[node]), int(draft.reason_codes[node])))
         for array in (draft.verdicts, draft.reason_codes):
@@ -216,6 +205,17 @@ class Fitter:
         if draft.reasons is self._reasons:
             self._last = fit
         return fit
+
+    def _answered(self, draft: Draft, basis: Basis, nodes: NDArray[np.int64]) -> Work[None]:
+        """Answer for *nodes*, so many at a time."""
+        layout = draft.snapshot.layout
+        naming = Naming(draft.states, draft.snapshot, basis.offers, basis.added)
+        block = min(BLOCK, max(1, CELLS // int(np.diff(layout.starts).max(initial=1))))
+        for start in range(0, len(nodes), block):
+            yield
+            grid = grid_of(layout, nodes[start : start + block])
+            yield from self._counted(draft, grid, basis)
+            yield from self._searched(draft, grid, naming)
 
     def _forget(self) -> None:
         """Forget the reasons that no node has now, once they are many, and all that leads to their numbers."""

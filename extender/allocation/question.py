@@ -1,7 +1,7 @@
 """What a pod asks for: its unallocated claims and the classes they name, compiled and checked once for all nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -128,8 +128,16 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
 
 def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
     """Return *question* as *claims* ask it, which ask the same; what errs goes by the names of who asked first."""
-    parts = (replace(part, claim=claim) for part, claim in zip(question.claims, claims, strict=True))
-    return replace(question, claims=tuple(parts), classes={name: classes[name] for name in question.classes})
+    return Question(
+        claims=tuple(
+            ClaimQuestion(claim, part.slots, part.rules) for part, claim in zip(question.claims, claims, strict=True)
+        ),
+        classes={name: classes[name] for name in question.classes},
+        features=question.features,
+        asks=question.asks,
+        covered=question.covered,
+        may_crowd=question.may_crowd,
+    )
 
 
 def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:

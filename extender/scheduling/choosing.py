@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from extender.allocation.choose import choose
 from extender.allocation.extended import through_devices
-from extender.allocation.question import Refusal, asked_by
+from extender.allocation.question import Refusal
 from extender.allocation.result import Release, allocations, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution
@@ -93,14 +93,13 @@ class Chooser:
             policies = self.taste.policies(claims) if self.taste else ()
         except Forbidden as forbidden:
             return str(forbidden)
-        fitter = self.belief.questions.known(claims, snapshot.classes)
-        case = self.taste.case(fitter, policies, snapshot, number) if self.taste and fitter else None
+        asked = self.belief.questions.known(claims, snapshot.classes)
+        case = self.taste.case(asked[1], policies, snapshot, number) if self.taste and asked else None
         known = self.taste.precedents.of(case) if self.taste and case else None
-        if fitter is None or known is None:
+        if asked is None or known is None:
             return self._found(snapshot, number, claims, policies, case)
-        question, given = asked_by(fitter.question, claims, snapshot.classes), known.given(snapshot, number)
-        node = snapshot.layout.nodes[number]
-        return _Given(written(question, node, given, self.share_id, self.release), known.appraisal)
+        given, node = known.given(snapshot, number), snapshot.layout.nodes[number]
+        return _Given(written(asked[0], node, given, self.share_id, self.release), known.appraisal)
 
     def _found(
         self,

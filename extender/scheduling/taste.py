@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -55,10 +56,12 @@ class Taste:
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
+        self._bases: Memo[Hashable, int] = Memo(ASKS)
+        self._numbers = count()
         self.precedents: Cases[Precedent] = Cases()
         self._outlines: Cases[tuple[Part, ...]] = Cases()
         # What searches found, by policies and mixes, machine and state; states are of one question.
-        self.found: Memo[tuple[int, Hashable, int, Hashable, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
+        self.found: Memo[tuple[int, int, int, Hashable, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
         # The same of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 
@@ -99,8 +102,16 @@ class Taste:
         told = fitter.state_of(snapshot, node)
         if told is None or self.is_shared(fitter, snapshot):
             return None
-        decides = basis_of(policies, self._mixes(fitter.question))
-        return Case(told[0], (decides, int(self.atlas.numbers(snapshot)[node]), told[1]))
+        number = self.number(fitter.question, policies)
+        return Case(told[0], (number, int(self.atlas.numbers(snapshot)[node]), told[1]))
+
+    def number(self, question: Question, policies: Sequence[Policy]) -> int:
+        """Return a number for all that decides what a search finds, beside the node and what is free there."""
+        basis = basis_of(policies, self._mixes(question))
+        number = self._bases.get(basis)
+        if number is None:
+            number = self._bases[basis] = next(self._numbers)
+        return number
 
     def basis(self, question: Question, policies: Sequence[Policy]) -> Basis:
         """Say by which policies, and for which sizes that are expected."""
