@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from itertools import compress
 from operator import is_not
 from typing import TypeVar
@@ -19,6 +20,8 @@ from extender.model.node import Node
 V = TypeVar("V", bound=Hashable)
 
 
+# Everybody who goes on from one snapshot to the next asks about the same two.
+@lru_cache(maxsize=2)
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
     """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
@@ -34,6 +37,9 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
         slices = _changed(before.inventory.standing, after.inventory.standing)
     if rows is None or slices is None:
         return None
+    if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
+        # Nearly always: something was taken or given back, somewhere.
+        return _frozen(_homes(after.layout.node_of_row[rows]))
     layout = after.layout
     nodes = either(layout.node_of_row[rows], layout.node_of_slice[slices])
     if before.nodes is not after.nodes:
@@ -41,7 +47,17 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     # What is shared is seen from elsewhere.
     if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = either(nodes, np.flatnonzero(after.reach.view))
-    return nodes[nodes >= 0]
+    return _frozen(nodes[nodes >= 0].astype(np.int64))
+
+
+def _frozen(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    nodes.setflags(write=False)
+    return nodes
+
+
+def _homes(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the nodes among *nodes*, each once and in order: mostly it is one or two."""
+    return np.array(sorted({node for node in nodes.tolist() if node >= 0}), np.int64)
 
 
 def _is_any_shared(before: Inventory, after: Inventory, rows: NDArray[np.int64], slices: NDArray[np.int64]) -> bool:

@@ -1,6 +1,6 @@
 """Which nodes of a cluster can satisfy a question: by counting where that is exact, by a search per state elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -13,6 +13,7 @@ from extender.allocation.choose import choose, choosing
 from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
+from extender.allocation.likeness import Likeness, State
 from extender.allocation.memory import NO_REASON, SPARE, Basis, Reasons, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
@@ -43,8 +44,6 @@ VERDICTS: dict[type[Answer], Verdict] = {
 # Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
 CELLS = 1 << 14
 BLOCK = 2048
-
-
 # Pieces of work that are done while somebody waits: less than a second of the most expensive ones. On 64,000 devices a
 # question that nobody has asked takes thirty.
 AT_ONCE = 1000
@@ -110,6 +109,7 @@ class Fitter:
     _states: States = field(init=False)
     _reasons: Reasons = field(default_factory=Reasons)
     _taints: Dictionary[Taints] = field(default_factory=Dictionary)
+    _likeness: Likeness | None = None
     # Whether somebody would have had to wait too long for an answer, so that it is to be worked out beside.
     is_late: bool = False
     # Where a rule names an attribute without its domain, which the API refuses, no column tells what it compares.
@@ -130,11 +130,31 @@ class Fitter:
         """Return what devices offer in *snapshot*."""
         return self._basis_in(snapshot).offers
 
-    def states_of(self, snapshot: Snapshot, nodes: NDArray[np.int64]) -> tuple[States, list[bytes]]:
+    def states_of(self, snapshot: Snapshot, nodes: NDArray[np.int64]) -> tuple[States, Sequence[Hashable]]:
         """Name the states of *nodes*: names mean something within the states that they are of."""
         self._states, basis = self._states.continued(snapshot), self._basis_in(snapshot)
+        alike = None if self._is_blind else self._alike(self._states, basis, snapshot).all(snapshot, nodes)
+        if alike is not None:
+            return self._states, alike
         naming = Naming(self._states, snapshot, basis.offers, basis.added)
         return self._states, list(naming.of(grid_of(snapshot.layout, nodes)))
+
+    def state_of(self, snapshot: Snapshot, node: int) -> tuple[States, State] | None:
+        """Tell the state of one node cheaply: of equal ones of the same states everything is equal to this question.
+
+        None where that cannot be told, or not before devices are looked at.
+        """
+        basis = self._basis
+        if self._is_blind or basis is None or not basis.holds(snapshot):
+            return None
+        self._states = self._states.continued(snapshot)
+        state = self._alike(self._states, basis, snapshot).state(snapshot, node)
+        return None if state is None else (self._states, state)
+
+    def _alike(self, states: States, basis: Basis, snapshot: Snapshot) -> Likeness:
+        if self._likeness is None or not self._likeness.holds(states, basis, snapshot):
+            self._likeness = Likeness(states, basis, snapshot.layout)
+        return self._likeness
 
     def _basis_in(self, snapshot: Snapshot) -> Basis:
         if self._basis is not None and self._basis.holds(snapshot):
@@ -170,20 +190,32 @@ class Fitter:
         self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
         basis = yield from self._based(draft)
-        naming = Naming(draft.states, snapshot, basis.offers, basis.added)
-        widest = int(np.diff(snapshot.layout.starts).max(initial=1))
-        block = min(BLOCK, max(1, CELLS // widest))
-        for start in range(0, len(open_nodes), block):
-            yield
-            grid = grid_of(snapshot.layout, open_nodes[start : start + block])
-            yield from self._counted(draft, grid, basis)
-            yield from self._searched(draft, grid, naming)
+        alike = None if self._is_blind else self._alike(draft.states, basis, snapshot)
+        known, states = alike.known(snapshot, open_nodes) if alike else ([], [])
+        for node, found in known:
+            draft.verdicts[node], draft.reason_codes[node] = found
+        if len(known) < len(open_nodes):
+            open_nodes = open_nodes[draft.verdicts[open_nodes] == Verdict.UNKNOWN]
+            yield from self._answered(draft, basis, open_nodes)
+        for node, state in states:
+            draft.states.remember(state, Found(int(draft.verdicts[node]), int(draft.reason_codes[node])))
         for array in (draft.verdicts, draft.reason_codes):
             array.setflags(write=False)
         fit = Fit(snapshot, self.question, self._any, draft.verdicts, draft.reason_codes, draft.reasons.all)
         if draft.reasons is self._reasons:
             self._last = fit
         return fit
+
+    def _answered(self, draft: Draft, basis: Basis, nodes: NDArray[np.int64]) -> Work[None]:
+        """Answer for *nodes*, so many at a time."""
+        layout = draft.snapshot.layout
+        naming = Naming(draft.states, draft.snapshot, basis.offers, basis.added)
+        block = min(BLOCK, max(1, CELLS // int(np.diff(layout.starts).max(initial=1))))
+        for start in range(0, len(nodes), block):
+            yield
+            grid = grid_of(layout, nodes[start : start + block])
+            yield from self._counted(draft, grid, basis)
+            yield from self._searched(draft, grid, naming)
 
     def _forget(self) -> None:
         """Forget the reasons that no node has now, once they are many, and all that leads to their numbers."""

@@ -5,7 +5,7 @@ An inventory never changes: a changed slice makes another one, which shares ever
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
@@ -24,6 +24,9 @@ DRIVER: Final[Path] = ("driver",)
 SHAREABLE: Final[Path] = ("allowMultipleAllocations",)
 TRAITS: Final[Path] = ("traits",)
 FAULT: Final[Path] = ("fault",)
+
+# Devices of which it is remembered where they are: those that are promised, written and shown meanwhile.
+FOUND: Final = 4096
 
 Columns = Mapping[Path, Column[Hashable]]
 
@@ -66,6 +69,7 @@ class Inventory:
     home: Column[NodeName]
     standing: Column[Standing]
     columns: Columns
+    _found: dict[DeviceKey, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -100,6 +104,14 @@ class Inventory:
 
     def rows_of(self, device: DeviceKey) -> tuple[int, ...]:
         """Return the rows of *device*: none where it is not published, several where a pool repeats a name."""
+        known = self._found.get(device)
+        if known is None:
+            if len(self._found) >= FOUND:
+                self._found.clear()
+            known = self._found[device] = self._rows_of(device)
+        return known
+
+    def _rows_of(self, device: DeviceKey) -> tuple[int, ...]:
         return tuple(
             int(self.starts[index]) + position
             for index in self.pool(device.driver, device.pool)

@@ -1,7 +1,7 @@
 """What every published device offers to each ask of a question, before anything is taken: columns of yes and no."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,15 @@ DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """For one ask, bool[rows] each. matching: what is asked for; usable: and can be had; errs: nobody can tell."""
+    """For one ask, bool[rows] each. matching: what is asked for; usable: and can be had; errs: nobody can tell.
+
+    *is_special*: some of what is usable is.
+    """
 
     matching: Flags
     usable: Flags
     errs: Flags
+    is_special: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -
         special |= shareable
     offers = {}
     for at, ask in question.asks.items():
-        offers[at] = _offer(ask, question, inventory, added)
+        offer = _offer(ask, question, inventory, added)
+        offers[at] = replace(offer, is_special=bool((offer.usable & special).any()))
         yield
     return Offers(offers, special, _weights(inventory, added))
 

@@ -126,6 +126,20 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
     )
 
 
+def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
+    """Return *question* as *claims* ask it, which ask the same; what errs goes by the names of who asked first."""
+    return Question(
+        claims=tuple(
+            ClaimQuestion(claim, part.slots, part.rules) for part, claim in zip(question.claims, claims, strict=True)
+        ),
+        classes={name: classes[name] for name in question.classes},
+        features=question.features,
+        asks=question.asks,
+        covered=question.covered,
+        may_crowd=question.may_crowd,
+    )
+
+
 def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:
     for claim, part in enumerate(claims):
         for slot, wanted in enumerate(part.slots):

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.allocation.board import Candidate
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Ask, At, ClaimQuestion, Question
+from extender.allocation.situation import Situation
 from extender.allocation.solve import Solution
 from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig
 from extender.model.device import NodeSelection
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.quantity import Quantity
 
 FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"
@@ -27,27 +29,49 @@ class Release(IntEnum):
     V1_37 = 37
 
 
+class Given(NamedTuple):
+    """A device for an ask; *amounts* is what a share takes of it, None for who gets all of it."""
+
+    at: At
+    candidate: Candidate
+    amounts: tuple[tuple[str, Quantity], ...] | None = None
+
+
 def allocations(
     solution: Solution, share_id: Callable[[], str], release: Release = Release.V1_37
 ) -> tuple[Allocation, ...]:
     """Write *solution* down as Kubernetes of *release* does; *share_id* gives a new identifier for each share."""
-    question, board = solution.situation.question, solution.situation.board
-    written = []
+    situation = solution.situation
+    given = [_given(situation, pick.at, pick.place) for pick in solution.picks]
+    return written(situation.question, situation.board.node.name, given, share_id, release)
+
+
+def _given(situation: Situation, at: At, place: int) -> Given:
+    is_share = situation.is_shareable(place) and not situation.asks[at].is_admin
+    amounts = situation.eligible[at].draws[place].amounts if is_share else None
+    return Given(at, situation.board.candidates[place], amounts)
+
+
+def written(
+    question: Question, node: NodeName, given: Sequence[Given], share_id: Callable[[], str], release: Release
+) -> tuple[Allocation, ...]:
+    """Write down what is *given* on *node*, in the order of the question."""
+    found = []
     for claim, part in enumerate(question.claims):
-        picks = [pick for pick in solution.picks if pick.at.claim == claim]
-        chosen = _chosen(solution, claim, part)
-        candidates = [board.candidates[pick.place] for pick in picks]
-        devices = tuple(_device(solution, pick.at, pick.place, share_id) for pick in picks)
-        selector = node_selector(candidates, board.node.name)
-        written.append(
-            Allocation(devices=devices, config=_config(question, part, chosen, release), node_selector=selector)
+        mine = [item for item in given if item.at.claim == claim]
+        found.append(
+            Allocation(
+                devices=tuple(_device(question, item, share_id) for item in mine),
+                config=_config(question, part, _chosen(part, mine), release),
+                node_selector=node_selector((item.candidate for item in mine), node),
+            )
         )
-    return tuple(written)
+    return tuple(found)
 
 
-def _chosen(solution: Solution, claim: int, part: ClaimQuestion) -> tuple[Ask, ...]:
-    """Return the ask that each slot of a claim was answered by; without a pick, the first that takes no device."""
-    index_of = {pick.at.slot: pick.at.ask for pick in solution.picks if pick.at.claim == claim}
+def _chosen(part: ClaimQuestion, given: Sequence[Given]) -> tuple[Ask, ...]:
+    """Return the ask that each slot of a claim was answered by; without a device, the first that takes none."""
+    index_of = {item.at.slot: item.at.ask for item in given}
     return tuple(
         slot.asks[index_of[index]] if index in index_of else next(ask for ask in slot.asks if _takes_none(ask))
         for index, slot in enumerate(part.slots)
@@ -58,11 +82,9 @@ def _takes_none(ask: Ask) -> bool:
     return not ask.takes_all and ask.count <= 0
 
 
-def _device(solution: Solution, at: At, place: int, share_id: Callable[[], str]) -> AllocatedDevice:
-    situation = solution.situation
-    ask, candidate = situation.asks[at], situation.board.candidates[place]
-    traits, features = candidate.device.traits, situation.question.features
-    is_share = situation.is_shareable(place) and not ask.is_admin
+def _device(question: Question, given: Given, share_id: Callable[[], str]) -> AllocatedDevice:
+    ask, candidate, features = question.asks[given.at], given.candidate, question.features
+    traits = candidate.device.traits
     return AllocatedDevice(
         request=ask.name,
         device=candidate.key,
@@ -70,8 +92,8 @@ def _device(solution: Solution, at: At, place: int, share_id: Callable[[], str])
         tolerations=ask.tolerations,
         binding_conditions=traits.binding_conditions if features.binding else (),
         binding_failure_conditions=traits.binding_failure_conditions if features.binding else (),
-        share_id=share_id() if is_share else None,
-        consumed_capacity=situation.eligible[at].draws[place].amounts if is_share else (),
+        share_id=None if given.amounts is None else share_id(),
+        consumed_capacity=given.amounts or (),
         skip_node_operations=candidate.published.skip_node_operations,
     )
 

@@ -1,6 +1,6 @@
 """The state of a node, as far as a question can tell: two nodes in one state have the same answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -49,22 +49,28 @@ class States:
 
     question: Question
     dictionaries: tuple[object, ...] = ()
-    known: dict[bytes, Found] = field(default_factory=dict)
+    known: dict[Hashable, Found] = field(default_factory=dict)
+    # What these were found good for last.
+    _seen: tuple[object, object] = (None, None)
     _kinds: dict[tuple[int, ...], int] = field(default_factory=dict)
     _taints: dict[Taints, int] = field(default_factory=dict)
 
-    def remember(self, state: bytes, found: Found) -> None:
+    def remember(self, state: Hashable, found: Found) -> None:
         if len(self.known) >= MEMORY:
             self.known.clear()
         self.known[state] = found
 
     def continued(self, snapshot: Snapshot) -> "States":
         """Return these states if they are good for *snapshot* too, new ones otherwise. Who uses these may go on."""
+        is_seen = self._seen[0] is snapshot.inventory and self._seen[1] is snapshot.usage.dictionary
+        if is_seen and max(len(self._kinds), len(self._taints)) < KINDS:
+            return self
         columns = (*_published(self.question, snapshot.inventory), snapshot.usage, snapshot.inventory.standing)
         dictionaries = tuple(column.dictionary for column in columns)
         if _are_same(dictionaries, self.dictionaries) and max(len(self._kinds), len(self._taints)) < KINDS:
+            self._seen = snapshot.inventory, snapshot.usage.dictionary
             return self
-        return States(self.question, dictionaries)
+        return States(self.question, dictionaries, _seen=(snapshot.inventory, snapshot.usage.dictionary))
 
     def kinds(self, columns: Sequence[AnyColumn], added: Column[Taints]) -> Codes:
         """Give each row the number of everything that can be seen of it, in *columns* and of what is *added*."""

@@ -62,7 +62,7 @@ class Advisor:
     taste: Taste | None = None
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
-    _found: Memo[tuple[int, Hashable, int, bytes, Hashable], tuple[object, Appraisal]] = field(
+    _found: Memo[tuple[int, Hashable, int, Hashable, Hashable], tuple[object, Appraisal]] = field(
         default_factory=lambda: Memo(FOUND)
     )
 

@@ -1,25 +1,36 @@
 """The devices for a pod on one node."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from extender.allocation.choose import choose
-from extender.allocation.extended import Hidden, through_devices
+from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
-from extender.allocation.result import Release, allocations
+from extender.allocation.result import Release, allocations, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution
-from extender.model.claim import ResourceClaim
+from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
+from extender.scheduling.precedent import Case, precedent_of
 from extender.scheduling.recall import Recall
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
+from extender.topology.appraisal import Appraisal
+from extender.topology.policy import Policy
+
+
+class _Given(NamedTuple):
+    """What each claim gets on a node, and how good that is, where anything is preferred."""
+
+    allocations: tuple[Allocation, ...]
+    appraisal: Appraisal | None = None
 
 
 @dataclass(slots=True)
@@ -73,30 +84,54 @@ class Chooser:
         claims = claims_for(needs, resources)
         if not claims:
             return Placement(node)
-        return self._given(snapshot, node, claims, needs.hidden(resources) if resources else None)
+        given = self._given(snapshot, bisect_left(snapshot.layout.nodes, node), claims)
+        if isinstance(given, str):
+            return given
+        hidden = needs.hidden(resources) if resources else None
+        return Placement(node, tuple(zip(claims, given.allocations, strict=True)), hidden, given.appraisal)
 
-    def _given(
-        self, snapshot: Snapshot, node: NodeName, claims: tuple[ResourceClaim, ...], hidden: Hidden | None
-    ) -> Placement | str:
-        try:
-            question = self.belief.questions.question(claims, snapshot.classes)
-        except Refusal as refusal:
-            return str(refusal)
+    def _given(self, snapshot: Snapshot, number: int, claims: tuple[ResourceClaim, ...]) -> _Given | str:
+        """Give what was given on a node that was in the same state, or search."""
         try:
             policies = self.taste.policies(claims) if self.taste else ()
         except Forbidden as forbidden:
             return str(forbidden)
+        asked = self.belief.questions.known(claims, snapshot.classes)
+        case = self.taste.case(asked[1], policies, snapshot, number) if self.taste and asked else None
+        known = self.taste.precedents.of(case) if self.taste and case else None
+        if asked is None or known is None:
+            return self._found(snapshot, number, claims, policies, case)
+        given, node = known.given(snapshot, number), snapshot.layout.nodes[number]
+        return _Given(written(asked[0], node, given, self.share_id, self.release), known.appraisal)
+
+    def _found(
+        self,
+        snapshot: Snapshot,
+        number: int,
+        claims: tuple[ResourceClaim, ...],
+        policies: Sequence[Policy],
+        case: Case | None,
+    ) -> _Given | str:
+        """Search on a node, and remember for others in the same *case* what was found."""
+        node = snapshot.layout.nodes[number]
+        try:
+            question = self.belief.questions.question(claims, snapshot.classes)
+        except Refusal as refusal:
+            return str(refusal)
         preferring = self.taste.preferring(question, policies) if self.taste else None
         manner = preferring.manner(self.manner) if preferring else self.manner
-        answer = choose(snapshot, bisect_left(snapshot.layout.nodes, node), question, manner)
-        if isinstance(answer, Solution) and preferring and not preferring.accepts(answer):
-            return f"the devices of node {node} are forbidden by the claim's policy"
-        if isinstance(answer, Solution):
-            given = allocations(answer, self.share_id, self.release)
-            appraisal = None
-            if self.taste and preferring:
-                appraisal = preferring.appraise(answer)._replace(basis=self.taste.basis(question, policies))
-            return Placement(node, tuple(zip(claims, given, strict=True)), hidden, appraisal)
+        answer = choose(snapshot, number, question, manner)
         if isinstance(answer, Failure):
             return answer.message
-        return f"the devices of node {node} do not suffice any more"
+        if not isinstance(answer, Solution):
+            return f"the devices of node {node} do not suffice any more"
+        if preferring and not preferring.accepts(answer):
+            return f"the devices of node {node} are forbidden by the claim's policy"
+        given = allocations(answer, self.share_id, self.release)
+        if self.taste is None or preferring is None:
+            return _Given(given)
+        appraisal = preferring.appraise(answer)._replace(basis=self.taste.basis(question, policies))
+        precedent = precedent_of(answer, appraisal, snapshot) if case else None
+        if case and precedent:
+            self.taste.precedents.put(case, precedent)
+        return _Given(given, appraisal)

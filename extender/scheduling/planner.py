@@ -20,7 +20,7 @@ from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
 from extender.scheduling.ranking import FULL, Policy, Ranking, offered, rank
-from extender.scheduling.refining import Unfinished, refined
+from extender.scheduling.refining import Unfinished, is_settled, refined
 from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
@@ -171,7 +171,7 @@ class Planner:
             return Rejection(Word.NODE_ERROR, failure)
         nodes = np.flatnonzero(surveyed.fits)
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
-        ours = nodes if needs.allocated else np.flatnonzero(surveyed.given)
+        ours = nodes if needs.allocated or not needs.extended else np.flatnonzero(surveyed.given)
         among = ours if names is None else self._among(nodes, names, snapshot)
         if moment.suitable is not None:
             among = among[moment.suitable[among]]
@@ -212,9 +212,11 @@ class Planner:
         is_hopeless = not surveyed.fits.any()
         return Rejection(word, nearest.message if nearest else "", None, rejected, is_hopeless=is_hopeless)
 
-    def _ranked(self, surveyed: Survey, nodes: Numbers, shunned: Collection[int]) -> Ranking:
-        ranking = rank(surveyed.snapshot, nodes, shunned, surveyed.values)
-        return refined(self.chooser, surveyed, ranking)
+    def _ranked(self, surveyed: Survey, nodes: Numbers, shunned: Collection[int], most: int | None = None) -> Ranking:
+        """Rank *nodes*, or *most* of them at least."""
+        if is_settled(self.chooser.taste, surveyed):
+            return rank(surveyed.snapshot, nodes, shunned, surveyed.values, most)
+        return refined(self.chooser, surveyed, rank(surveyed.snapshot, nodes, shunned, surveyed.values))
 
     def _steered(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
@@ -232,7 +234,7 @@ class Planner:
         names = surveyed.snapshot.layout.nodes
         trips = self._trips.of(needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
-        ranking = offered(self._ranked(surveyed, nodes, shunned), self.policy)
+        ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
             return _unwanted(surveyed, nodes)
         for number in ranking.nodes[:TRIES].tolist():

@@ -46,6 +46,11 @@ class Memory:
     grounds: Memo[tuple[int, Policy, Mix], tuple[Board, Ground]] = field(default_factory=lambda: Memo(GROUNDS))
 
 
+def basis_of(policies: Sequence[Policy], mixes: Mapping[str, Mix]) -> Hashable:
+    """Return all that decides what is preferred, beside the question itself."""
+    return tuple(policies), tuple(sorted(mixes.items()))
+
+
 class Panel:
     """Who chooses for each ask of a question, and on what ground: *policies* by claim, *mixes* by class of devices.
 
@@ -118,7 +123,7 @@ class Preferring:
     @property
     def basis(self) -> Hashable:
         """All that decides, beside the node and what is free there, what the search finds."""
-        return tuple(self._policies), tuple(sorted(self._mixes.items()))
+        return basis_of(self._policies, self._mixes)
 
     def accepts(self, solution: Solution) -> bool:
         """Tell whether the policies have what was found."""

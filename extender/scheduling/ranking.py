@@ -11,6 +11,8 @@ from extender.allocation.snapshot import Snapshot
 
 # What kube-scheduler calls a full score.
 FULL = 10
+# What fits into the numbers that nodes are ordered by.
+ROOM = 1 << 62
 
 Numbers = NDArray[np.int64]
 
@@ -63,16 +65,40 @@ class Ranking:
         return Ranking(self.nodes[:count], self.free[:count], self.values[:count], min(self.fresh, count))
 
 
-def rank(snapshot: Snapshot, nodes: Numbers, shunned: Collection[int], values: Numbers | None = None) -> Ranking:
-    """Rank *nodes* by what their devices are worth, int64[nodes of the snapshot]; of equal ones by the fewest free.
+def rank(
+    snapshot: Snapshot, nodes: Numbers, shunned: Collection[int], values: Numbers | None = None, most: int | None = None
+) -> Ranking:
+    """Rank *nodes*, in ascending order, by what their devices are worth, int64[nodes of the snapshot].
 
-    Without *values* the fewest free devices are best. The *shunned* nodes, from which the pod came back, are last.
+    Of equal ones those with the fewest free devices come first; without *values* the fewest are best. The *shunned*
+    nodes, from which the pod came back, are last. With *most* only so many of the best need to be ranked.
     """
     free = np.bitwise_count(snapshot.free[nodes]).sum(axis=1, dtype=np.int64)
     worth = -free if values is None else values[nodes]
-    is_shunned = np.isin(nodes, np.fromiter(shunned, np.int64, len(shunned)))
-    order = np.lexsort((nodes, free, -worth, is_shunned))
-    return Ranking(nodes[order], free[order], worth[order], int(np.count_nonzero(~is_shunned)))
+    keys = _keys(worth, free)
+    # Of the first ones no more than those that are shunned are not wanted.
+    if most is not None and most + len(shunned) < len(keys):
+        kept = np.flatnonzero(keys <= np.partition(keys, most + len(shunned))[most + len(shunned)])
+        nodes, free, worth, keys = nodes[kept], free[kept], worth[kept], keys[kept]
+    order, fresh = np.argsort(keys, kind="stable"), len(keys)
+    if shunned:
+        is_shunned = np.isin(nodes[order], np.fromiter(shunned, np.int64, len(shunned)))
+        order, fresh = order[np.argsort(is_shunned, kind="stable")], int(np.count_nonzero(~is_shunned))
+    return Ranking(nodes[order], free[order], worth[order], fresh)
+
+
+def _keys(worth: Numbers, free: Numbers) -> Numbers:
+    """Return numbers that order nodes as what they are worth does, highest first, and then what is free there."""
+    scale = int(free.max(initial=0)) + 1
+    if int(np.abs(worth).max(initial=0)) < ROOM // scale:
+        return free - worth * scale
+    places = np.empty(len(worth), np.int64)
+    order = np.lexsort((free, -worth))
+    is_next = (np.diff(worth[order], prepend=worth[order[:1]]) != 0) | (
+        np.diff(free[order], prepend=free[order[:1]]) != 0
+    )
+    places[order] = np.cumsum(is_next)
+    return places
 
 
 def offered(ranking: Ranking, policy: Policy) -> Ranking:

@@ -32,9 +32,7 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     Raise Unfinished.
     """
     taste, snapshot = chooser.taste, surveyed.snapshot
-    if taste is None or all(
-        part.fitter is None or taste.is_exact(part.fitter, snapshot, part.policies) for part in surveyed.parts
-    ):
+    if taste is None or is_settled(taste, surveyed):
         return ranking
     values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
     taste.looked_at = {}
@@ -57,6 +55,14 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     return Ranking(ranking.nodes[order], ranking.free[order], _descending(values[order]), fresh)
 
 
+def is_settled(taste: Taste | None, surveyed: Survey) -> bool:
+    """Tell whether nodes need not be looked at closely: what they are worth is known."""
+    snapshot = surveyed.snapshot
+    return taste is None or all(
+        part.fitter is None or taste.is_exact(part.fitter, snapshot, part.policies) for part in surveyed.parts
+    )
+
+
 def _is_enough(values: Numbers, fresh: int) -> bool:
     found = int(np.count_nonzero(values != NONE))
     return bool(found) and (found >= ENOUGH or len(values) >= min(FAR, fresh))
@@ -73,15 +79,16 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
         return [], 0
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
-    preferring = taste.preferring(part.question, part.policies)
-    manner = replace(preferring.manner(chooser.manner), is_sure=True)
-    values, searched = list[int](), 0
+    basis, is_shared = taste.number(part.question, part.policies), taste.is_shared(part.fitter, snapshot)
+    values, searched, preferring = list[int](), 0, None
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        beside = taste.beside(part.fitter, snapshot, node, part.needed)
-        key = id(states), preferring.basis, number, name, beside
+        beside = taste.beside(part.fitter, snapshot, node, part.needed) if is_shared else None
+        key = id(states), basis, number, name, beside
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             searched += 1
+            preferring = preferring or taste.preferring(part.question, part.policies)
+            manner = replace(preferring.manner(chooser.manner), is_sure=True)
             answer = choose(snapshot, node, part.question, manner)
             known = taste.found[key] = states, _appraised(preferring, answer)
         taste.looked_at[node] = known[1]

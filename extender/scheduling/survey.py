@@ -222,7 +222,7 @@ def _part(
     nodes, claims = group[0], claims_for(needs, group[1])
     if not claims:
         return Part(nodes, None)
-    question, fitter = questions.question(claims, snapshot.classes), questions.fitter(claims, snapshot.classes)
+    question, fitter = questions.asked(claims, snapshot.classes)
     fit = fitter.fit_soon(snapshot, HURRIED if questions.late() else AT_ONCE)
     if fit is None:
         raise Unfinished

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,8 @@ from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.scheduling.commons import Commons
-from extender.scheduling.preferring import Memory, Preferring
+from extender.scheduling.precedent import Case, Cases, Precedent
+from extender.scheduling.preferring import Memory, Preferring, basis_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
@@ -54,8 +56,12 @@ class Taste:
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
+        self._bases: Memo[Hashable, int] = Memo(ASKS)
+        self._numbers = count()
+        self.precedents: Cases[Precedent] = Cases()
+        self._outlines: Cases[tuple[Part, ...]] = Cases()
         # What searches found, by policies and mixes, machine and state; states are of one question.
-        self.found: Memo[tuple[int, Hashable, int, bytes, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
+        self.found: Memo[tuple[int, int, int, Hashable, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
         # The same of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 
@@ -80,12 +86,32 @@ class Taste:
         """Count what *pod* asks for, the first time; return what it needs beside its devices."""
         return self._tenants.meet(pod, question, fitter, snapshot)
 
+    def is_shared(self, fitter: Fitter, snapshot: Snapshot) -> bool:
+        """Tell whether any ask is for shares of devices."""
+        return any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks)
+
     def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
         """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""
-        if not any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks):
+        if not self.is_shared(fitter, snapshot):
             return None
         measure = self._tenants.commons.placer.measure
         return needed, self._tenants.commons.free_on(snapshot.layout.nodes[node]), measure
+
+    def case(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> Case | None:
+        """Name all that decides what a question is given on *node*; None where that is more than can be told here."""
+        told = fitter.state_of(snapshot, node)
+        if told is None or self.is_shared(fitter, snapshot):
+            return None
+        number = self.number(fitter.question, policies)
+        return Case(told[0], (number, int(self.atlas.numbers(snapshot)[node]), told[1]))
+
+    def number(self, question: Question, policies: Sequence[Policy]) -> int:
+        """Return a number for all that decides what a search finds, beside the node and what is free there."""
+        basis = basis_of(policies, self._mixes(question))
+        number = self._bases.get(basis)
+        if number is None:
+            number = self._bases[basis] = next(self._numbers)
+        return number
 
     def basis(self, question: Question, policies: Sequence[Policy]) -> Basis:
         """Say by which policies, and for which sizes that are expected."""
@@ -106,18 +132,19 @@ class Taste:
 
         Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
         """
-        total = np.zeros(len(snapshot.layout.nodes), np.int64)
+        total: Values | None = None
         for claim, part in enumerate(fitter.question.claims):
             for slot, wanted in enumerate(part.slots):
                 ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
                 values = self._slot(fitter, ats, policies[claim], snapshot, needed)
-                total = np.where((total == NONE) | (values == NONE), NONE, total + values)
-        return total
+                total = values if total is None else _summed(total, values)
+        return np.zeros(len(snapshot.layout.nodes), np.int64) if total is None else total
 
     def is_exact(self, fitter: Fitter, snapshot: Snapshot, policies: Sequence[Policy]) -> bool:
         """Tell whether estimates are exact: one ask for devices, bound by nothing, on nodes with nothing else."""
         question = fitter.question
-        if len(question.asks) != 1 or snapshot.reach.view.any() or self.atlas.is_mixed(snapshot):
+        is_wider = snapshot.reach.spots and snapshot.reach.view.any()
+        if len(question.asks) != 1 or is_wider or self.atlas.is_mixed(snapshot):
             return False
         (at,) = question.asks
         if question.covered[at]:
@@ -135,12 +162,19 @@ class Taste:
         shares = self._tenants.shares(fitter, at, snapshot)
         if shares.asks:
             return self._tenants.outline(shares, needed, policies[at.claim].placing, snapshot, node)
+        case = self.case(fitter, policies, snapshot, node)
+        known = self._outlines.of(case) if case else None
+        if known is not None:
+            return known
         ratings = self.ratings(fitter, at, policies[at.claim])
         best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
-        if best is None:
-            return ()
-        group, free, choice = best
-        return parts_of(group, ratings.chooser_of(group), free, choice.mask)
+        found: tuple[Part, ...] = ()
+        if best is not None:
+            group, free, choice = best
+            found = parts_of(group, ratings.chooser_of(group), free, choice.mask)
+        if case:
+            self._outlines.put(case, found)
+        return found
 
     def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
         """Return what is known of the ratings of an ask."""
@@ -155,8 +189,8 @@ class Taste:
 
     def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         """Value the first alternative that can be had."""
-        found = np.full(len(snapshot.layout.nodes), NONE)
-        for at in ats:
+        found = self._ask(fitter, ats[0], policy, snapshot, needed)
+        for at in ats[1:]:
             values = self._ask(fitter, at, policy, snapshot, needed)
             found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
         return found
@@ -169,8 +203,8 @@ class Taste:
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
-        is_wider = (snapshot.reach.view != 0) & (values == NONE)
-        values = np.where(is_wider, APART, values) if is_wider.any() else values
+        if snapshot.reach.spots:
+            values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
         return values if is_rated(fitter, at, snapshot) else np.where(self._apart(fitter, at, snapshot), 0, values)
 
@@ -191,10 +225,13 @@ class Taste:
         return {ask.class_name: self._mix(ask.class_name) for ask in question.asks.values()}
 
 
+def _summed(total: Values, values: Values) -> Values:
+    return np.where((total == NONE) | (values == NONE), NONE, total + values)
+
+
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:
     """Tell whether an ask is for whole devices that are chosen."""
-    offers = fitter.offers_in(snapshot)
-    return is_chosen(fitter, at) and not (offers.of[at].usable & offers.special).any()
+    return is_chosen(fitter, at) and not fitter.offers_in(snapshot).of[at].is_special
 
 
 def is_chosen(fitter: Fitter, at: At) -> bool:

@@ -2,10 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
+from operator import is_
+from typing import NamedTuple
 
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
-from extender.allocation.question import Question, ask
+from extender.allocation.question import Question, ask, asked_by
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName
@@ -14,12 +16,27 @@ from extender.model.names import ClassName
 MOST = 256
 
 
+class _Asked(NamedTuple):
+    """What was asked last."""
+
+    claims: Sequence[ResourceClaim]
+    classes: Mapping[ClassName, DeviceClass]
+    question: Question
+    fitter: Fitter
+
+    def is_of(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
+        is_same = self.classes is classes and len(self.claims) == len(claims)
+        return is_same and all(map(is_, self.claims, claims))
+
+
 class Questions:
     """Compiled questions and what was found out about them, the least recently asked forgotten first. One writer."""
 
     def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST) -> None:
         self._features, self._manner, self._most = features, manner, most
         self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
+        # Who places a pod asks what was asked when nodes were looked at.
+        self._last: _Asked | None = None
 
     def __len__(self) -> int:
         return len(self._fitters)
@@ -30,7 +47,30 @@ class Questions:
 
     def is_known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
         """Tell whether anybody has asked what *claims* ask."""
-        return _key(claims, classes) in self._fitters
+        return self.known(claims, classes) is not None
+
+    def known(
+        self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]
+    ) -> tuple[Question, Fitter] | None:
+        """Return what *claims* ask, and what is known of that, if anybody has asked it."""
+        last = self._last
+        if last is not None and last.is_of(claims, classes):
+            return last.question, last.fitter
+        fitter = self._fitters.get(_key(claims, classes))
+        return None if fitter is None else (asked_by(fitter.question, claims, classes), fitter)
+
+    def asked(
+        self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]
+    ) -> tuple[Question, Fitter]:
+        """Return what *claims* ask, and what is known of that, without compiling again what was asked before.
+
+        Raise Refusal.
+        """
+        last = self._last
+        if last is None or not last.is_of(claims, classes):
+            fitter = self.fitter(claims, classes)
+            last = self._last = _Asked(claims, classes, asked_by(fitter.question, claims, classes), fitter)
+        return last.question, last.fitter
 
     def late(self) -> list[Fitter]:
         """Return the questions that take too long to be answered while somebody waits."""

@@ -1,6 +1,7 @@
 """Which policy a claim is placed by: what its author names, where that is allowed, or what the administrator says."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from extender.model.claim import ResourceClaim
@@ -64,11 +65,16 @@ class Policies:
     def policy(self, name: str) -> Policy:
         """Return a policy with all that it avoids and forbids."""
         own = next(policy for policy in self.every if policy.name == name)
-        return replace(own, avoid=_joined(self.avoid, own.avoid), forbid=_joined(self.forbid, own.forbid))
+        return _beside(own, self.avoid, self.forbid)
 
     def _assigned(self, claim: ResourceClaim) -> str:
         of_class = dict(self.classes).get(_first_class(claim), self.default)
         return dict(self.namespaces).get(claim.key.namespace, of_class)
+
+
+@lru_cache(maxsize=256)
+def _beside(own: Policy, avoid: tuple[Trait, ...], forbid: tuple[Trait, ...]) -> Policy:
+    return replace(own, avoid=_joined(avoid, own.avoid), forbid=_joined(forbid, own.forbid))
 
 
 def _first_class(claim: ResourceClaim) -> str:

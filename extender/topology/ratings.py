@@ -1,6 +1,6 @@
 """How good the best set of each node is, for all nodes at once: what one ask would get there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +22,10 @@ Values = NDArray[np.int64]
 NONE: Final = -(1 << 62)
 APART: Final = -1000 * STEP
 KNOWN: Final = 1 << 15
+# Nodes that are looked at one by one: more are gathered into matrices.
+FEW: Final = 16
+# The number of a machine, what is free of it, and what is usable.
+Key = tuple[int, int, int]
 
 
 class Best(NamedTuple):
@@ -40,8 +44,9 @@ class Ratings:
 
     def __init__(self, atlas: Atlas, chooser_of: Callable[[Group], Chooser], size: int, lacking: int) -> None:
         self.atlas, self.chooser_of, self.size, self.lacking = atlas, chooser_of, size, lacking
-        self._known: Memo[tuple[int, int, int], int] = Memo(KNOWN)
+        self._known: Memo[Key, int] = Memo(KNOWN)
         self._kinds: Memo[tuple[int, int], int] = Memo(KNOWN)
+        self._usable: tuple[object, object, dict[int, int]] = (None, None, {})
         self._last: tuple[Snapshot, Flags, Values, NDArray[np.int32]] | None = None
 
     def of(self, snapshot: Snapshot, usable: Flags) -> Values:
@@ -50,14 +55,35 @@ class Ratings:
         if last and last[0] is snapshot and last[1] is usable and last[3] is numbers:
             return last[2]
         nodes, values = self._open(snapshot, usable, numbers)
-        grid = grid_of(snapshot.layout, nodes)
-        frees = _integers(grid.flags(snapshot.usage.codes == 0))
-        among = _integers(grid.flags(usable))
-        keys = zip(numbers[nodes].tolist(), frees, among, strict=True)
+        few = len(nodes) <= FEW
+        keys = self._each(snapshot, usable, nodes, numbers) if few else self._all(snapshot, usable, nodes, numbers)
         values[nodes] = [self._value(key) for key in keys]
         values.setflags(write=False)
         self._last = snapshot, usable, values, numbers
         return values
+
+    def _all(
+        self, snapshot: Snapshot, usable: Flags, nodes: NDArray[np.int64], numbers: NDArray[np.int32]
+    ) -> Iterable[Key]:
+        """Say of each node which machine it is, what is free of it, and what is usable."""
+        grid = grid_of(snapshot.layout, nodes)
+        frees = _integers(grid.flags(snapshot.usage.codes == 0))
+        return zip(numbers[nodes].tolist(), frees, _integers(grid.flags(usable)), strict=True)
+
+    def _each(
+        self, snapshot: Snapshot, usable: Flags, nodes: NDArray[np.int64], numbers: NDArray[np.int32]
+    ) -> Iterable[Key]:
+        """Say the same of a few nodes, of which what is usable is remembered."""
+        if self._usable[0] is not usable or self._usable[1] is not snapshot.layout:
+            self._usable = usable, snapshot.layout, {}
+        known = self._usable[2]
+        for node in nodes.tolist():
+            mine = known.get(node)
+            if mine is None:
+                flags = usable[snapshot.layout.local(node)]
+                mine = known[node] = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+            free = int.from_bytes(snapshot.free[node].astype("<u8").tobytes(), "little")
+            yield int(numbers[node]), free, mine
 
     def best(self, snapshot: Snapshot, usable: Flags, node: int) -> Best | None:
         """Return the best set of *node* with the devices that it is of."""
@@ -76,7 +102,7 @@ class Ratings:
             changed = either(changed, np.flatnonzero(last[3] != numbers))
         return changed, last[2].copy()
 
-    def _value(self, key: tuple[int, int, int]) -> int:
+    def _value(self, key: Key) -> int:
         # What is free of kinds that are not asked for makes no difference, but would make many states of one.
         key = key[0], key[1] & self._concerned(key[0], key[2]), key[2]
         value = self._known.get(key)

@@ -84,6 +84,9 @@ class Shared:
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterator[tuple[int, ...]]:
         """Yield all sets of *size* places out of *mask*, the best first or nearly so."""
+        if not size:
+            yield ()
+            return
         situation = replace(situation, given=tuple(picks))
         families = [_among(family, mask) for family in self._families(situation, at)]
         scene = self._scene(situation, at)

@@ -1,0 +1,83 @@
+"""What was chosen on a node, to be chosen again on every other that is in the same state: nothing is searched twice."""
+
+from collections.abc import Hashable
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from extender.allocation.board import Candidate
+from extender.allocation.question import At
+from extender.allocation.result import Given
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Solution
+from extender.model.names import DeviceKey
+from extender.topology.appraisal import Appraisal
+from extender.topology.memo import Memo
+
+V = TypeVar("V")
+# Cases that are remembered.
+CASES: Final = 1 << 14
+
+
+class Case(NamedTuple):
+    """All that decides what a question is given on a node. *states* are what names in the key mean something within."""
+
+    states: object
+    key: Hashable
+
+
+class Precedent(NamedTuple):
+    """Which of a node's local devices each ask got, by their positions, and what these are worth."""
+
+    picks: tuple[tuple[At, int], ...]
+    appraisal: Appraisal
+
+    def given(self, snapshot: Snapshot, node: int) -> list[Given]:
+        """Return the devices of *node* that stand where those stood."""
+        rows, inventory = snapshot.layout.local(node), snapshot.inventory
+        found = list[Given]()
+        for at, position in self.picks:
+            row = int(rows[position])
+            index = inventory.slice_at(row)
+            published = inventory.slices[index]
+            device = published.devices[row - int(inventory.starts[index])]
+            place = inventory.keys[index]
+            key = DeviceKey(place.driver, place.pool, device.name)
+            found.append(Given(at, Candidate(key, device, published, 0, ())))
+        return found
+
+
+class Cases(Generic[V]):
+    """What followed from cases. One writer."""
+
+    def __init__(self) -> None:
+        self._known: Memo[tuple[int, Hashable], tuple[object, V]] = Memo(CASES)
+
+    def of(self, case: Case) -> V | None:
+        """Return what followed from a case that was like *case* in everything."""
+        known = self._known.get((id(case.states), case.key))
+        return known[1] if known is not None and known[0] is case.states else None
+
+    def put(self, case: Case, value: V) -> None:
+        self._known[id(case.states), case.key] = case.states, value
+
+
+def precedent_of(solution: Solution, appraisal: Appraisal, snapshot: Snapshot) -> Precedent | None:
+    """Return what others can be given likewise; None where *solution* has more or less than whole, free devices."""
+    picks = _picked(solution, snapshot)
+    return None if picks is None else Precedent(picks, appraisal)
+
+
+def _picked(solution: Solution, snapshot: Snapshot) -> tuple[tuple[At, int], ...] | None:
+    """Return the positions of the devices of *solution*; None where any of them is more or less than a whole one."""
+    situation = solution.situation
+    if any(ask.is_admin or ask.takes_all for ask in situation.asks.values()):
+        return None
+    found = list[tuple[At, int]]()
+    for pick in solution.picks:
+        candidate = situation.board.candidates[pick.place]
+        traits, rows = candidate.device.traits, snapshot.inventory.rows_of(candidate.key)
+        if traits.consumes_counters or traits.allow_multiple_allocations or len(rows) != 1:
+            return None
+        if snapshot.usage.codes[rows[0]]:
+            return None
+        found.append((pick.at, int(snapshot.layout.position_of_row[rows[0]])))
+    return tuple(found)
