@@ -167,6 +167,8 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     if part.fit is None:
         return []
     rejected = np.flatnonzero(part.nodes & usable & ~part.fits)
+    if not len(rejected):
+        return []
     _, first, counts = np.unique(part.fit.reason_codes[rejected], return_index=True, return_counts=True)
     found = []
     for index, count in zip(first.tolist(), counts.tolist(), strict=True):
