@@ -1,7 +1,6 @@
-"""What was decided about a pod and why: records for people and programs. The last ones are kept."""
+"""What was decided about a pod and why: records for people and programs."""
 
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
@@ -73,26 +72,3 @@ class Decision:
     def says(self) -> tuple[object, ...]:
         """All but the time and the generation: what makes it another decision than the last."""
         return self.outcome, self.reason, self.detail, self.node, self.given
-
-
-@dataclass(slots=True)
-class Decisions:
-    """The last decision of each pod, for the *most* pods decided about last. One writer."""
-
-    most: int = 10_000
-    _last: OrderedDict[ObjectKey, Decision] = field(default_factory=OrderedDict)
-
-    def __len__(self) -> int:
-        return len(self._last)
-
-    def put(self, decision: Decision) -> bool:
-        """Remember *decision*; tell whether it says anything that the pod's last one did not."""
-        before = self._last.get(decision.pod)
-        self._last[decision.pod] = decision
-        self._last.move_to_end(decision.pod)
-        if len(self._last) > self.most:
-            self._last.popitem(last=False)
-        return before is None or before.uid != decision.uid or before.says != decision.says
-
-    def get(self, pod: ObjectKey) -> Decision | None:
-        return self._last.get(pod)

@@ -28,8 +28,8 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
-from extender.scheduling.decision import Decisions
 from extender.scheduling.drift import Auditor
+from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
 from extender.service.advising import Advising

@@ -8,7 +8,8 @@ from typing import Final
 from extender.model.names import ObjectKey
 from extender.scheduling.account import note_of, of_result
 from extender.scheduling.binding import Bound, Order, Result
-from extender.scheduling.decision import Decision, Decisions, Outcome
+from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.record import Decisions
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry import keys

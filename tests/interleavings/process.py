@@ -13,9 +13,9 @@ from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
 from extender.kube.writes import Writes
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.decision import Decisions
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.record import Decisions
 from extender.scheduling.waking import Waker
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits

@@ -7,7 +7,8 @@ import pytest
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.account import of_result
 from extender.scheduling.binding import NotBound
-from extender.scheduling.decision import Decision, Decisions, Outcome
+from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.record import Decisions
 from tests.scheduling.stage import N1, POD
 
 FIRST = Decision(

@@ -240,4 +240,4 @@ BINDING = ("PodName", "PodNamespace", "PodUID", "Node")
 
 
 def vars_of(decisions: Any) -> Any:
-    return decisions._last
+    return [decisions.get(pod) for pod in (*decisions._open, *decisions._packed)]
