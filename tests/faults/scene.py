@@ -16,6 +16,7 @@ from typing import Final
 import aiohttp
 import yaml
 
+from tests.controlplane import objects
 from tests.controlplane.client import Client, Object, RefusedError, until
 from tests.controlplane.manifests import SCHEDULER as CONFIGURATION
 from tests.controlplane.plane import Plane, Scheduler
@@ -184,6 +185,20 @@ class Scene:
             made += cluster.work(f"p{next(cluster.NAMES):06d}", cluster.MIX[number * 7 % len(cluster.MIX)])
         await self.create(item for item in made if item["kind"] != "Pod")
         await self.create(item for item in made if item["kind"] == "Pod")
+
+    async def passed_by(self, count: int) -> None:
+        """Have so many claims made for pods that nobody schedules, and end these pods."""
+        names = [f"by{next(cluster.NAMES):06d}" for _ in range(count)]
+        pods = [objects.pod(name, templates=["one"], scheduler="nobody") for name in names]
+        await self.create(pods)
+
+        async def are_made() -> bool:
+            claims = (await self.moment()).claims.values()
+            owners = {owner["name"] for claim in claims for owner in claim["metadata"].get("ownerReferences") or ()}
+            return owners.issuperset(names)
+
+        await until(are_made, "claims of others")
+        await self.end(pods)
 
     async def moment(self) -> Moment:
         """List everything as one revision has it."""

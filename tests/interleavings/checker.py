@@ -1,7 +1,8 @@
 """What must hold, read off the API server's own objects. Nothing of the product is imported here.
 
-*At once*, after every write: no device is in two claims, and a bound pod has its devices on its node. *In time*: no
-claim keeps devices that no pod wants, and no pod waits that fits.
+*At once*, after every write: no device is in two claims of ours, nor in one of ours and in a stranger's if our pod is
+bound; and a bound pod has its devices on its node. *In time*: no device is in two claims at all, no claim keeps devices
+that no pod wants, and no pod waits that fits.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ Json = dict[str, Any]
 Device = tuple[str, str, str]
 FINISHED = ("Succeeded", "Failed")
 RESOURCE = "example.com/gpu"
+STRANGER = "stranger-"
 
 
 class Objects:
@@ -23,13 +25,26 @@ class Objects:
 
     def doubles(self) -> Iterator[str]:
         """Name the devices that are in two claims."""
+        return (_double(device, names) for device, names in self._shared())
+
+    def doubles_in_use(self) -> Iterator[str]:
+        """Name what is in two claims of ours, and what a pod of ours is bound with though a stranger has it.
+
+        A stranger gives what looks free to it while our write of the same device is on its way: one is taken back then,
+        before our pod is bound.
+        """
+        used = {name for pod in self.pods if pod["spec"].get("nodeName") for name in self.wanted(pod)}
+        for device, names in self._shared():
+            ours = [name for name in names if not name.startswith(STRANGER)]
+            if len(ours) > 1 or used.intersection(ours):
+                yield _double(device, names)
+
+    def _shared(self) -> Iterator[tuple[Device, list[str]]]:
         holders: dict[Device, list[str]] = {}
         for name, claim in self.claims.items():
             for device in _devices(claim):
                 holders.setdefault(device, []).append(name)
-        for device, names in holders.items():
-            if len(names) > 1:
-                yield f"device {'/'.join(device)} is in {' and '.join(sorted(names))}"
+        return ((device, names) for device, names in holders.items() if len(names) > 1)
 
     def bare(self) -> Iterator[str]:
         """Name the bound pods that lack devices, or have some elsewhere."""
@@ -112,6 +127,10 @@ class Objects:
             for name, claim in self.claims.items()
             if any(owner["uid"] == uid for owner in claim["metadata"].get("ownerReferences") or ())
         }
+
+
+def _double(device: Device, names: list[str]) -> str:
+    return f"device {'/'.join(device)} is in {' and '.join(sorted(names))}"
 
 
 def _name(item: Json) -> str:

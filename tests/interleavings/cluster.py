@@ -10,6 +10,7 @@ from typing import Any, Final
 from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
+from extender.demo.controller import FINALIZER
 
 Json = dict[str, Any]
 DRIVER: Final = "gpu.example.com"
@@ -25,6 +26,10 @@ WANTS: Final = (
     ("shared-b",), ("shared-b", "one"), ("extended",), ("extended",), ("extended", "one"), (),
 )  # fmt: skip
 MOST_PODS: Final = 12
+OWNED: Final = "dra-extender.x-k8s.io/owned"
+# Whoever allocates beside us, and for how many pods at a time.
+STRANGER: Final = "stranger"
+MOST_STRANGERS: Final = 2
 # How many of the pods that leave have not been bound.
 IMPATIENT: Final = 0.2
 GRACE: Final = {"gracePeriodSeconds": 0}
@@ -53,6 +58,8 @@ class People:
             spec = {"spec": _claim_spec(number)}
             item = {"metadata": {"name": name}, "spec": spec}
             self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
+        spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": OWNED, "effect": "NoSchedule"}}
+        self.api.registry.create(self.kind("devicetaintrules"), "", {"metadata": {"name": "owned"}, "spec": spec})
         self.share()
 
     def share(self) -> None:
@@ -114,6 +121,42 @@ class People:
             self.touch(POD if what == "pod" else kind, item)
         return None
 
+    def intrude(self) -> bool:
+        """Be another allocator, which the owner taint does not keep away: give a device that nobody has to its own pod.
+
+        It looks as ours does, by claims alone, and sees nothing of what is merely promised.
+        """
+        claims, slices = self.kind("resourceclaims"), self.api.store.all(self.kind("resourceslices"))
+        taken = {device for claim in self.api.store.all(claims) for device in _given(claim)}
+        there = [(item["spec"]["nodeName"], device["name"]) for item in slices for device in item["spec"]["devices"]]
+        free = [device for device in there if device not in taken]
+        if not free or len(self.strangers()) >= MOST_STRANGERS:
+            return False
+        (node, device), name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
+        pod = _pod(name, (), self.random)
+        pod["spec"] |= {"schedulerName": STRANGER, "resourceClaims": [{"name": "c", "resourceClaimName": name}]}
+        uid = self.api.registry.create(POD, NAMESPACE, pod)["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": True}
+        metadata = {"name": name, "ownerReferences": [owner], "finalizers": [FINALIZER]}
+        self.api.registry.create(claims, NAMESPACE, {"metadata": metadata, "spec": _claim_spec(1)})
+        status = {
+            "allocation": _allocation(node, device),
+            "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
+        }
+        key = NAMESPACE, name
+        self.api.registry.update(claims, key, "status", partial(_with_status, status=status), manager=STRANGER)
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        self.api.registry.bind(POD, key, {"metadata": {"name": name}, "target": target})
+        return True
+
+    def strangers(self) -> list[Json]:
+        return [pod for pod in self.pods() if pod["spec"]["schedulerName"] == STRANGER]
+
+    def expel(self) -> None:
+        """End the pods of the other allocator, so that what is closed for them opens."""
+        for pod in self.strangers():
+            self.api.registry.delete(POD, key_of(pod), GRACE)
+
     def rename(self) -> None:
         """Make a second claim for a pod that waits, and name that: as its controller does that heard of no first."""
         for pod in self.pods():
@@ -140,6 +183,21 @@ class People:
             generation = self.api.registry.get(kind, key)["spec"]["pool"]["generation"] + 1
             new = _slice(name, devices, generation)["spec"]
             self.api.registry.update(kind, key, "", partial(_specified, spec=new))
+
+
+def _given(claim: Json) -> list[tuple[str, str]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return [(item["pool"], item["device"]) for item in (allocation.get("devices") or {}).get("results") or ()]
+
+
+def _allocation(node: str, device: str) -> Json:
+    result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
+    return {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+
+
+def _with_status(item: Json, status: Json) -> Json:
+    return {**item, "status": status}
 
 
 def _specified(item: Json, spec: Json) -> Json:

@@ -46,6 +46,9 @@ BUGS: Final = {
     "a pod is bound with claims that it names no more": Bug(
         assigning.renamed, 'return "" if is_same else', 'return "" if is_same or after else'
     ),
+    "what a stranger was given first is bound all the same": Bug(
+        Belief.contested, "if before else None", "if not mine else None"
+    ),
     "nobody finds out about writes without an answer": Bug(
         remedy.settled, "if is_open and key", "if not is_open and key"
     ),

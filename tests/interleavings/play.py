@@ -224,6 +224,7 @@ class Play:
             "arrive": (40, people.arrive),
             "leave": (20, people.leave),
             "meddle": (8, people.meddle),
+            "intrude": (2, people.intrude),
             "republish": (2, people.republish),
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
@@ -276,7 +277,7 @@ class Play:
         if self.checked != self.api.store.revision:
             self.checked = self.api.store.revision
             objects = self.objects()
-            for complaint in (*objects.doubles(), *objects.bare()):
+            for complaint in (*objects.doubles_in_use(), *objects.bare()):
                 raise Broken(f"{complaint} ({self.where()})")
 
     def where(self) -> str:
@@ -287,6 +288,7 @@ class Play:
         self.scheduler.relax()
         self.people.republish(is_whole=True)
         self.people.share()
+        self.people.expel()
         self.until_ordered(is_empty=False)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
@@ -338,8 +340,8 @@ class Play:
         objects = self.objects()
         if fitting := objects.fitting():
             return f"pods {', '.join(fitting)} wait and fit"
-        if leaks := list(objects.leaks()):
-            return f"{', '.join(leaks)} have devices that nobody uses"
+        if wrong := [*(f"{leak} has devices that nobody uses" for leak in objects.leaks()), *objects.doubles()]:
+            return ", ".join(wrong)
         waiting = {pod["metadata"]["uid"] for pod in objects.pods if not pod["spec"].get("nodeName")}
         if held := [promise for promise in self.process.belief.ledger if promise.pod not in waiting]:
             return f"{len(held)} holds of pods that do not wait"

@@ -10,6 +10,7 @@ from extender.allocation.features import Features
 from extender.config.settings import Settings
 from extender.kube.freshness import Freshness
 from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
+from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.choosing import Chooser
@@ -23,10 +24,12 @@ from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
 from extender.service.health import Health
+from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.notices import Notices
 from extender.service.offers import Offers
 from extender.state.belief import Belief
+from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
 from tests.interleavings.loop import Loop
 from tests.interleavings.server import Desk, Line
@@ -76,7 +79,8 @@ class Process:
 def process_of(loop: Loop, desk: Desk) -> Process:
     """Put a process together; it knows nothing."""
     line, store = Line(desk), desk.api.store
-    belief, freshness = Belief(SETTINGS.schedulers, Features()), Freshness(FOLLOWED)
+    domain = Domain(taint=SETTINGS.ownership.owner_taint, writer=writer_of(SETTINGS.schedulers))
+    belief, freshness = Belief(SETTINGS.schedulers, Features(), domain=domain), Freshness(FOLLOWED)
     numbers = count()
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
     policy = Policy(Answer(SETTINGS.answer.policy), SETTINGS.answer.shortlist)
@@ -90,7 +94,9 @@ def process_of(loop: Loop, desk: Desk) -> Process:
 
     feed = Feed(belief, freshness, stir, lambda _what: None)
     carrier = Carrier(writes, feed, loop.time)
-    journal = Journal(belief, Notices(writes, "model", 20, is_enabled=False), METRICS, loop.time, Decisions(1000))
+    notices = Notices(writes, "model", 20, is_enabled=False)
+    journal = Journal(belief, notices, METRICS, loop.time, Decisions(1000))
+    intrusion = Intrusion(belief, METRICS, notices, lambda: True, loop.time)
     habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.rechecks)
     attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, loop.time, loop.time)
     stirred.append(attention)
@@ -103,6 +109,12 @@ def process_of(loop: Loop, desk: Desk) -> Process:
     offers = Offers()
     binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     answers = Answers(belief, planner, chooser, binds, journal, attention, offers, health.hindering, loop.time)
+
+    def take(told: Told) -> None:
+        intrusion.before(told)
+        feed.take(told)
+        intrusion.after(told)
+
     kinds = {kind.plural: kind for kind in desk.api.kinds.values()}
-    watches = {item.name: Watching(store, kinds[item.name], item, feed.take, loop.time) for item in FOLLOWED}
+    watches = {item.name: Watching(store, kinds[item.name], item, take, loop.time) for item in FOLLOWED}
     return Process(loop, line, belief, answers, attention, health, watches)

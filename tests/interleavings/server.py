@@ -7,15 +7,19 @@ from typing import Any, Final
 
 import orjson
 
+from extender.config.settings import Settings
 from extender.demo.apiserver.failure import Failure, success
 from extender.demo.apiserver.paths import Target, target_of
 from extender.demo.apiserver.server import PATCHES, ApiServer
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Body, Query
+from extender.state.domain import writer_of
 
 Json = dict[str, Any]
 # How long a write can lie somewhere before it lands, whoever has given it up meanwhile.
 LATE_S: Final = 30.0
+# Whoever speaks here is one of us: what others do, they do behind its back.
+US: Final = writer_of(Settings().schedulers)
 CONTENT: Final = {"content-type": "application/json"}
 
 
@@ -77,7 +81,9 @@ class Desk:
                 return told(200, registry.delete(target.kind, target.key, content or {}))
         assert request.body is not None
         patch = PATCHES[request.body.content_type]
-        made = registry.update(target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True)
+        made = registry.update(
+            target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True, manager=US
+        )
         return told(200, made)
 
     def land(self, request: Request, *, is_heard: bool = True) -> None:
