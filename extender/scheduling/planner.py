@@ -19,7 +19,7 @@ from extender.scheduling.counted import Counted, counts_of, scored
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
-from extender.scheduling.ranking import FULL, Policy, Ranking, offered, rank
+from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
 from extender.scheduling.refining import Unfinished, is_settled, refined
 from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
 from extender.scheduling.trips import Travellers
@@ -150,11 +150,16 @@ class Planner:
         return plan
 
     def _again(self, needs: Needs, names: Sequence[str] | None, moment: Moment) -> Offer | None:
-        """Return what the pod was sent to a node for, where the scheduler asks about that node alone."""
+        """Return what the pod was sent to a node for, where the scheduler asks about that node.
+
+        Where it has not heard of the node yet and asks about others, too, it is told of that one: it is the best.
+        """
         if not moment.is_answer or (offer := self._ahead.pop(needs.pod.uid, None)) is None:
             return None
         node, promise = offer.placement.node, self.belief.ledger.of_pod(needs.pod.uid)
-        if names is None or list(names) != [node] or promise is None or promise.node != node:
+        if names is None or node not in names or promise is None or promise.node != node:
+            return None
+        if len(names) > 1 and self.policy.answer is Answer.ALL:
             return None
         if node in self._trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
             return None

@@ -113,7 +113,7 @@ class Ahead:
         sent = self._sent.pop(pod, None)
         if sent is None:
             return
-        is_right = list(names) == [sent.node]
+        is_right = len(names) == 1 and names[0] == sent.node
         self.metrics.guess("right" if is_right else "wrong" if sent.is_written else "late")
         if is_right or sent.is_written:
             self._heeded(is_right=is_right)

@@ -49,6 +49,11 @@ class Names(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.decoded)
 
+    def __contains__(self, name: object) -> bool:
+        if self._decoded is None and isinstance(name, str):
+            return f'"{name}"'.encode() in self.json
+        return name in self.decoded
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple | Names):
             return NotImplemented

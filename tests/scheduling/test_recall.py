@@ -12,6 +12,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.ranking import Answer, Policy
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, held, names, node, planner_of, pod
@@ -116,12 +117,31 @@ def test_who_asks_about_the_node_of_a_plan_alone_is_told_that_plan() -> None:
     assert promise.is_answer
 
 
-def test_who_asks_about_all_nodes_has_them_looked_at() -> None:
+def test_who_asks_about_all_nodes_before_hearing_of_the_plan_is_told_it() -> None:
     planner = planner_of(world())
     before = ahead(planner)
     plan = planner.plan(POD, names("n1", "n2"), 1.0)
     assert isinstance(plan, Offer)
+    assert plan.placement is before.placement
+    assert plan.nodes == (before.placement.node,)
+
+
+def test_who_is_to_be_offered_all_nodes_has_them_looked_at() -> None:
+    planner = planner_of(world(), Policy(Answer.ALL))
+    before = ahead(planner)
+    plan = planner.plan(POD, names("n1", "n2"), 1.0)
+    assert isinstance(plan, Offer)
     assert plan.placement is not before.placement
+    assert sorted(plan.nodes) == ["n1", "n2"]
+
+
+def test_who_asks_about_other_nodes_alone_has_them_looked_at() -> None:
+    planner = planner_of(world())
+    node = ahead(planner).placement.node
+    (other,) = {*names("n1", "n2")} - {node}
+    plan = planner.plan(POD, [other], 1.0)
+    assert isinstance(plan, Offer)
+    assert plan.placement.node == other
 
 
 def test_a_plan_whose_devices_went_elsewhere_is_made_anew() -> None:

@@ -35,6 +35,16 @@ def test_a_body_of_the_scheduler_is_read_in_both_node_modes(name: str, quick_fro
     assert (asked.nodes is not None) == (name == "filter-nodes")
 
 
+@PATHS
+def test_names_are_found_whole_and_nothing_else_is(quick_from: int) -> None:
+    body = orjson.dumps({"Pod": POD, "NodeNames": ["worker-1", "worker-12"]})
+    asked = candidates_of(body, quick_from).names
+    assert [name in asked for name in ("worker-1", "worker-12", "worker", "orker-1", "worker-2")] == [True] * 2 + [
+        False
+    ] * 3
+    assert list(asked) == ["worker-1", "worker-12"]
+
+
 def test_whole_nodes_are_kept_verbatim() -> None:
     nodes = candidates_of(recorded("filter-nodes")).nodes
     assert nodes is not None
