@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from itertools import islice
 from operator import is_
 from typing import Final, Literal
 
@@ -27,6 +28,9 @@ LOG: Final = logging.getLogger(__name__)
 MINORS: Final = (36, 37)
 # A nomination is one write more for each pod; with 500 nodes that is about what the scheduler saves.
 FEWEST_NODES: Final = 1000
+# Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written: it
+# is told what was planned all the same, and the write would only be in the way of the binding.
+FEWEST_BEFORE: Final = 2
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
 MOST: Final = 64
 # Pods that are written for at once.
@@ -70,6 +74,11 @@ class Sending:
     def pays(self, nodes: int) -> bool:
         """Tell whether the scheduler is spared more than the nomination costs."""
         return self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
+
+    @property
+    def fewest_before(self) -> int:
+        """How many pods have to wait before one that will have heard of its node when it is asked about."""
+        return 0 if self.mode == "always" else FEWEST_BEFORE
 
 
 @dataclass(slots=True)
@@ -219,13 +228,16 @@ class Ahead:
         if sent is not None and sent.node == before.node and before.is_written:
             self._sent[sent.pod.uid] = replace(sent, is_written=True)
         elif sent is not None:
-            await self._nominate(sent)
+            await self._nominate(sent, has_heard=before.is_written)
         elif before.is_written:
             await self.writes.nominate(before.pod, None)
 
-    async def _nominate(self, sent: Sent) -> None:
+    async def _nominate(self, sent: Sent, *, has_heard: bool = False) -> None:
+        """Write where *sent* goes, unless it is asked about before. One that *has_heard* otherwise is told anyway."""
         # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
         if self._sent.get(sent.pod.uid) is not sent:
+            return
+        if not has_heard and sent.pod.uid in islice(self._sent, self.sending.fewest_before):
             return
         pod = self.belief.pods.current(sent.pod)
         outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)

@@ -15,7 +15,7 @@ from extender.model.node import Pod, PodClaim
 from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.planner import Offer
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import ENOUGH, MINORS, MOST, Ahead, Sending
+from extender.service.ahead import ENOUGH, FEWEST_BEFORE, MINORS, MOST, Ahead, Sending
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
@@ -244,6 +244,16 @@ async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -
         scene.ahead.asked(pod(name).uid, names("n1", "n2"))
     scene.appear(pods(ENOUGH + 1)[-1])
     assert await scene.settle() == []
+
+
+async def test_who_is_asked_about_at_once_is_planned_and_not_written_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.service.ahead.FEWEST_NODES", 1)
+    scene = Scene(*claims(FEWEST_BEFORE + 1), devices=FEWEST_BEFORE + 1)
+    scene.ahead.sending = Sending("auto", is_known=True)
+    every = pods(FEWEST_BEFORE + 1)
+    scene.appear(*every)
+    assert [name for name, _ in await scene.settle()] == [every[-1].key.name]
+    assert all(scene.belief.ledger.of_pod(item.uid) for item in every)
 
 
 @pytest.mark.parametrize(("minor", "is_tried"), [(MINORS[0], True), (99, False)])
