@@ -28,8 +28,8 @@ LOG: Final = logging.getLogger(__name__)
 MINORS: Final = (36, 37)
 # A nomination is one write more for each pod; with 500 nodes that is about what the scheduler saves.
 FEWEST_NODES: Final = 1000
-# Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written: it
-# is told what was planned all the same, and the write would only be in the way of the binding.
+# Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written:
+# it is told what was planned all the same, and the write would only be in the way of the binding.
 FEWEST_BEFORE: Final = 2
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
 MOST: Final = 64
