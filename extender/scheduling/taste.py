@@ -12,6 +12,7 @@ from extender.allocation.grid import Flags, grid_of
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.commons import Commons
 from extender.scheduling.preferring import Memory, Preferring
@@ -79,6 +80,10 @@ class Taste:
     def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:
         """Count what *pod* asks for, the first time; return what it needs beside its devices."""
         return self._tenants.meet(pod, question, fitter, snapshot)
+
+    def forget(self, pod: Uid) -> None:
+        """Forget what a pod needs that waits no longer."""
+        self._tenants.forget(pod)
 
     def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
         """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""
