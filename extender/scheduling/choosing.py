@@ -70,6 +70,8 @@ class Chooser:
     def forget(self, pod: Uid) -> None:
         """Forget what was found for a pod that waits no longer."""
         self._recall.drop(pod)
+        if self.taste is not None:
+            self.taste.forget(pod)
 
     def _searched(self, needs: Needs, node: NodeName, snapshot: Snapshot) -> Placement | str:
         known = snapshot.nodes.get(node)

@@ -13,6 +13,7 @@ from extender.allocation.grid import Flags, grid_of
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.commons import Commons
 from extender.scheduling.precedent import Case, Cases, Precedent
@@ -89,6 +90,10 @@ class Taste:
     def is_shared(self, fitter: Fitter, snapshot: Snapshot) -> bool:
         """Tell whether any ask is for shares of devices."""
         return any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks)
+
+    def forget(self, pod: Uid) -> None:
+        """Forget what a pod needs that waits no longer."""
+        self._tenants.forget(pod)
 
     def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
         """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""

@@ -14,6 +14,7 @@ from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Device
 from extender.model.footprint import CPU, amounts_of, requested
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.commons import MEMORY, MIB, Commons
 from extender.topology.appraisal import Part
@@ -59,8 +60,9 @@ class Tenants:
 
     def __init__(self, commons: Commons) -> None:
         self.commons = commons
-        self._met: Memo[str, bool] = Memo(PODS)
-        self._needed: Memo[str, Beside] = Memo(PODS)
+        # The claims of each pod.
+        self._met: Memo[Uid, tuple[Uid, ...]] = Memo(PODS)
+        self._needed: Memo[Uid, Beside] = Memo(PODS)
         self._shares: Memo[int, tuple[Flags, Holdings, Shares]] = Memo(ASKS)
 
     def shares(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Shares:
@@ -89,11 +91,16 @@ class Tenants:
         for part in question.claims:
             self._needed[part.claim.uid] = needed
         if pod.uid not in self._met:
-            self._met[pod.uid] = True
+            self._met[pod.uid] = tuple(part.claim.uid for part in question.claims)
             for at in fitter.question.asks:
                 if not at.ask:
                     self.commons.meet(self.shares(fitter, at, snapshot).beside(needed))
         return needed
+
+    def forget(self, pod: Uid) -> None:
+        """Forget what a pod needs that waits no longer. What was counted stays so."""
+        for claim in self._met.pop(pod, ()):
+            self._needed.pop(claim, None)
 
     def scene_of(self, policies: Sequence[Policy]) -> Callable[[Situation, At], Scene]:
         """Return who tells what counts for an ask of a pod that was met."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from extender.model.change import Changed, Gone
+from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.scheduling.planner import Offer, Rejection
 from extender.topology.policy import Policy, Wish
@@ -48,3 +49,20 @@ def test_a_plan_that_is_forgotten_is_gone_at_once(devices: int, match: str, poli
 
 def _is_ours(item: object) -> bool:
     return type(item).__module__.startswith("extender.")
+
+
+def test_nothing_grows_with_pods_that_are_gone() -> None:
+    belief = fleet(dict.fromkeys(("a", "b"), "dgx-1v"), {"a": (0, 1, 2), "b": ()})
+    planner = planner_with_taste(belief)
+    taste = planner.chooser.taste
+    assert taste is not None
+    for number in range(3):
+        claim = wanted(f"c{number}", 1)
+        waiting = pod(f"p{number}", claim.key.name)
+        for change in (Changed(claim), Changed(waiting)):
+            belief.apply(change)
+        assert isinstance(planner.plan(waiting, None, 0.0), Offer)
+        assert (len(taste._tenants._met), len(taste._tenants._needed)) == (1, 1)
+        belief.apply(Gone(Pod, waiting.key))
+        belief.apply(Gone(ResourceClaim, claim.key))
+        assert (len(taste._tenants._met), len(taste._tenants._needed)) == (0, 0)
