@@ -131,6 +131,11 @@ class Inventory:
         """Return where the slice with *key* is, or where it would be."""
         return bisect_left(self.keys, key)
 
+    def with_key(self, key: SliceKey) -> ResourceSlice | None:
+        """Return the slice with *key*, None where there is none."""
+        index = self.index(key)
+        return self.slices[index] if index < len(self.keys) and self.keys[index] == key else None
+
     def with_slice(self, published: ResourceSlice) -> "Inventory":
         """Add *published*, or put it in the place of the slice with its key."""
         key = key_of(published)

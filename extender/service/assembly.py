@@ -172,7 +172,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
-    work |= {"warming": sink.warming.run(), "inspection": inspection.run()}
+    work |= {"warming": sink.warming.run(), "inspection": inspection.run(), "closing": sink.intrusion.run()}
     work |= {"nominations ahead": sink.ahead.run()} if sink.ahead else {}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:

@@ -1,8 +1,9 @@
 """What others allocate of what is ours: pools closed, and told by metric, log and event with the way out."""
 
+import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.told import Told
@@ -34,6 +35,7 @@ class Intrusion:
     leads: Callable[[], bool]
     wall: Callable[[], float]
     _found: tuple[Foreign, ...] = ()
+    _is_due: asyncio.Event = field(default_factory=asyncio.Event)
 
     def before(self, told: Told) -> None:
         """Look at what comes, before belief has taken it over."""
@@ -44,8 +46,19 @@ class Intrusion:
         """Close what is to be closed, and tell; nobody asks between this and the change itself."""
         found, self._found = self._found, ()
         self.belief.close(found)
+        if self.belief.sealing.is_due:
+            self._is_due.set()
         for item in found:
             self._tell(item)
+
+    async def run(self) -> None:
+        """Close and open for ever what was not done at once."""
+        while True:
+            await self._is_due.wait()
+            self._is_due.clear()
+            while self.belief.sealing.is_due:
+                self.belief.sealing.go_on()
+                await asyncio.sleep(0)
 
     def _tell(self, found: Foreign) -> None:
         for driver in sorted({device.driver for device in found.devices}):

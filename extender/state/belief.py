@@ -4,7 +4,7 @@ One change at a time. Taking over what the watch shows and ending the holds that
 sees a device free in between.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from extender.allocation.extended import Classes, served_by_classes
@@ -26,6 +26,7 @@ from extender.state.loads import Loads
 from extender.state.ownership import Ownership
 from extender.state.pods import Pods
 from extender.state.questions import Questions
+from extender.state.sealing import Sealing
 from extender.state.seniority import Seniority
 from extender.topology.learning import Learning
 
@@ -47,6 +48,7 @@ class Belief:
         self.parting: list[Callable[[Uid], None]] = []
         self._worked_on: set[Uid] = set()
         self.ownership = Ownership(domain or Domain(writer=writer_of(schedulers)))
+        self.sealing = Sealing(self.cluster, self.ownership)
         self._has_listed = False
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
 
@@ -125,10 +127,9 @@ class Belief:
         inventory, claims = self.cluster.snapshot.inventory, [item for item in shown if isinstance(item, ResourceClaim)]
         return tuple(self.ownership.judged(claim, inventory) for claim in claims if self._is_foreign(claim))
 
-    def close(self, found: Iterable[Foreign]) -> None:
+    def close(self, found: Sequence[Foreign]) -> None:
         """Give nothing more from where somebody else allocates."""
-        if self.ownership.close(found):
-            self.cluster.seal(self.ownership.seal_of)
+        self.sealing.close(found)
 
     def _is_foreign(self, claim: ResourceClaim) -> bool:
         if not self.ownership.domain.devices_in(claim) or is_borne(claim):
@@ -141,8 +142,7 @@ class Belief:
 
     def _open(self) -> None:
         """Open what was closed because of claims that are gone, hold nothing any more, or are to be borne."""
-        if self.ownership.foreign and self.ownership.open(self.cluster.claims.with_uid):
-            self.cluster.seal(self.ownership.seal_of)
+        self.sealing.open(self.cluster.claims.with_uid)
 
     @contextmanager
     def alone_with(self, pod: Uid) -> Iterator[bool]:

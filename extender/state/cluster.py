@@ -1,6 +1,6 @@
 """The cluster as the API server tells it. One writer applies changes; readers keep the snapshots that they have."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -46,12 +46,13 @@ class Cluster:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
 
-    def seal(self, seal_of: Callable[[ResourceSlice], Seal | None]) -> Snapshot:
-        """Seal every slice as *seal_of* says, which may say something else than before."""
+    def seal(self, keys: Iterable[SliceKey], seal_of: Callable[[ResourceSlice], Seal | None]) -> Snapshot:
+        """Seal these slices, as far as they are there, as *seal_of* says, which may say something else than before."""
         before = self.snapshot
-        seals = ((item, seal_of(item)) for item in before.inventory.slices)
-        slices = (item if item.seal is seal else replace(item, seal=seal) for item, seal in seals)
-        self.snapshot = published(before, slices, self._occupancy.usage)
+        for key in keys:
+            known = self.snapshot.inventory.with_key(key)
+            if known is not None and known.seal is not (seal := seal_of(known)):
+                self.snapshot = with_slice(self.snapshot, replace(known, seal=seal), self._occupancy.usage)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot

@@ -1,6 +1,7 @@
 """Two services at one API server in memory: one leads, dies, ends or is cut off, and the other goes on."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -9,25 +10,26 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.config.settings import Api, Leading, Settings
+from extender.config.settings import Api, Leading, Ownership, Settings
 from extender.demo.apiserver.kinds import DRA, LEASE, NODE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
-from extender.service import assembly
+from extender.service import assembly, keeping, remaking
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
 from extender.web.verbs import BindRequest, FilterRequest
 from tests import kube_objects
-from tests.accepting import accepting
 
 Json = dict[str, Any]
 HERE = Address("127.0.0.1", 0)
 NAMESPACE = "dra-extender"
 PATIENCE_S = 30
 QUICK = Leading(enabled=True, lease_seconds=5, trust_seconds=4, renew_seconds=0.2, server_seconds=0.5)
+OURS = Ownership(drivers=("gpu.example.com",))
+RULE = ("", "dra-extender-owned-gpu.example.com")
 LIMITS = Api(timeout_seconds=1, bind_seconds=2)
 # With it nobody who has to wait for a dead leader leads before a test gives up.
 SLOW = replace(QUICK, server_seconds=10 * PATIENCE_S)
@@ -86,6 +88,13 @@ class Replica:
             if line.startswith(f"dra_extender_{name}") and label in line
         )
 
+    def writes(self) -> set[str]:
+        """Name the kinds that it has written, but for its Lease and questions about its rights."""
+        lines = self.service.journal.metrics.exposition()[0].decode().splitlines()
+        asked = [re.findall(r'(\w+)="([^"]*)"', line) for line in lines if line.startswith("dra_extender_api_")]
+        kinds = {of["resource"] for of in map(dict, asked) if of.get("verb", "GET") != "GET"}
+        return kinds - {"leases", "selfsubjectaccessreviews"}
+
 
 @dataclass
 class Cluster:
@@ -117,6 +126,16 @@ class Cluster:
         assert isinstance(made, Pod)
         return made
 
+    def pod_without_its_claim(self, name: str) -> None:
+        """Create a pod whose claim was made from a template, and is gone."""
+        entry = {"name": "c", "resourceClaimTemplateName": "t"}
+        raw = kube_objects.pod(name, schedulerName="dra-scheduler", resourceClaims=[entry])
+        self.server.registry.create(POD, "default", raw)
+        status = {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "gone"}]}
+        self.server.registry.update(
+            POD, ("default", name), "status", lambda old: {**old, "status": {**old["status"], **status}}
+        )
+
     def scheduler_leads(self, host: str) -> None:
         """Have the scheduler of *host* lead."""
         key, spec = (NAMESPACE, "dra-scheduler"), {"holderIdentity": f"{host}_1", "leaseDurationSeconds": 15}
@@ -132,7 +151,7 @@ class Cluster:
 
     async def start(self, host: str, leading: Leading = QUICK) -> Replica:
         stack, before, line = AsyncExitStack(), asyncio.all_tasks(), Line(self.server.url)
-        settings = accepting(Settings(leading=replace(leading, host=host), api=LIMITS))
+        settings = Settings(leading=replace(leading, host=host), api=LIMITS, ownership=OURS)
         service = await stack.enter_async_context(running(settings, line, Options(verbs=HERE, probes=HERE)))
         await service.ready()
         self.replicas[host] = Replica(service, line, asyncio.all_tasks() - before, stack)
@@ -204,6 +223,25 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     assert (await a.readiness(), await b.readiness()) == (200, 200)
     assert (a.metric("leading"), b.metric("leading")) == (1, 0)
     assert (a.metric("takeovers_total"), b.metric("takeovers_total")) == (1, 0)
+
+
+async def test_a_standby_writes_nothing_whatever_there_is_to_do(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((keeping, "TICK_S"), (remaking, "LOOK_S"), (remaking, "REMADE_WITHIN_S")):
+        monkeypatch.setattr(module, name, 0.05)
+    cluster.pod_without_its_claim("lacking")
+    a, b = await pair(cluster)
+    rules, store = cluster.kind("devicetaintrules"), cluster.server.store
+    for _ in range(2):
+        await until(lambda: store.get(rules, RULE) is not None)
+        cluster.server.registry.delete(rules, RULE, {})
+    await until(lambda: a.metric("owner_taint_writes_total", "put back") >= 2)
+    await until(lambda: a.metric("wakes_total", "claims gone") > 0)
+    assert await cluster.bound(a, "p") == ""
+    assert a.writes() >= {"devicetaintrules", "pods", "resourceclaims"}
+    assert b.writes() == set()
+    assert b.service.health.warnings() == []
 
 
 @pytest.mark.parametrize("end", [Replica.kill, Replica.cut], ids=["killed", "cut off"])

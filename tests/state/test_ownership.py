@@ -15,6 +15,7 @@ from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import BORNE, Foreign
 from extender.state.ledger import ClaimHold, Phase, Promise
+from extender.state.sealing import PIECE
 from tests.scheduling.cast import DRIVER, OURS, claim, consumer, device, gpus, held, node, pod
 
 OWNER = "example.com/owner"
@@ -203,18 +204,6 @@ def test_a_slice_that_is_published_anew_stays_closed() -> None:
     assert closed(belief) == ["n1"]
 
 
-def test_many_slices_are_sealed_and_opened_at_once() -> None:
-    belief = believing(rule=None)
-    nodes = [f"m{number}" for number in range(100)]
-    belief.apply(Listed(ResourceSlice, (gpus("n1", 2), *(gpus(name, 1) for name in nodes))))
-    generation = belief.cluster.snapshot.generation
-    shown(belief, allocated(by="kube-scheduler"))
-    assert len(closed(belief)) == 101
-    assert belief.cluster.snapshot.generation > generation
-    belief.apply(Gone(ResourceClaim, claim("a").key))
-    assert closed(belief) == []
-
-
 def test_what_is_not_ours_is_sealed_and_foreign_to_nobody() -> None:
     belief = believing(domain=Domain(drivers=frozenset({"other.example.com"}), taint=OWNER, writer=ME))
     assert [item.seal for item in belief.cluster.snapshot.inventory.slices] == [Seal.NOT_OURS, Seal.NOT_OURS]
@@ -254,3 +243,36 @@ def test_uids_are_of_claims_not_of_names() -> None:
     shown(belief, allocated(by="kube-scheduler"))
     belief.apply(Changed(replace(claim("a"), uid=Uid("made-anew"))))
     assert closed(belief) == []
+
+
+def test_a_driver_with_many_slices_is_closed_and_opened_in_pieces_and_the_pool_concerned_at_once() -> None:
+    belief, many = believing(rule=None), 3 * PIECE
+    for number in range(3, many + 1):
+        belief.apply(Changed(gpus(f"n{number}", 1)))
+    last = f"n{many}"
+    before = belief.cluster.snapshot.generation
+    shown(belief, allocated(by="kube-scheduler", where=last))
+    assert last in closed(belief)
+    assert len(closed(belief)) <= PIECE + 1
+    while belief.sealing.go_on():
+        assert last in closed(belief)
+    assert len(closed(belief)) == many
+    assert belief.cluster.snapshot.generation > before
+    belief.apply(Gone(ResourceClaim, ObjectKey("ns", "a")))
+    assert len(closed(belief)) == many - PIECE
+    while belief.sealing.go_on():
+        pass
+    assert closed(belief) == []
+
+
+def test_what_is_published_anew_while_a_driver_is_closed_is_closed_and_what_is_gone_is_no_trouble() -> None:
+    belief, many = believing(rule=None), 3 * PIECE
+    for number in range(3, many + 1):
+        belief.apply(Changed(gpus(f"n{number}", 1)))
+    shown(belief, allocated(by="kube-scheduler"))
+    gone, anew = gpus(f"n{many}", 1), gpus(f"n{many - 1}", 2)
+    belief.apply(Gone(ResourceSlice, ObjectKey("", gone.name)))
+    belief.apply(Changed(anew))
+    while belief.sealing.go_on():
+        pass
+    assert len(closed(belief)) == many - 1
