@@ -61,23 +61,28 @@ class Cases(Generic[V]):
 
 
 def precedent_of(solution: Solution, appraisal: Appraisal, snapshot: Snapshot) -> Precedent | None:
-    """Return what others can be given likewise; None where *solution* has more or less than whole, free devices."""
+    """Return what others can be given likewise; None where *solution* is of more than whole, free devices."""
     picks = _picked(solution, snapshot)
     return None if picks is None else Precedent(picks, appraisal)
 
 
 def _picked(solution: Solution, snapshot: Snapshot) -> tuple[tuple[At, int], ...] | None:
-    """Return the positions of the devices of *solution*; None where any of them is more or less than a whole one."""
-    situation = solution.situation
-    if any(ask.is_admin or ask.takes_all for ask in situation.asks.values()):
+    """Return the positions of the devices of *solution*; None where some of the board can be had in parts.
+
+    What parts are worth depends on more than the node.
+    """
+    situation, found = solution.situation, list[tuple[At, int]]()
+    is_plain = not any(ask.is_admin or ask.takes_all for ask in situation.asks.values())
+    if not is_plain or any(map(_has_parts, situation.board.candidates)):
         return None
-    found = list[tuple[At, int]]()
     for pick in solution.picks:
-        candidate = situation.board.candidates[pick.place]
-        traits, rows = candidate.device.traits, snapshot.inventory.rows_of(candidate.key)
-        if traits.consumes_counters or traits.allow_multiple_allocations or len(rows) != 1:
-            return None
-        if snapshot.usage.codes[rows[0]]:
+        rows = snapshot.inventory.rows_of(situation.board.candidates[pick.place].key)
+        if len(rows) != 1 or snapshot.usage.codes[rows[0]]:
             return None
         found.append((pick.at, int(snapshot.layout.position_of_row[rows[0]])))
     return tuple(found)
+
+
+def _has_parts(candidate: Candidate) -> bool:
+    traits = candidate.device.traits
+    return bool(traits.consumes_counters) or traits.allow_multiple_allocations

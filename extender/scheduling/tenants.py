@@ -1,6 +1,7 @@
 """Pods that share devices: what each takes of them, and what places are worth for it."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -15,7 +16,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.model.device import Device
 from extender.model.footprint import CPU, amounts_of, requested
 from extender.model.names import Uid
-from extender.model.node import Pod
+from extender.model.node import Container, Pod
 from extender.scheduling.commons import MEMORY, MIB, Commons
 from extender.topology.appraisal import Part
 from extender.topology.fragmentation import Flags, Integers
@@ -51,7 +52,13 @@ NO_SHARES: Final = Shares()
 
 def needed_by(pod: Pod) -> Beside:
     """Return what a pod requests beside its devices."""
-    amounts = dict(amounts_of(requested(pod.containers)))
+    return _needed_by(pod.containers)
+
+
+# Pods of one template request the same.
+@lru_cache(maxsize=256)
+def _needed_by(containers: tuple[Container, ...]) -> Beside:
+    amounts = dict(amounts_of(requested(containers)))
     return Beside(amounts.get(CPU, 0), -(-amounts.get(MEMORY, 0) // MIB))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot, overlay, with_usage
 from extender.allocation.usage import UNUSED, Hold, Usage, add, subtract
 from extender.model.names import DeviceKey
@@ -16,6 +17,9 @@ class Taken:
     def __init__(self) -> None:
         self._usage: dict[DeviceKey, Usage] = {}
         self._touched: set[DeviceKey] = set()
+        # The same sum by rows of an inventory, but for what was touched since.
+        self._inventory: Inventory | None = None
+        self._of_row: dict[int, Usage] = {}
         self._seen: tuple[Snapshot, Snapshot] | None = None
         self._spared: tuple[Snapshot, tuple[Hold, ...], Snapshot] | None = None
 
@@ -33,7 +37,7 @@ class Taken:
     def over(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with everything taken; the same object as long as nothing changes."""
         if not self._usage:
-            self._seen, self._touched = None, set()
+            self._seen, self._touched, self._inventory = None, set(), None
             return snapshot
         if self._seen is None or self._seen[0] is not snapshot or self._touched:
             self._seen = snapshot, self._renewed(snapshot)
@@ -64,14 +68,35 @@ class Taken:
 
     def _renewed(self, snapshot: Snapshot) -> Snapshot:
         """Bring the last snapshot up to date: what the cluster shows otherwise than before, and what was touched."""
-        rows = _changed(self._seen[0], snapshot) if self._seen else None
-        if self._seen is None or rows is None:
+        changed = _changed(self._seen[0], snapshot) if self._seen else None
+        touched = self._located(snapshot.inventory)
+        if self._seen is None or changed is None:
             return overlay(snapshot, [Hold(device, usage) for device, usage in self._usage.items()])
-        devices = self._touched.union(map(snapshot.inventory.key, rows))
-        wanted = _rows(snapshot, {device: self._usage.get(device, UNUSED) for device in devices})
-        known = self._seen[1]
+        known, rows = self._seen[1], touched.union(changed)
+        wanted = {row: _sum(snapshot.usage_at(row), self._of_row.get(row)) for row in rows}
         base = known if self._seen[0] is snapshot else replace(snapshot, usage=known.usage, free=known.free)
         return _set(base, wanted)
+
+    def _located(self, inventory: Inventory) -> set[int]:
+        """Find the rows of what is held; return those of what was touched."""
+        if self._inventory is not inventory:
+            self._inventory, self._of_row = inventory, {}
+            for device, usage in self._usage.items():
+                self._of_row |= dict.fromkeys(inventory.rows_of(device), usage)
+        rows = set[int]()
+        for device in self._touched:
+            held = self._usage.get(device)
+            for row in inventory.rows_of(device):
+                rows.add(row)
+                if held is None:
+                    self._of_row.pop(row, None)
+                else:
+                    self._of_row[row] = held
+        return rows
+
+
+def _sum(shown: Usage, held: Usage | None) -> Usage:
+    return shown if held is None else add(shown, held)
 
 
 def _rows(snapshot: Snapshot, usages: Mapping[DeviceKey, Usage]) -> dict[int, Usage]:

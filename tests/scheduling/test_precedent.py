@@ -17,7 +17,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Manner
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import Constraint, DeviceConfig, RequestSlot, ResourceClaim
-from extender.model.device import ResourceSlice
+from extender.model.device import Attribute, ResourceSlice
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node, Pod
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
@@ -81,6 +81,17 @@ def test_devices_are_those_that_would_be_chosen_without_memory(seed: int) -> Non
         belief.apply(fleet.change())
 
 
+def crossed(cards: ResourceSlice) -> ResourceSlice:
+    """Put every other device on the other NUMA node: alike to who asks for devices only, but linked otherwise."""
+    zones = (Attribute("int", index % 2) for index in range(len(cards.devices)))
+    told = (
+        tuple((name, zone if name == NUMA else value) for name, value in device.attributes)
+        for zone, device in zip(zones, cards.devices, strict=True)
+    )
+    devices = (replace(device, attributes=said) for said, device in zip(told, cards.devices, strict=True))
+    return replace(cards, devices=tuple(devices))
+
+
 class Story:
     """Pods that come and go on nodes of a few kinds, whose devices change, drawn from one seed."""
 
@@ -97,7 +108,8 @@ class Story:
 
     def slices(self, name: str) -> Iterator[ResourceSlice]:
         size = self.random.choice(self.kinds)
-        yield gpus(name, size, self.random.choice(((), (), (), (0, 1))))
+        cards = gpus(name, size, self.random.choice(((), (), (), (0, 1))))
+        yield crossed(cards) if self.random.random() < 0.4 else cards
         if self.has_nics:
             yield nics(name, size)
 
