@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,3 +42,20 @@ def test_settling_twice_is_settling_once() -> None:
     callbacks = list(gc.callbacks)
     settle()
     assert gc.callbacks == callbacks
+
+
+@pytest.mark.usefixtures("_as_before")
+def test_the_c_library_is_told_what_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, *tuple[int, ...]]] = []
+    library = SimpleNamespace(
+        mallopt=lambda *numbers: told.append(("mallopt", *numbers)), malloc_trim=lambda pad: told.append(("trim", pad))
+    )
+    monkeypatch.setattr("ctypes.CDLL", lambda _name: library)
+    settle()
+    assert told == [("mallopt", -1, 2 << 20), ("mallopt", -3, 1 << 20), ("trim", 0)]
+
+
+@pytest.mark.usefixtures("_as_before")
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda _name: SimpleNamespace())
+    settle()
