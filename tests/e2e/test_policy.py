@@ -17,10 +17,12 @@ from tests.tree import ROOT
 
 ACCOUNT = "/api/v1/namespaces/dra-extender/serviceaccounts/dra-extender"
 STRATEGIC = "application/strategic-merge-patch+json"
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "theirs"}
 INTRUSIONS = {
     "image": ({"spec": {"containers": [{"name": "main", "image": "theirs"}]}}, STRATEGIC),
     "label": ({"metadata": {"labels": {"app": "theirs"}}}, MERGE),
-    "toleration": ({"spec": {"tolerations": [{"operator": "Exists"}]}}, MERGE),
+    "finalizer": ({"metadata": {"finalizers": ["example.com/theirs"]}}, MERGE),
+    "owner": ({"metadata": {"ownerReferences": [OWNER]}}, MERGE),
 }
 
 
