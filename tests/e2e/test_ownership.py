@@ -5,7 +5,8 @@ And where kube-scheduler's own plugin allocates, our scores decide the node.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,9 +21,10 @@ from tests.controlplane.client import MERGE, Object, until
 from tests.controlplane.manifests import RIGHTS, documents
 from tests.controlplane.plane import Plane
 from tests.e2e.faults import Call, allocation_of, faulty
-from tests.e2e.world import Stage, World, impatient, served, staged, stock, world_on
+from tests.e2e.world import DRIVER, NUMBERS, Stage, World, impatient, served, staged, stock, world_on
 
 ONE: Object = {"name": "gpu-0"}
+hasty = partial(staged, changed=impatient)
 ROLE = next(item for item in documents(RIGHTS["extender"]) if item["kind"] == "ClusterRole")
 
 
@@ -30,39 +32,29 @@ def owning(**ownership: Any) -> Settings:
     return Settings(ownership=Ownership(**ownership))
 
 
-def rule_of(here: World) -> Object:
-    version = "v1" if here.stage.plane.minor != "1.36" else "v1beta2"
-    metadata = {"name": rule_name(here.driver)}
+def rule_of(plane: Plane, driver: str) -> Object:
+    version = "v1" if plane.minor != "1.36" else "v1beta2"
+    metadata = {"name": rule_name(driver)}
     return {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceTaintRule", "metadata": metadata}
 
 
 @asynccontextmanager
-async def owned(stage: Stage) -> AsyncIterator[World]:
-    """Give two nodes with two devices each, tainted by us; take our rule away at the end."""
-    async with world_on(stage) as here:
-        await here.device_class()
-        for name in ("a", "b"):
-            await here.node(name)
-            await here.slice(name, [ONE, {"name": "gpu-1"}])
-        await so(lambda: stage.service.belief.ownership.keeps(here.driver), "our devices to be tainted")
-        try:
+async def owned(plane: Plane, run: Callable[..., AbstractAsyncContextManager[Stage]]) -> AsyncIterator[World]:
+    """Give two nodes with two devices each, tainted by us, who *run* there; take our rule away at the end."""
+    name = f"o{next(NUMBERS)}"
+    driver = f"{name}.{DRIVER}"
+    try:
+        async with run(plane, owning(drivers=(driver,))) as stage, world_on(stage, name) as here:
+            assert here.driver == driver
+            await here.device_class()
+            for node in ("a", "b"):
+                await here.node(node)
+                await here.slice(node, [ONE, {"name": "gpu-1"}])
+            await so(lambda: stage.service.belief.ownership.keeps(driver), "our devices to be tainted")
             yield here
-        finally:
-            await forget_rule(here)
-
-
-async def forget_rule(here: World) -> None:
-    """Delete our rule for good: as long as its driver publishes devices, it would be put back."""
-    for item in here.made:
-        if item["kind"] == "ResourceSlice":
-            await here.admin.delete(item)
-
-    def is_gone() -> bool:
-        slices = here.service.belief.cluster.snapshot.inventory.slices
-        return all(item.driver != here.driver for item in slices)
-
-    await so(is_gone, "our devices to be gone")
-    await here.admin.delete(rule_of(here))
+    finally:
+        async with plane.client() as admin:
+            await admin.delete(rule_of(plane, driver))
 
 
 async def so(condition: Callable[[], object], what: str) -> None:
@@ -94,7 +86,7 @@ async def warnings(here: World, item: Object) -> list[str]:
 
 
 async def test_the_taint_is_put_back_after_it_was_deleted_or_changed(control_plane: Plane) -> None:
-    async with served(control_plane) as stage, owned(stage) as here:
+    async with owned(control_plane, served) as here:
         taints = {"key": "dra-extender.x-k8s.io/owned", "effect": "NoSchedule"}
 
         def is_whole(rule: Object) -> bool:
@@ -102,7 +94,7 @@ async def test_the_taint_is_put_back_after_it_was_deleted_or_changed(control_pla
             asked = {key: spec["taint"].get(key) for key in taints}
             return asked == taints and spec["deviceSelector"] == {"driver": here.driver}
 
-        before = await here.when(rule_of(here), is_whole)
+        before = await here.when(rule_of(control_plane, here.driver), is_whole)
         await here.admin.delete(before)
 
         async def is_another() -> bool:
@@ -114,27 +106,27 @@ async def test_the_taint_is_put_back_after_it_was_deleted_or_changed(control_pla
             await here.admin.patch(before, {"spec": change})
             await here.when(before, is_whole, "the rule to say the same again")
         # Nothing is left to do when the watch has shown it; counted, whoever was faster.
-        await so(lambda: stage.counted("owner_taint_writes_total", result="put back") >= 3, "three times put back")
+        await so(lambda: here.stage.counted("owner_taint_writes_total", result="put back") >= 3, "three times put back")
 
 
 async def test_the_stock_scheduler_cannot_allocate_what_we_own_and_we_can(control_plane: Plane) -> None:
-    async with staged(control_plane) as stage, owned(stage) as here, stock(control_plane):
+    async with owned(control_plane, staged) as here, stock(control_plane):
         await here.claim("c", here.request())
         theirs = await here.pod("theirs", claims=("c",), schedulerName="default-scheduler")
         await here.refused(theirs, "cannot allocate all claims")
         assert await here.bound(await here.pod("ours", claims=("c",))) in ("a", "b")
-        assert stage.counted("foreign_allocations_seen_total") == 0
+        assert here.stage.counted("foreign_allocations_seen_total") == 0
 
 
 async def test_a_foreign_allocation_closes_its_pool_and_nothing_else(control_plane: Plane) -> None:
-    async with staged(control_plane, changed=impatient) as stage, owned(stage) as here:
+    async with owned(control_plane, hasty) as here:
         theirs = await here.claim("theirs", here.request())
         await here.allocate(theirs, here.full("a"), "gpu-0")
         await so(lambda: closed(here) == {"a"}, "the pool to be closed")
         (note,) = await warnings(here, theirs)
         assert f"{here.driver}/{here.full('a')}/gpu-0" in note
         assert "kubectl annotate" in note
-        assert stage.counted("foreign_allocations", driver=here.driver) >= 1
+        assert here.stage.counted("foreign_allocations", driver=here.driver) >= 1
         first = await here.claim("first", here.request(count=2))
         assert await here.bound(await here.pod("first", claims=("first",))) == "b"
         await here.claim("second", here.request())
@@ -148,7 +140,7 @@ async def test_a_foreign_allocation_closes_its_pool_and_nothing_else(control_pla
 
 
 async def test_somebody_can_bear_with_a_foreign_allocation(control_plane: Plane) -> None:
-    async with served(control_plane) as stage, owned(stage) as here:
+    async with owned(control_plane, served) as here:
         theirs = await here.claim("theirs", here.request())
         await here.allocate(theirs, here.full("a"), "gpu-0")
         await so(lambda: closed(here) == {"a"}, "the pool to be closed")
@@ -170,7 +162,7 @@ async def test_where_the_taint_is_missing_the_whole_driver_is_closed(control_pla
 
 
 async def test_what_we_wrote_ourselves_names_us_and_is_not_foreign_to_the_next_process(control_plane: Plane) -> None:
-    async with staged(control_plane) as stage, owned(stage) as here:
+    async with owned(control_plane, staged) as here:
         claim = await here.claim("c", here.request())
         await here.bound(await here.pod("p", claims=("c",)))
         managers = {
@@ -182,7 +174,7 @@ async def test_what_we_wrote_ourselves_names_us_and_is_not_foreign_to_the_next_p
         (known,) = [item for item in here.service.belief.cluster.claims if item.key.name == claim["metadata"]["name"]]
         assert known.writers == ("dra-extender.dra-scheduler",)
         assert closed(here) == set()
-        assert stage.counted("foreign_allocations_seen_total") == 0
+        assert here.stage.counted("foreign_allocations_seen_total") == 0
 
 
 async def test_an_advisors_scores_decide_where_the_plugin_allocates(control_plane: Plane) -> None:
@@ -221,7 +213,7 @@ async def test_an_advisors_scores_decide_where_the_plugin_allocates(control_plan
         }
         assert manager == "kube-scheduler"
         assert stage.counted("foreign_allocations_seen_total") == 0
-        assert not await here.admin.list(await here.admin.path(rule_of(here), name=False))
+        assert not await here.admin.list(await here.admin.path(rule_of(control_plane, here.driver), name=False))
 
 
 async def test_without_the_right_to_bind_claims_the_start_is_refused(control_plane: Plane) -> None:
@@ -248,7 +240,7 @@ async def test_an_advisor_binds_nothing_and_says_what_to_configure(control_plane
 
 
 async def test_a_stranger_who_is_faster_has_the_device_and_we_take_one_from_another_pool(control_plane: Plane) -> None:
-    async with staged(control_plane, changed=impatient) as stage, owned(stage) as here:
+    async with owned(control_plane, hasty) as here:
         ours, theirs = await here.claim("ours", here.request()), await here.claim("theirs", here.request())
         taken: list[str] = []
 
@@ -259,8 +251,8 @@ async def test_a_stranger_who_is_faster_has_the_device_and_we_take_one_from_anot
             await here.allocate(theirs, hold.device.pool, hold.device.device)
             return await call()
 
-        with faulty(stage, allocation_of(ours), overtaken):
+        with faulty(here.stage, allocation_of(ours), overtaken):
             node = await here.bound(await here.pod("p", claims=("ours",)))
         assert {node, *taken} == {"a", "b"}
         assert closed(here) == set(taken)
-        assert stage.counted("foreign_allocations_seen_total", driver=here.driver) == 1
+        assert here.stage.counted("foreign_allocations_seen_total", driver=here.driver) == 1

@@ -17,10 +17,14 @@ from tests.tree import ROOT
 
 ACCOUNT = "/api/v1/namespaces/dra-extender/serviceaccounts/dra-extender"
 STRATEGIC = "application/strategic-merge-patch+json"
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "theirs"}
+# What is said by the policy, and of owners by a plugin of these control planes, which some clusters have as well.
+REASONS = ("the extender writes annotations of pods", "cannot set an ownerRef on a resource you can't delete")
 INTRUSIONS = {
     "image": ({"spec": {"containers": [{"name": "main", "image": "theirs"}]}}, STRATEGIC),
     "label": ({"metadata": {"labels": {"app": "theirs"}}}, MERGE),
-    "toleration": ({"spec": {"tolerations": [{"operator": "Exists"}]}}, MERGE),
+    "finalizer": ({"metadata": {"finalizers": ["example.com/theirs"]}}, MERGE),
+    "owner": ({"metadata": {"ownerReferences": [OWNER]}}, MERGE),
 }
 
 
@@ -58,7 +62,7 @@ async def refused(intruder: Client, item: Object, kind: str) -> None:
 
     async def is_refused() -> bool:
         reply = await tried(intruder, item, kind)
-        return reply.status == 422 and "the extender writes annotations of pods" in reply.message
+        return reply.status in {403, 422} and any(reason in reply.message for reason in REASONS)
 
     await until(is_refused, f"{kind} to be refused")
 

@@ -555,9 +555,9 @@ def _configuration(plane: Plane, changed: Callable[[Object], None] | None) -> Pa
 
 
 @asynccontextmanager
-async def world_on(stage: Stage) -> AsyncIterator[World]:
+async def world_on(stage: Stage, name: str = "") -> AsyncIterator[World]:
     """Give a part of the cluster of *stage*, and clear it at the end."""
-    made = World(stage)
+    made = World(stage, name) if name else World(stage)
     try:
         yield made
     finally:
