@@ -21,6 +21,8 @@ from extender.model.node import Node
 FEW: Final = 16
 # Nodes that are named together: the first of them is asked about, and its neighbours will be.
 TOGETHER: Final = 64
+# Nodes that are remembered for one question, of which there may be hundreds.
+NODES: Final = 1 << 10
 # About as many devices as are looked at for that.
 CELLS: Final = 1 << 12
 # What is published of a node, by name, and how much of each of its devices is taken, by the codes of the column.
@@ -50,6 +52,8 @@ class Likeness:
             if known is None or known[0] is not noun:
                 self._name(snapshot, node)
                 known = self._named[node]
+            if len(self._told) >= NODES:
+                self._told.clear()
             state = self._told[node] = known[1], snapshot.usage.codes[snapshot.layout.local(node)].tobytes()
         return state
 
@@ -100,5 +104,7 @@ class Likeness:
         nothing: Column[Any] = Column(np.zeros_like(snapshot.usage.codes), snapshot.usage.dictionary)
         naming = Naming(self.states, replace(snapshot, usage=nothing), self.basis.offers, self.basis.added)
         names = naming.of(grid_of(snapshot.layout, nodes))
+        if len(self._named) >= NODES:
+            self._named.clear()
         for number, name in zip(nodes.tolist(), names, strict=True):
             self._named[number] = snapshot.nodes[snapshot.layout.nodes[number]], name

@@ -14,7 +14,7 @@ from extender.topology.memo import Memo
 
 V = TypeVar("V")
 # Cases that are remembered.
-CASES: Final = 1 << 14
+CASES: Final = 1 << 13
 
 
 class Case(NamedTuple):

@@ -144,7 +144,9 @@ def main() -> None:
             gc.enable()
             beside = f"mean {mean(spent):.0f}, the first {first / 1e6:.1f} ms"
             report.add(f"{what}: plan, us of CPU", f"{median(spent):.0f}", TARGETS.get(nodes, ""), beside)
-    report.note(f"medians of {PODS} pods: CPU time of the thread that plans, whatever else the machine does")
+    report.note(
+        f"medians of {PODS} pods: CPU time of the thread that plans; what else runs on the machine costs it caches"
+    )
     report.keep()
 
 

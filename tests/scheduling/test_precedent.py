@@ -177,6 +177,17 @@ def described(plan: Plan) -> object:
 @given(st.integers(0, 1 << 30))
 @settings(max_examples=60)
 def test_plans_are_those_that_would_be_made_without_memory(seed: int) -> None:
+    follow(seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_there_is_no_room_for_is_worked_out_again(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr("extender.allocation.likeness.NODES", 2)
+    follow(seed)
+
+
+def follow(seed: int) -> None:
+    """Tell a story to one who remembers and to one who does not: they plan alike."""
     story = Story(seed)
     belief, bare = story.begin(), Story(seed).begin()
     planner, other = fresh_planner(belief), fresh_planner(bare)
