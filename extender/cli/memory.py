@@ -19,7 +19,8 @@ def settle() -> None:
     gc.set_threshold(*THRESHOLDS)
     if _keep not in gc.callbacks:
         gc.callbacks.append(_keep)
-    _give_back()
+    _tune()
+    give_back()
 
 
 def _keep(phase: str, info: Mapping[str, int]) -> None:
@@ -28,15 +29,19 @@ def _keep(phase: str, info: Mapping[str, int]) -> None:
         gc.freeze()
 
 
-def _give_back() -> None:
-    """Give the system back what nobody uses any more, where the C library can, and have it do so from now on.
+def give_back() -> None:
+    """Give the system back what nobody uses any more, where the C library can: what goes leaves holes.
 
-    Left to itself glibc takes ever larger blocks from the heap, where they leave holes, and keeps ever more of its end.
+    It takes half a millisecond.
     """
-    library = ctypes.CDLL(None)
-    tune, trim = getattr(library, "mallopt", None), getattr(library, "malloc_trim", None)
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _tune() -> None:
+    """Have the C library keep little: glibc takes ever larger blocks from the heap, and keeps ever more of its end."""
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
     if tune is not None:
         for parameter, number in LIMITS:
             tune(parameter, number)
-    if trim is not None:
-        trim(0)

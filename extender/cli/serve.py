@@ -6,10 +6,12 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from typing import Final
 
 import uvloop
 
-from extender.cli.memory import settle
+from extender.cli.memory import give_back, settle
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
 from extender.config.placement import placement_of
@@ -27,6 +29,7 @@ DESCRIPTION = (
     "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used, 3 for "
     "settings that are not safe on the cluster that was found."
 )
+GIVE_BACK_EVERY_S: Final = 30.0
 SERVED, NO_CLUSTER, UNUSABLE, UNSAFE = 0, 1, 2, 3
 
 
@@ -69,4 +72,12 @@ async def _serve(settings: Settings, options: Options) -> None:
         await service.ready()
         settle()
         gc.enable()
-        await ended.wait()
+        await until(ended)
+
+
+async def until(ended: asyncio.Event) -> None:
+    """Wait for the end, and give back meanwhile what pods that came and went have left."""
+    while not ended.is_set():
+        give_back()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), GIVE_BACK_EVERY_S)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.cli import main
+from extender.cli import main, serve
 from extender.demo.apiserver.server import ApiServer
 from tests.controlplane.processes import free_port
 
@@ -129,3 +129,17 @@ async def test_a_start_that_is_not_safe_is_refused_with_the_setting(kubeconfig: 
         _, said = await process.communicate()
     assert process.returncode == 3
     assert "dra-extender: ownership.keepTaint: " in said.decode().splitlines()[-1]
+
+
+async def test_memory_is_given_back_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, given = asyncio.Event(), list[bool]()
+
+    def give_back() -> None:
+        given.append(ended.is_set())
+        if len(given) == 3:
+            ended.set()
+
+    monkeypatch.setattr(serve, "give_back", give_back)
+    monkeypatch.setattr(serve, "GIVE_BACK_EVERY_S", 0.0)
+    await serve.until(ended)
+    assert given == [False, False, False]
