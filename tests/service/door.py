@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -13,6 +13,7 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.model.names import ObjectKey
+from extender.model.node import Pod
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
 from tests import kube_objects
@@ -88,9 +89,21 @@ class Door:
         stored = {kind.plural: self.server.store.all(kind) for kind in kinds}
         return deepcopy(stored), list(self.service.belief.ledger)
 
+    def leave_unattended(self) -> None:
+        """Have nothing done about pods unasked: what a call leads to is seen at once, or not at all."""
+        self.service.answers.attention = cast("Any", Unattended())
+
     async def scrape(self, path: str = "/metrics") -> str:
         async with connected(self.service.server.ports[1]) as connection:
             return (await connection.send(f"GET {path} HTTP/1.1\r\nHost: e\r\n\r\n".encode())).body.decode()
+
+
+class Unattended:
+    """Stands in for attention: remembers nobody who waits."""
+
+    def rejected(self, pod: Pod, plan: object) -> None: ...
+
+    def offered(self, pod: Pod) -> None: ...
 
 
 def is_waiting(pod: Json) -> bool:

@@ -16,6 +16,7 @@ async def calls(seed: int, seconds: float) -> int:
     noticed, random, end, called = Noticed(), seeded(seed), time.monotonic() + seconds, 0
     logging.getLogger().handlers[:] = [noticed]
     async with opened() as door, connected(door.service.server.ports[0]) as connection:
+        door.leave_unattended()
         pod, victim = await door.pod("good", devices=0), await door.pod("victim")
         while time.monotonic() < end:
             state = random.getstate()

@@ -27,6 +27,7 @@ Rig = tuple[asyncio.Runner, Door, Json, Json]
 async def staged() -> AsyncIterator[tuple[Door, Json, Json]]:
     """Open the door, with a pod that is asked about as ever and one whose bodies are damaged."""
     async with opened() as door:
+        door.leave_unattended()
         yield door, await door.pod("good", devices=0), await door.pod("victim")
 
 
