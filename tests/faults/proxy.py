@@ -18,6 +18,7 @@ STEPS = {
     "allocation": "PATCH .*/resourceclaims/[^/]+/status$",
     "binding": "POST .*/pods/[^/]+/binding$",
 }
+WATCHING = b"HTTP/1.1 200"
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -142,20 +143,29 @@ class Proxy:
         while (request := await _request(reader)) is not None:
             self.heard[request.step] += 1
             if request.is_watch:
-                return await self._watched(request, writer)
+                if await self._watched(request, writer):
+                    return
+                continue
             answer = await self.fault(request, lambda sent=request: self.forward(sent.data))  # type: ignore[misc]  # its default is its type
             if answer is None:
                 await reader.read()
-                return None
+                return
             writer.write(answer)
             await writer.drain()
-        return None
+        return
 
-    async def _watched(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _watched(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+        """Pass a watch on to its end; one that is refused has no end, and leaves the connection to the next request."""
         upstream, asked = await self._connected()
         asked.write(request.data)
         self._watches.add(writer)
         try:
+            head = await _demanded(upstream)
+            if not head.startswith(WATCHING):
+                writer.write(head + await _rest(head, upstream))
+                await writer.drain()
+                return False
+            writer.write(head)
             while data := await upstream.read(1 << 16):
                 await self.flowing.wait()
                 writer.write(data)
@@ -163,6 +173,7 @@ class Proxy:
         finally:
             self._watches.discard(writer)
             asked.transport.abort()
+        return True
 
 
 async def _request(reader: asyncio.StreamReader) -> Request | None:
@@ -175,12 +186,21 @@ async def _request(reader: asyncio.StreamReader) -> Request | None:
 
 
 async def _response(reader: asyncio.StreamReader) -> bytes:
+    head = await _demanded(reader)
+    return head + await _rest(head, reader)
+
+
+async def _demanded(reader: asyncio.StreamReader) -> bytes:
     head = await _head(reader)
     if head is None:
         raise ConnectionResetError
+    return head
+
+
+async def _rest(head: bytes, reader: asyncio.StreamReader) -> bytes:
     if _header(head, b"transfer-encoding") == b"chunked":
-        return head + await _chunks(reader)
-    return head + await reader.readexactly(int(_header(head, b"content-length") or 0))
+        return await _chunks(reader)
+    return await reader.readexactly(int(_header(head, b"content-length") or 0))
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
