@@ -1,6 +1,7 @@
 """What stands in between is no fault by itself."""
 
 import asyncio
+from contextlib import suppress
 
 from tests.faults.proxy import Ends, Proxy
 
@@ -16,21 +17,38 @@ class Plain(Proxy):
         return await asyncio.open_connection(host, int(port))
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Refuse watches and answer everything else, on one connection for as long as somebody asks."""
-    while line := await reader.readline():
-        await reader.readuntil(b"\r\n")
-        writer.write(REFUSED if b"watch=" in line else ANSWERED)
+class Upstream:
+    """Refuses watches and answers everything else, on each connection for as long as somebody asks."""
+
+    def __init__(self) -> None:
+        self.tasks: list[asyncio.Task[object]] = []
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.append(task)
+        with suppress(ConnectionError):
+            while line := await reader.readline():
+                await reader.readuntil(b"\r\n")
+                writer.write(REFUSED if b"watch=" in line else ANSWERED)
+        await closed(writer)
+
+
+async def closed(writer: asyncio.StreamWriter) -> None:
     writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def test_a_watch_that_is_refused_leaves_the_connection_to_the_next_request() -> None:
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
+    upstream = Upstream()
+    server = await asyncio.start_server(upstream.answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, Plain(f"127.0.0.1:{port}", "") as proxy:
-        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-        async with asyncio.timeout(20):
+    async with server, asyncio.timeout(20):
+        async with Plain(f"127.0.0.1:{port}", "") as proxy:
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
             for path, answer in (("/pods?watch=1", REFUSED), ("/pods", ANSWERED)):
                 writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
                 assert await reader.readexactly(len(answer)) == answer
-        writer.close()
+            await closed(writer)
+        await asyncio.gather(*upstream.tasks)
