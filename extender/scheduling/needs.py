@@ -1,5 +1,6 @@
 """What a pod needs before it can be placed, or why nobody can place it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
@@ -88,11 +89,12 @@ def _mapped(pod: Pod, belief: Belief) -> str | None:
 
 def stale_claim(pod: Pod, belief: Belief) -> ResourceClaim | None:
     """Find a claim that was made for the extended resources of *pod* in an earlier attempt."""
-    for claim in belief.cluster.claims.owned_by(pod.uid):
-        is_hidden = (ANNOTATION, "true") in claim.annotations
-        if is_hidden and belief.ledger.hold_of(claim.uid) is None:
-            return claim
-    return None
+    return next((claim for claim in made_for(pod, belief) if belief.ledger.hold_of(claim.uid) is None), None)
+
+
+def made_for(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
+    """Yield what was made for the extended resources of *pod*, in this attempt or an earlier one."""
+    return (claim for claim in belief.cluster.claims.owned_by(pod.uid) if (ANNOTATION, "true") in claim.annotations)
 
 
 def _of_stale(pod: Pod, belief: Belief) -> Refused | None:

@@ -13,7 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import is_waited_for
-from extender.scheduling.needs import Needs, needs_of, stale_claim
+from extender.scheduling.needs import Needs, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word
@@ -170,10 +170,14 @@ class Attention:
             pod = self.belief.pods.with_uid(uid)
             # While another is freed the scheduler may ask about this one: what was offered is left alone.
             is_free = uid in self._refusals and pod is not None and await self._freed(pod)
-            if uid in self._refusals and pod is not None and not is_free and unusable(pod, self.belief):
+            if uid in self._refusals and pod is not None and not is_free and self._is_hindered(pod):
                 self._refusals[uid] = self.habits.attempts - 1
             else:
                 self._refusals.pop(uid, None)
+
+    def _is_hindered(self, pod: Pod) -> bool:
+        """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
+        return bool(unusable(pod, self.belief)) or any(made_for(pod, self.belief))
 
     async def _freed(self, pod: Pod) -> bool:
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
@@ -185,7 +189,7 @@ class Attention:
         """Steer the pods whose claims of earlier attempts are gone: that makes no difference to what is free."""
         for uid in tuple(self._cleared):
             pod = self.belief.pods.with_uid(uid)
-            if pod is not None and stale_claim(pod, self.belief) is not None:
+            if pod is not None and any(made_for(pod, self.belief)):
                 continue
             self._cleared.discard(uid)
             self._steers[uid] = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation.usage import Hold, Usage
 from extender.kube.outcome import Done, Outcome
 from extender.model.names import NodeName
 from extender.model.node import Pod
@@ -17,10 +18,12 @@ from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention, Habits
 from extender.state.belief import Belief
+from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.scheduling.server import World, allocation_of
 from tests.scheduling.stage import N1, OTHER, POD, A, world_of
+from tests.scheduling.test_r4_remedy import EXTENDED, made
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 
 
@@ -118,6 +121,29 @@ async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_the
     await attention._steer()
     assert {name for name, _ in wakes.woken} == {"p0", "p1", "p2"}
     assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
+
+
+async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_when_the_hold_ends() -> None:
+    left = made(is_bare=True)
+    world = world_of(left, subject=EXTENDED)
+    attention, ledger = attention_of(world.belief, Wakes(), START, Steps(world)), world.belief.ledger
+    plan = attention.waker.planner.plan(EXTENDED, [N1], 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(EXTENDED, plan)
+    # A binding of before that nobody had an answer to finds out that its write may land still.
+    hold = ClaimHold(left.uid, (Hold(device("n1", 0), Usage(dedicated=1)),))
+    assert ledger.reserve(Promise(EXTENDED.uid, N1, (hold,)))
+    ledger.tell_claim(left.uid, Event.UNANSWERED)
+    await attention._free()
+    attention._resume()
+    assert left.key in world.server.claims
+    ledger.tell_claim(left.uid, Event.OUTDATED)
+    for _ in range(2):
+        attention._counted -= TICK_S
+        await attention._free()
+    world.server.control()
+    assert left.key not in world.server.claims
+    assert list(attention._cleared) == [EXTENDED.uid]
 
 
 async def test_r4_a_claim_that_is_deleted_is_given_up_once_by_a_pod_that_nobody_asks_about() -> None:
