@@ -38,7 +38,7 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
 
 def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
-    named = {status.claim_name for status in pod.claim_statuses}
+    named = {status.claim_name for status in pod.claim_statuses} | {entry.claim_name for entry in pod.claims}
     for claim in belief.cluster.claims.owned_by(pod.uid):
         is_its_own = claim.allocation is not None and all(user.uid == pod.uid for user in claim.reserved_for)
         is_left = claim.key.name not in named and claim.key.name != pod.extended_claim

@@ -78,10 +78,13 @@ class Keeping:
     async def round(self) -> None:
         """Put the taint on every driver of ours that is without; return when the watch shows it, or does not."""
         missing, named = self._missing(), self.belief.ownership.domain.drivers
+        # What somebody else has tainted meanwhile is no trouble any more.
+        self._pauses = {driver: pause for driver, pause in self._pauses.items() if driver in missing}
+        left = tuple(driver for driver in self._trouble[1] if driver in missing)
+        self._trouble = (self._trouble[0] if left else "", left)
         if not missing:
-            self._trouble = "", ()
-            self._pauses.clear()
-        elif not named:
+            return
+        if not named:
             self._complain(missing, NOT_NAMED)
         elif due := [driver for driver in missing if driver not in self._pauses or self._is_due(driver)]:
             await self._put_on(due)

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from extender.kube.outcome import Done
+from extender.kube.outcome import Done, Unknown
 from extender.kube.writes import Writes
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.remedy import lacks_claims
+from extender.scheduling.steps import Later
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 
@@ -55,7 +56,9 @@ class Remaking:
         self._lacking = {uid: self._lacking.get(uid, first) for uid in lacking}
         due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if lack.at <= self._looked)
         for _, uid in due[:TOUCHED_AT_ONCE]:
-            await self._touch(lacking[uid])
+            # An API server that does not answer is not asked for each pod: others wait for the end of this round.
+            if not await self._touch(lacking[uid]):
+                return
 
     async def _found(self) -> list[Pod]:
         found, pods = [], tuple(self.belief.pods)
@@ -64,8 +67,9 @@ class Remaking:
             await asyncio.sleep(0)
         return found
 
-    async def _touch(self, pod: Pod) -> None:
+    async def _touch(self, pod: Pod) -> bool:
         again_s = self._lacking[pod.uid].again_s
         self._lacking[pod.uid] = Lack(self._looked + again_s, min(2 * again_s, PATIENCE_S))
         outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
         self.metrics.wake("claims gone", "done" if isinstance(outcome, Done) else "failed")
+        return not isinstance(outcome, Unknown | Later)

@@ -208,3 +208,13 @@ def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None
     assert allocation_of(world.server, "left") is None
     assert allocation_of(world.server, "others") is not None
     assert unusable(subject, world.belief) == ()
+
+
+def test_r4_what_a_pod_names_itself_is_not_taken_for_replaced_even_if_the_pod_owns_it() -> None:
+    entries = (PodClaim(name="a", claim_name="a"), PodClaim(name="b", claim_name="b"))
+    subject = replace(pod("p"), claims=entries)
+    owner = OwnerReference(kind="Pod", name="p", uid=subject.uid, is_controller=True)
+    earlier, contested = held(claim("x"), device("n1", 0), by=OTHER), held(claim("b"), device("n1", 0), by=subject)
+    owned = replace(held(claim("a"), device("n1", 1), by=subject), owners=(owner,))
+    world = world_of(earlier, contested, owned)
+    assert [item.key.name for item in unusable(subject, world.belief)] == ["b"]

@@ -1,6 +1,7 @@
 """The owner taint is put on our drivers, and put back whatever is done to it; what cannot be done is said once."""
 
 import logging
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -220,3 +221,17 @@ async def test_what_is_allowed_again_is_forgotten() -> None:
     before = len(writing.tried)
     await rounds(work, writing, writing.now + keeping.FIRST_S + 1)
     assert len(writing.tried) == before + 2
+
+
+async def test_what_somebody_else_has_tainted_meanwhile_is_no_trouble_any_more() -> None:
+    writing = Writing()
+    writing.forbidden = {DRIVER, "other.example.com"}
+    work, belief, _ = at_work(writing, *writing.forbidden)
+    await work.round()
+    assert work.warning().startswith(f"no owner taint on {DRIVER}, other.example.com: ")
+    belief.apply(Changed(rule_for(DRIVER)))
+    await work.round()
+    assert work.warning().startswith("no owner taint on other.example.com: ")
+    belief.apply(Changed(replace(rule_for("other.example.com"), name="another")))
+    await work.round()
+    assert work.warning() == ""

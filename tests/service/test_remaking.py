@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import replace
 
-from extender.kube.outcome import Done, Outcome
+from extender.kube.outcome import Done, Outcome, Unknown
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
@@ -18,14 +18,15 @@ class Touches:
     """Stands in for writes, and for a clock: remembers who was touched when."""
 
     def __init__(self, belief: Belief) -> None:
-        self.now, self.told = 0.0, [(0.0, "")]
-        self.told.clear()
+        self.now = 0.0
+        self.outcome: Outcome = Done({})
+        self.told: list[tuple[float, str]] = []
         self.work = Remaking(belief, self, Metrics())  # type: ignore[arg-type]  # only annotations are asked for
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         del annotation, value
         self.told.append((self.now, pod.key.name))
-        return Done({})
+        return self.outcome
 
     async def until(self, seconds: float) -> list[tuple[float, str]]:
         while self.now < seconds:
@@ -65,3 +66,12 @@ async def test_of_very_many_only_some_are_touched_at_once_and_all_in_the_end() -
     told = await here.until(REMADE_WITHIN_S + LOOK_S)
     assert len(told) == TOUCHED_AT_ONCE
     assert {name for _, name in await here.until(REMADE_WITHIN_S + 3 * LOOK_S)} == set(names)
+
+
+async def test_an_api_server_that_does_not_answer_is_asked_once_in_a_round() -> None:
+    here = Touches(belief_of(*(made(f"p{number}", "c") for number in range(3))))
+    here.outcome = Unknown("no answer")
+    assert len(await here.until(LOOK_S + REMADE_WITHIN_S)) == 1
+    here.outcome = Done({})
+    await here.until(LOOK_S + 2 * REMADE_WITHIN_S)
+    assert {name for _, name in here.told} == {"p0", "p1", "p2"}
