@@ -40,7 +40,7 @@ class Found(NamedTuple):
     reason: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class States:
     """Names the states of nodes for one question, and remembers what was found out about each.
 

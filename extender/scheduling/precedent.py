@@ -2,12 +2,14 @@
 
 from collections.abc import Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
+from weakref import ReferenceType, ref
 
 from extender.allocation.board import Candidate
 from extender.allocation.question import At
 from extender.allocation.result import Given
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Solution
+from extender.allocation.state import States
 from extender.model.names import DeviceKey
 from extender.topology.appraisal import Appraisal
 from extender.topology.memo import Memo
@@ -20,7 +22,7 @@ CASES: Final = 1 << 13
 class Case(NamedTuple):
     """All that decides what a question is given on a node. *states* are what names in the key mean something within."""
 
-    states: object
+    states: States
     key: Hashable
 
 
@@ -46,18 +48,18 @@ class Precedent(NamedTuple):
 
 
 class Cases(Generic[V]):
-    """What followed from cases. One writer."""
+    """What followed from cases. One writer. States that nobody else knows any more are not kept for it."""
 
     def __init__(self) -> None:
-        self._known: Memo[tuple[int, Hashable], tuple[object, V]] = Memo(CASES)
+        self._known: Memo[tuple[int, Hashable], tuple[ReferenceType[States], V]] = Memo(CASES)
 
     def of(self, case: Case) -> V | None:
         """Return what followed from a case that was like *case* in everything."""
         known = self._known.get((id(case.states), case.key))
-        return known[1] if known is not None and known[0] is case.states else None
+        return known[1] if known is not None and known[0]() is case.states else None
 
     def put(self, case: Case, value: V) -> None:
-        self._known[id(case.states), case.key] = case.states, value
+        self._known[id(case.states), case.key] = ref(case.states), value
 
 
 def precedent_of(solution: Solution, appraisal: Appraisal, snapshot: Snapshot) -> Precedent | None:
