@@ -17,7 +17,7 @@ from extender.allocation.likeness import Likeness, State
 from extender.allocation.memory import NO_REASON, SPARE, Basis, Reasons, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
-from extender.allocation.question import Question
+from extender.allocation.question import Question, compiled_anew
 from extender.allocation.reason import Reason, cause_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
@@ -76,7 +76,8 @@ class Fit:
             return self.reasons[code].named(question)
         if self.verdicts[node] == Verdict.FITS:
             return None
-        found = choose(self.snapshot, node, question, self.manner)
+        # What errs is told by the names of who asks, never of who asked first.
+        found = choose(self.snapshot, node, compiled_anew(question), self.manner)
         return found if isinstance(found, Failure | Undecided) else None
 
 

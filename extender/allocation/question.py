@@ -127,7 +127,10 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
 
 
 def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
-    """Return *question* as *claims* ask it, which ask the same; what errs goes by the names of who asked first."""
+    """Return *question* as *claims* ask it, which ask the same.
+
+    Its tests keep the names of who asked first: whoever tells what errs compiles it anew.
+    """
     return Question(
         claims=tuple(
             ClaimQuestion(claim, part.slots, part.rules) for part, claim in zip(question.claims, claims, strict=True)
@@ -138,6 +141,11 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
         covered=question.covered,
         may_crowd=question.may_crowd,
     )
+
+
+def compiled_anew(question: Question) -> Question:
+    """Return the same with the names of its own claims in everything."""
+    return ask([part.claim for part in question.claims], question.classes, question.features)
 
 
 def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:

@@ -93,7 +93,10 @@ async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:
 
 
 def _written_in(path: str) -> str:
-    text = Path(path).read_text().strip()
+    try:
+        text = Path(path).read_text().strip()
+    except UnicodeDecodeError as error:
+        raise Malformed(path, f"is no text: {error}") from error
     if not text:
         raise Malformed(path, "is an empty file")
     return text

@@ -69,9 +69,7 @@ class Kubeconfig:
             raise Malformed(self.cluster.at("server"), "begins with neither https:// nor http://")
         if proxy and not proxy.startswith(PROXIES):
             raise Malformed(self.cluster.at("proxy-url"), "begins with neither http:// nor https://")
-        for name in IMPERSONATION:
-            if self.user.has(name):
-                raise Malformed(self.user.at(name), "acting as somebody else is not supported")
+        refuse_impersonation(self.user)
         access = Access(
             server=server,
             authorization=self._authorization(),
@@ -83,7 +81,8 @@ class Kubeconfig:
 
     def _authorization(self) -> str:
         token = self.user.text("token").strip()
-        if not token and self.user.has("tokenFile"):
+        if self.user.text("tokenFile"):
+            # What stands in a file is rotated: beside it a token is what there was at first.
             token = self._file(self.user, "tokenFile").read_text().strip()
             if not token:
                 raise Malformed(self.user.at("tokenFile"), "names a file without a token")
@@ -105,12 +104,11 @@ class Kubeconfig:
         return context
 
     def _material(self, fields: Fields, name: str) -> Material | None:
-        """Read what may stand in the kubeconfig itself, which counts then, or in a file."""
+        """Read what may stand in the kubeconfig itself, which counts unless it is empty, or in a file."""
         inline = f"{name}-data"
-        if fields.has(inline):
-            text = "".join(fields.text(inline).split())
+        if text := "".join(fields.text(inline).split()):
             try:
-                return Material(data=base64.b64decode(text, validate=True)) if text else None
+                return Material(data=base64.b64decode(text, validate=True))
             except (Error, ValueError) as error:
                 raise Malformed(fields.at(inline), f"is no base64: {error}") from error
         return Material(path=str(self._file(fields, name))) if fields.text(name) else None
@@ -147,13 +145,23 @@ def _named(fields: Fields, kind: str, name: str) -> Fields:
     return found[0].child(kind.removesuffix("s"))
 
 
+def refuse_impersonation(user: Fields) -> None:
+    for name in IMPERSONATION:
+        if user.has(name):
+            raise Malformed(user.at(name), "acting as somebody else is not supported")
+
+
 def context_of(authority: Material | None, named: str) -> ssl.SSLContext:
     """Return what verifies the server by *authority*, which is *named* so, or by the system's where there is none."""
     given: dict[str, Any] = {}
-    if authority is not None:
+    if authority is not None and authority.data:
         # Beside certificates, which are ASCII, there may be comments.
-        text = authority.data.decode("ascii", "ignore")
-        given = {"cadata": text} if text else {"cafile": authority.path}
+        given = {"cadata": authority.data.decode("ascii", "ignore")}
+        if not given["cadata"].strip():
+            # Python would trust the system's authorities.
+            raise Malformed(named, "cannot be used: there is no certificate in it")
+    elif authority is not None:
+        given = {"cafile": authority.path}
     try:
         return lenient(ssl.create_default_context(**given))
     except ssl.SSLError as error:

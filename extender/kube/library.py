@@ -15,7 +15,8 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_kube_config
 
 from extender.kube.access import Access, Loaded
-from extender.kube.kubeconfig import lenient
+from extender.kube.kubeconfig import lenient, refuse_impersonation
+from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
 LOAD_KUBECONFIG: Final[Callable[..., Awaitable[Any]]] = load_kube_config
@@ -30,6 +31,7 @@ async def load(paths: str, context: str | None) -> Loaded:
     except (ConfigException, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         # It takes what it reads for what it should be.
         raise ValueError(f"{paths}: {error}") from error
+    refuse_impersonation(_user(loader))
     return loaded_from(configuration, (*map(os.path.expanduser, paths.split(os.pathsep)), *_token_file(loader)))
 
 
@@ -55,6 +57,12 @@ def _context(configuration: Any) -> ssl.SSLContext:  # noqa: ANN401 - the librar
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _user(loader: Any) -> Fields:  # noqa: ANN401 - the library has no types
+    user = loader._user  # noqa: SLF001 - the library passes over what it does not understand
+    # The library's name of it would tell the token.
+    return Fields.of(user.value if user else None, "user")
 
 
 def _token_file(loader: Any) -> tuple[str, ...]:  # noqa: ANN401 - the library has no types

@@ -70,6 +70,8 @@ class Questions:
         if last is None or not last.is_of(claims, classes):
             fitter = self.fitter(claims, classes)
             last = self._last = _Asked(claims, classes, asked_by(fitter.question, claims, classes), fitter)
+        elif next(reversed(self._fitters.values())) is not last.fitter:
+            self._fitters.move_to_end(_key(claims, classes))
         return last.question, last.fitter
 
     def late(self) -> list[Fitter]:
@@ -86,9 +88,15 @@ class Questions:
         if fitter is None:
             fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
             if len(self._fitters) > self._most:
-                self._fitters.popitem(last=False)
+                self._evict()
         self._fitters.move_to_end(key)
         return fitter
+
+    def _evict(self) -> None:
+        """Forget the question that was not asked for longest; nobody catches up with what is forgotten."""
+        _, gone = self._fitters.popitem(last=False)
+        if self._last is not None and self._last.fitter is gone:
+            self._last = None
 
 
 def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:

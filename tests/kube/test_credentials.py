@@ -183,6 +183,25 @@ async def test_an_empty_file_that_a_pod_is_given_is_named(
         await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param("éü\n".encode(), "cannot be used: there is no certificate", id="other-letters"),
+        pytest.param(b"# nothing\n", "cannot be used", id="only-a-comment"),
+        pytest.param(b"\xff\xfe", "is no text", id="no-text"),
+    ],
+)
+async def test_an_authority_without_a_certificate_does_not_make_a_pod_trust_the_systems(
+    content: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "token").write_text("bound")
+    (tmp_path / "ca.crt").write_bytes(content)
+    with pytest.raises(Malformed, match=f"ca.crt: {says}"):
+        await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+
+
 def test_only_one_module_knows_the_library() -> None:
     named = [path for path in files(".py", root=ROOT / "extender") if re.search(LIBRARY, path.read_text())]
     assert [path.name for path in named] == ["library.py"]

@@ -23,7 +23,6 @@ PLAIN: dict[str, tuple[Json, Json]] = {
     "nobody": ({"server": "http://10.0.0.1"}, {}),
     "token": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"token": "secret"}),
     "token-in-a-file": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"tokenFile": "token"}),
-    "token-before-file": ({"server": SAFE, "certificate-authority": "ca.crt"}, {"token": "one", "tokenFile": "token"}),
     "password": ({"server": "http://10.0.0.1:8080/"}, {"username": "me", "password": "secret"}),
     "half-a-password": ({"server": "http://10.0.0.1"}, {"username": "me"}),
     "certificate": (
@@ -63,8 +62,19 @@ SENSELESS: dict[str, tuple[str, Json, Json]] = {
     "no authority": ("cluster.certificate-authority: there is no", {"server": SAFE, "certificate-authority": "x"}, {}),
     "odd authority": ("certificate-authority: cannot be", {"server": SAFE, "certificate-authority": "token"}, {}),
     "no base64": ("cluster.certificate-authority-data: is no", {"server": SAFE, "certificate-authority-data": "="}, {}),
+    "no certificate": (
+        "cluster.certificate-authority: cannot be used: there is no",
+        {"server": SAFE, "certificate-authority-data": base64.b64encode(b"\xff\xfe\n").decode()},
+        {},
+    ),
+    "only a comment": (
+        "cluster.certificate-authority: cannot be used",
+        {"server": SAFE, "certificate-authority-data": base64.b64encode(b"# nothing").decode()},
+        {},
+    ),
     "token": ("user.token: is no string", {"server": SAFE}, {"token": 1}),
     "no token": ("user.tokenFile: there is no file", {"server": SAFE}, {"tokenFile": "never"}),
+    "token beside none": ("user.tokenFile: there is no file", {"server": SAFE}, {"token": "t", "tokenFile": "never"}),
     "empty token": ("user.tokenFile: names a file without", {"server": SAFE}, {"tokenFile": "empty"}),
     "key alone": ("user.client-key: is of no use", {"server": SAFE}, {"client-key": "me.key"}),
     "no key": ("user.client-certificate: cannot be used", {"server": SAFE}, {"client-certificate": "me.crt"}),
@@ -135,9 +145,26 @@ async def test_a_plain_kubeconfig_is_read_as_the_library_reads_it(name: str, fol
     ours, theirs = await from_kubeconfig(path, None), await library.load(path, None)
     assert told(ours.access) == told(theirs.access)
     kept = {file for file in theirs.files if Path(file).parent == folder}
-    # The library looks at the file of a token that it does not take.
-    assert kept - set(ours.files) <= {str(folder / "token")}
-    assert set(ours.files) <= kept
+    assert set(ours.files) == kept
+
+
+async def test_the_token_of_a_file_which_is_rotated_counts_before_one_beside_it(folder: Path) -> None:
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"token": "stale", "tokenFile": "token"}))
+    loaded = await from_kubeconfig(path, None)
+    assert loaded.access.authorization == "Bearer of-a-file"
+    assert str(folder / "token") in loaded.files
+
+
+@pytest.mark.parametrize("empty", ["", " \n", None], ids=["empty", "blank", "unset"])
+async def test_where_nothing_stands_inside_the_file_counts(empty: str | None, folder: Path) -> None:
+    cluster, user = PLAIN["certificate"]
+    inside = {f"{name}-data": empty for name in ("certificate-authority", "client-certificate", "client-key")}
+    plain = await from_kubeconfig(written(folder, document(cluster, user)), None)
+    ours = await from_kubeconfig(written(folder, document(cluster | inside, user | inside)), None)
+    assert told(ours.access) == told(plain.access)
+    assert ours.files == plain.files
+    assert ours.access.tls is not None
+    assert subject_shown(ours.access.tls, folder) == "me"
 
 
 @pytest.mark.parametrize("name", ["certificate", "everything-inside", "inside-counts"])
@@ -209,6 +236,27 @@ async def test_several_files_are_merged_by_the_library(folder: Path, monkeypatch
     monkeypatch.setenv("KUBECONFIG", f"{rest}:{users}")
     loaded = await from_kubeconfig(None, None)
     assert loaded.access == Access(server="http://10.0.0.1", authorization="Bearer secret")
+
+
+IMPERSONATIONS: dict[str, object] = {"as": "admin", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"a": ["b"]}}
+
+
+@pytest.mark.parametrize("field", IMPERSONATIONS)
+async def test_acting_as_somebody_else_is_refused_where_files_are_merged(
+    field: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"token": "secret", field: IMPERSONATIONS[field]}))
+    monkeypatch.setenv("KUBECONFIG", f"{path}:{folder / 'never'}")
+    with pytest.raises(NoCredentials, match=f"user.{field}: acting as somebody else") as refused:
+        await credentials()
+    assert "secret" not in str(refused.value)
+
+
+async def test_acting_as_somebody_else_is_refused_where_a_plugin_gives_the_token(folder: Path) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", PLUGIN]}
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": plugin, "as": "admin"}))
+    with pytest.raises(NoCredentials, match=r"user\.as: acting as somebody else"):
+        await credentials(path)
 
 
 def test_what_stands_in_a_kubeconfig_is_a_file_where_there_is_no_memory_for_one(

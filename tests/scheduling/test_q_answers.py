@@ -186,6 +186,20 @@ def test_q5_upstreams_rule_fails_the_pod_everywhere() -> None:
     assert "n1/d0" in found.detail
 
 
+@pytest.mark.parametrize("manner", [BEST, FIRST], ids=["best", "first"])
+def test_q5_what_cannot_be_evaluated_is_told_by_the_names_of_who_asks(manner: Manner) -> None:
+    slot = request()
+    assert slot.exactly is not None
+    errs = (Selector("device.attributes['a'].missing == 1"),)
+    spec = ClaimSpec(requests=(RequestSlot(name="gpu", exactly=replace(slot.exactly, selectors=errs)),))
+    theirs, ours = (replace(claim(name), spec=spec) for name in ("theirs", "ours"))
+    planner = planner_of(belief_of(node("n1"), node("n2"), gpus("n1", 1), theirs, ours, manner=manner))
+    for name, other in (("theirs", "ours"), ("ours", "theirs")):
+        told = str(planner.plan(pod(f"p-{name}", name), ALL, 0.0))
+        assert f"claim {name}, request gpu, selector 0 on device" in told
+        assert f"claim {other}" not in told
+
+
 def test_w2_what_needs_a_feature_that_is_off_is_not_allocated_without_it() -> None:
     first = DeviceRequest(name="x", class_name=GPU, mode="ExactCount", count=1)
     either = replace(claim("c"), spec=ClaimSpec(requests=(RequestSlot(name="gpu", first_available=(first,)),)))

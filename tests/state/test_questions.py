@@ -84,6 +84,25 @@ def test_the_least_recently_asked_question_is_forgotten_first() -> None:
     assert len(questions) == 2
 
 
+def test_a_question_that_was_forgotten_is_not_late_for_ever() -> None:
+    questions, slow = Questions(Features(), most=1), claim("slow")
+    questions.asked([slow], CLASSES)[1].is_late = True
+    questions.fitter([claim("other", count=2)], CLASSES)
+    assert not questions.is_known([slow], CLASSES)
+    _, again = questions.asked([slow], CLASSES)
+    assert not again.is_late
+
+
+def test_asking_again_what_was_asked_last_keeps_it_from_being_forgotten() -> None:
+    questions, one = Questions(Features(), most=2), claim("a", count=1)
+    _, first = questions.asked([one], CLASSES)
+    for count in (2, 3, 4):
+        questions.fitter([claim("other", count=count)], CLASSES)
+        questions.asked([one], CLASSES)
+    assert questions.fitter([one], CLASSES) is first
+    assert len(questions) == 2
+
+
 def test_a_question_that_makes_no_sense_is_refused_and_not_remembered() -> None:
     questions = Questions(Features())
     with pytest.raises(Refusal, match="there is no class gpu"):
