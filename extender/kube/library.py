@@ -29,8 +29,8 @@ async def load(paths: str, context: str | None) -> Loaded:
     try:
         loader = await LOAD_KUBECONFIG(paths, context, configuration, persist_config=False)
     except (ConfigException, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-        # It takes what it reads for what it should be.
-        raise ValueError(f"{paths}: {error}") from error
+        # It takes what it reads for what it should be, and calls a part by all that is in it, tokens included.
+        raise ValueError(f"{paths}: {str(error).partition('{')[0]}") from None
     refuse_impersonation(_user(loader))
     return loaded_from(configuration, (*map(os.path.expanduser, paths.split(os.pathsep)), *_token_file(loader)))
 

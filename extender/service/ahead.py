@@ -27,10 +27,10 @@ LOG: Final = logging.getLogger(__name__)
 # Minor versions of Kubernetes whose scheduler was seen to look at a nominated node alone.
 MINORS: Final = (36, 37)
 # A nomination is one write more for each pod. What it saves grows with the nodes that the scheduler does not look at.
-FEWEST_NODES: Final = 200
+FEWEST_NODES: Final = 1000
 # Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written:
 # it is told what was planned all the same, and the write would only be in the way of the binding.
-FEWEST_BEFORE: Final = 2
+FEWEST_BEFORE: Final = 4
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
 MOST: Final = 64
 # Pods that are written for at once.
