@@ -19,6 +19,7 @@ STEPS = {
     "binding": "POST .*/pods/[^/]+/binding$",
 }
 WATCHING = b"HTTP/1.1 200"
+LAST_CHUNK = b"0\r\n\r\n"
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -165,11 +166,14 @@ class Proxy:
                 writer.write(head + await _rest(head, upstream))
                 await writer.drain()
                 return False
-            writer.write(head)
+            # The API server keeps the connection of a watch that it has ended. Nobody is to ask anything on ours then.
+            writer.write(head.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
             while data := await upstream.read(1 << 16):
                 await self.flowing.wait()
                 writer.write(data)
                 await writer.drain()
+                if data.endswith(LAST_CHUNK):
+                    break
         finally:
             self._watches.discard(writer)
             asked.transport.abort()
