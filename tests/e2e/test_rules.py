@@ -219,12 +219,22 @@ async def test_q2_a_new_device_wakes_one_pod_the_most_important(here: World) -> 
     high = await here.pod("high", templates=("one",), priorityClassName=here.full("high"))
     for pod in (*low, high):
         await here.refused(pod, "no devices are published for the node")
-    before = here.stage.counted("wakes_total")
-    # kube-scheduler wakes nobody for this, while it would for a pod that ends.
-    await here.slice("a", [{"name": "gpu-0"}], pool={"name": "new", "generation": 1, "resourceSliceCount": 1})
-    assert await here.bound(high) == "a"
-    assert here.stage.counted("wakes_total") == before + 1
-    assert all([await here.unbound(pod) for pod in low])
+    waiting, woken = [high, *low], 0.0
+
+    async def lucky() -> list[Object]:
+        return [pod for pod in waiting if not await here.unbound(pod)]
+
+    # kube-scheduler wakes nobody for this, while it would for a pod that ends. It may be about to try a pod once more,
+    # for something that came while it looked at it; that pod needs no waking then.
+    while waiting and not woken:
+        before, pool = here.stage.counted("wakes_total"), {"generation": 1, "resourceSliceCount": 1}
+        await here.slice("a", [{"name": "gpu-0"}], pool={"name": f"new-{len(waiting)}", **pool})
+        (found,) = await until(lucky, "one of those who wait to be bound")
+        assert found is high or high not in waiting
+        waiting.remove(found)
+        woken = here.stage.counted("wakes_total") - before
+    assert woken == 1
+    assert all([await here.unbound(pod) for pod in waiting])
 
 
 async def test_q2_a_freed_device_goes_to_one_of_those_who_wait_and_the_others_wait_on(here: World) -> None:
