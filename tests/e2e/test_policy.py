@@ -1,5 +1,6 @@
 """The policy that SECURITY.md would have an administrator add: who has our token changes no pod, and we work on."""
 
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -57,14 +58,20 @@ async def tried(intruder: Client, item: Object, kind: str) -> Reply:
     return await intruder.call("PATCH", await intruder.path(item), change, content=content)
 
 
-async def refused(intruder: Client, item: Object, kind: str) -> None:
-    """See that *intruder* is refused by the policy, which is in force a while after it is stored."""
+def is_refused(reply: Reply) -> bool:
+    """Tell whether it is the policy that refuses."""
+    return reply.status in {403, 422} and any(reason in reply.message for reason in REASONS)
 
-    async def is_refused() -> bool:
-        reply = await tried(intruder, item, kind)
-        return reply.status in {403, 422} and any(reason in reply.message for reason in REASONS)
 
-    await until(is_refused, f"{kind} to be refused")
+async def enforced(intruder: Client, item: Object) -> None:
+    """Wait until the policy is in force, a while after it is stored: until then *item* is changed each time."""
+    path, numbers = await intruder.path(item), itertools.count()
+
+    async def is_in_force() -> bool:
+        change = {"metadata": {"labels": {"tried": str(next(numbers))}}}
+        return is_refused(await intruder.call("PATCH", path, change, content=MERGE))
+
+    await until(is_in_force, "the policy to be in force")
 
 
 async def annotated(here: World, pod: Object) -> bool:
@@ -89,8 +96,9 @@ async def test_with_the_policy_our_token_changes_no_pod_and_ours_are_bound(
         await here.slice("a", [{"name": "gpu-0"}])
         victim = await here.pod("victim", nodeSelector={"world": "nowhere"})
         async with control_plane.client("extender") as intruder:
+            await enforced(intruder, await here.pod("first", nodeSelector={"world": "nowhere"}))
             for kind in INTRUSIONS:
-                await refused(intruder, victim, kind)
+                assert is_refused(await tried(intruder, victim, kind)), kind
         read = await here.admin.read(victim)
         assert [each["image"] for each in read["spec"]["containers"]] == ["none"]
         # Somebody else may still do so.
