@@ -52,6 +52,8 @@ class Story:
             await self._do("DELETE", f"{PLACES['Pod']}/{name}", {"gracePeriodSeconds": 0})
         waiting = {name for name in names if not name.startswith(HOPELESS)}
         await self._until(lambda: waiting <= self._placed)
+        # What is decided until everything has stopped is no part of it.
+        self._service.journal.heard = lambda _decision: None
         return len(self._placed)
 
     async def _create(self, item: Json) -> None:
