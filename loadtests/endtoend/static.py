@@ -17,6 +17,7 @@ import orjson
 import yaml
 from aiohttp import web
 
+from extender.service.ahead import FEWEST_BEFORE
 from tests.controlplane.client import Object
 
 DRIVER: Final = "gpu.example.com"
@@ -39,6 +40,8 @@ class Static:
     scheduler: str
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _places: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    # Pods that have a place and were not asked about yet.
+    _ahead: set[str] = field(default_factory=set)
     _claims: dict[str, str] = field(default_factory=dict)
     _told: asyncio.Queue[tuple[str, str]] = field(default_factory=lambda: asyncio.Queue(1000))
 
@@ -46,6 +49,7 @@ class Static:
         asked = orjson.loads(await request.read())
         pod = asked["Pod"]
         node, _ = self._place(pod)
+        self._ahead.discard(pod["metadata"]["uid"])
         return _answered({"NodeNames": [node], "FailedNodes": {}, "Error": ""})
 
     async def bind(self, request: web.Request) -> web.Response:
@@ -98,6 +102,10 @@ class Static:
         if not pod["status"].get("resourceClaimStatuses"):
             return
         node, _ = self._place(pod)
+        self._ahead.add(pod["metadata"]["uid"])
+        # Ours leaves out the same.
+        if len(self._ahead) <= FEWEST_BEFORE:
+            return
         patch = {"status": {"nominatedNodeName": node}}
         await self._patch(f"{PODS}/{pod['metadata']['name']}/status", patch, MERGE_PATCH)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from extender.cli.memory import settle
+from extender.cli.memory import THRESHOLDS, settle
 
 
 @pytest.fixture
@@ -59,3 +59,4 @@ def test_the_c_library_is_told_what_to_give_back(monkeypatch: pytest.MonkeyPatch
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda _name: SimpleNamespace())
     settle()
+    assert gc.get_threshold() == THRESHOLDS

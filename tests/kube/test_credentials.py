@@ -78,13 +78,18 @@ async def test_a_server_that_is_not_to_be_verified_is_not(tmp_path: Path) -> Non
     assert tls.verify_mode is ssl.CERT_NONE
 
 
-async def test_a_pod_is_given_its_token_and_the_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+@pytest.mark.parametrize(
+    ("host", "server"), [("10.0.0.1", "https://10.0.0.1:6443"), ("fd00::1", "https://[fd00::1]:6443")], ids=["v4", "v6"]
+)
+async def test_a_pod_is_given_its_token_and_the_authority(
+    host: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     (tmp_path / "token").write_text("bound")
     authority(tmp_path / "ca.crt")
     loaded = await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
-    assert (loaded.access.server, loaded.access.authorization) == ("https://10.0.0.1:443", "Bearer bound")
+    assert (loaded.access.server, loaded.access.authorization) == (server, "Bearer bound")
     assert set(loaded.files) == {str(tmp_path / "token"), str(tmp_path / "ca.crt")}
 
 
@@ -159,15 +164,6 @@ async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(t
     assert isinstance(refused, Answer)
     assert isinstance(answered, Answer)
     assert (refused.status, answered.status) == (401, 200)
-
-
-async def test_an_address_of_ipv6_stands_in_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
-    (tmp_path / "token").write_text("bound")
-    authority(tmp_path / "ca.crt")
-    loaded = await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
-    assert loaded.access.server == "https://[fd00::1]:6443"
 
 
 @pytest.mark.parametrize("empty", ["token", "ca.crt"])
