@@ -11,8 +11,8 @@ from extender.model.taint import Toleration
 class Terms:
     """A pod's terms. Most pods have the same: they are compared, and looked up.
 
-    *labels* is ``spec.nodeSelector``, sorted. *is_all* says that nothing else decides: neither other pods, nor volumes
-    or ports.
+    *labels* is ``spec.nodeSelector``, sorted. *is_all* says that nothing else decides: neither what the pod prefers,
+    nor other pods, volumes or ports.
     """
 
     amounts: Amounts = ()

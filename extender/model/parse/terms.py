@@ -8,6 +8,7 @@ from extender.model.taint import Toleration
 from extender.model.terms import Terms
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 # Volumes that are there wherever the pod is.
 EVERYWHERE = frozenset(("name", "configMap", "secret", "projected", "emptyDir", "downwardAPI", "hostPath"))
 
@@ -32,11 +33,13 @@ def _tolerations(spec: Fields) -> tuple[Toleration, ...]:
 
 
 def _is_more(spec: Fields) -> bool:
-    """Tell whether other pods, volumes or ports have a say in where the pod can be."""
-    affinity, spreads = spec.child("affinity"), spec.objects("topologySpreadConstraints")
+    """Tell whether wishes, other pods, volumes or ports have a say in where the pod is to be."""
+    affinity = spec.child("affinity")
+    others = (affinity.child(name) for name in ("podAffinity", "podAntiAffinity"))
     return (
-        any(affinity.child(name).has(REQUIRED) for name in ("podAffinity", "podAntiAffinity"))
-        or any(entry.text("whenUnsatisfiable") != "ScheduleAnyway" for entry in spreads)
+        affinity.child("nodeAffinity").has(PREFERRED)
+        or any(each.has(REQUIRED) or each.has(PREFERRED) for each in others)
+        or any(True for _ in spec.objects("topologySpreadConstraints"))
         or any(not volume.raw.keys() <= EVERYWHERE for volume in spec.objects("volumes"))
         or any(port.has("hostPort") for entry in spec.objects("containers") for port in entry.objects("ports"))
     )

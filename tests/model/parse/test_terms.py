@@ -51,9 +51,12 @@ def test_everything_that_a_node_alone_decides_is_read() -> None:
         ({}, True),
         ({"affinity": {"podAffinity": {REQUIRED: []}}}, False),
         ({"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}}, False),
-        ({"affinity": {"podAntiAffinity": {PREFERRED: [{}]}}}, True),
+        ({"affinity": {"podAffinity": {PREFERRED: [{}]}}}, False),
+        ({"affinity": {"podAntiAffinity": {PREFERRED: [{}]}}}, False),
+        ({"affinity": {"nodeAffinity": {PREFERRED: [{}]}}}, False),
         ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, False),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, True),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, False),
+        ({"topologySpreadConstraints": []}, True),
         ({"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "projected": {}}]}, True),
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "d"}}]}, False),
         ({"volumes": [{"name": "v", "ephemeral": {}}]}, False),
@@ -62,7 +65,7 @@ def test_everything_that_a_node_alone_decides_is_read() -> None:
         ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, False),
     ],
 )
-def test_other_pods_volumes_and_ports_have_a_say(spec: dict[str, Any], *, is_all: bool) -> None:
+def test_wishes_other_pods_volumes_and_ports_have_a_say(spec: dict[str, Any], *, is_all: bool) -> None:
     assert terms(**spec).is_all is is_all
 
 
