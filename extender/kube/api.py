@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -14,6 +14,9 @@ from yarl import URL
 
 from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
+
+if TYPE_CHECKING:
+    from aiohttp.connector import Connection
 
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
@@ -100,13 +103,11 @@ class Api:
         self._credentials = credentials
         self._called = called
         self._was_cut_short = False
-        sent = aiohttp.TraceConfig()
-        sent.on_request_headers_sent.append(_mark_sent)
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": agent},
             connector=aiohttp.TCPConnector(limit=connections),
             timeout=aiohttp.ClientTimeout(total=None),
-            trace_configs=[sent],
+            request_class=_Leaving,
             trust_env=False,  # reading the environment for each request doubles what it costs
             cookie_jar=aiohttp.DummyCookieJar(),
         )
@@ -170,6 +171,7 @@ class Api:
         why_not = request.why_not()
         if why_not:
             raise KeptBackError(why_not)
+        _LEAVING.set(request)
         return await self._session.request(
             request.method,
             URL(f"{access.server}{request.target}", encoded=True),
@@ -180,7 +182,6 @@ class Api:
             proxy=access.proxy,
             allow_redirects=False,
             read_bufsize=WATCH_BUFFER_BYTES,
-            trace_request_ctx=request,
         )
 
 
@@ -194,6 +195,18 @@ class _Request:
         self.content_type = JSON if body is None else body.content_type
         self.why_not = unhindered if body is None else body.why_not
         self.was_sent = False
+
+
+# Whose request the session is about to send.
+_LEAVING: ContextVar[_Request] = ContextVar("_LEAVING")
+
+
+class _Leaving(aiohttp.ClientRequest):
+    """Notes that a request leaves; the session's tracing would tell it, too, for a tenth of what a request costs."""
+
+    async def send(self, conn: "Connection") -> aiohttp.ClientResponse:
+        _LEAVING.get().was_sent = True
+        return await super().send(conn)
 
 
 def resource_of(path: str) -> str:
@@ -213,10 +226,6 @@ def _headers(access: Access, request: _Request) -> dict[str, str]:
     if request.data is not None:
         headers["Content-Type"] = request.content_type
     return headers
-
-
-async def _mark_sent(_session: object, context: SimpleNamespace, _headers: object) -> None:
-    context.trace_request_ctx.was_sent = True
 
 
 async def _read(response: aiohttp.ClientResponse) -> Answer:
