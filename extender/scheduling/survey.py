@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,14 +169,21 @@ def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally
     rejected = np.flatnonzero(part.nodes & usable & ~part.fits)
     if not len(rejected):
         return []
-    _, first, counts = np.unique(part.fit.reason_codes[rejected], return_index=True, return_counts=True)
     found = []
-    for index, count in zip(first.tolist(), counts.tolist(), strict=True):
+    for index, count in _kinds(part.fit.reason_codes[rejected]):
         node = int(rejected[index])
         reason = part.reason(node)
         missing = reason.missing if isinstance(reason, Reason) else 0
         found.append(Tally(_word(reason), count, _text(reason), names[node], missing))
     return found
+
+
+def _kinds(codes: NDArray[np.integer[Any]]) -> Iterable[tuple[int, int]]:
+    """Return the place of the first of each code, and how many there are: most often all nodes lack the same."""
+    if (codes == codes[0]).all():
+        return ((0, len(codes)),)
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    return zip(first.tolist(), counts.tolist(), strict=True)
 
 
 def _word(reason: object) -> Word:

@@ -10,6 +10,8 @@ from extender.telemetry.keys import KEYS
 
 # Names and messages of others may be as long as an object.
 MOST_LETTERS: Final = 4096
+# Made once: ``json.dumps`` would make one for each line.
+ENCODER: Final = json.JSONEncoder(default=str)
 LEVELS: Final = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR"}
 
 
@@ -37,7 +39,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return ENCODER.encode(line)
 
 
 class TextLines(logging.Formatter):

@@ -15,16 +15,23 @@ Positions = NDArray[np.intp]
 
 
 class Names(Sequence[str]):
-    """The strings of a JSON array, and that array as it was written.
+    """The strings of a JSON array, and that array as it was written, or is when somebody wants it.
 
     *quotes* are the positions of all quotes in an array of plain strings, which may come without being decoded.
     """
 
-    __slots__ = ("_decoded", "_length", "json", "quotes")
+    __slots__ = ("_decoded", "_json", "_length", "quotes")
 
-    def __init__(self, json: bytes, decoded: list[str] | None = None, quotes: Positions | None = None) -> None:
-        self.json, self._decoded, self.quotes = json, decoded, quotes
+    def __init__(self, json: bytes | None, decoded: list[str] | None = None, quotes: Positions | None = None) -> None:
+        self._json, self._decoded, self.quotes = json, decoded, quotes
         self._length = len(decoded or ()) if quotes is None else len(quotes) // 2
+
+    @property
+    def json(self) -> bytes:
+        """The array."""
+        if self._json is None:
+            self._json = orjson.dumps(self._decoded)
+        return self._json
 
     @property
     def decoded(self) -> list[str]:

@@ -96,7 +96,7 @@ def _candidates(fields: Fields, known: Known) -> Candidates:
 
 
 def _names(decoded: list[str]) -> Names:
-    return Names(orjson.dumps(decoded), decoded)
+    return Names(None, decoded)
 
 
 def _nodes(fields: Fields) -> dict[str, object]:
