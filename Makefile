@@ -64,9 +64,11 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
 	for module in throughput burst hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+	$(BIN)/python -m loadtests.plots
 
 latency: .venv/ready ## Measure the verbs in kube-scheduler's cycle, beside a server that thinks of nothing; Go builds the client
 	@$(BIN)/python -m loadtests.verbs.latency
+	@$(BIN)/python -m loadtests.plots
 
 memory: .venv/ready ## Measure cold start, memory after it, and memory after 100,000 pods, at 5,000 nodes
 	@$(BIN)/python -m loadtests.verbs.memory

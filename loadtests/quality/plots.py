@@ -1,39 +1,13 @@
 """Draw what the quality tables say, as bars in SVG beside them: the tables stay what is compared."""
 
 import re
-from collections.abc import Iterator, Sequence
-from html import escape
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 from loadtests.bench.report import RESULTS
+from loadtests.drawing import Bar, bars
 
 PLOTS: Final = RESULTS / "plots"
-LEFT, WIDTH, ROW, HEAD = 230, 420, 20, 34
-OURS_COLOUR, OTHERS_COLOUR = "#2a7f62", "#9aa5b1"
-
-
-class Bar(NamedTuple):
-    """A rule and its share, of one."""
-
-    label: str
-    share: float
-
-
-def drawing(title: str, bars: Sequence[Bar]) -> str:
-    """Draw *bars* one under the other; what is ours in a colour of its own."""
-    height = HEAD + ROW * len(bars) + 10
-    parts = [f'<text x="8" y="20" font-weight="bold">{escape(title)}</text>']
-    for index, bar in enumerate(bars):
-        top = HEAD + ROW * index
-        colour = OURS_COLOUR if "ours" in bar.label else OTHERS_COLOUR
-        parts += [
-            f'<text x="{LEFT - 8}" y="{top + 14}" text-anchor="end">{escape(bar.label)}</text>',
-            f'<rect x="{LEFT}" y="{top + 3}" width="{WIDTH * bar.share:.1f}" height="{ROW - 6}" fill="{colour}"/>',
-            f'<text x="{LEFT + WIDTH * bar.share + 6:.1f}" y="{top + 14}">{bar.share:.3f}</text>',
-        ]
-    size = f'width="{LEFT + WIDTH + 70}" height="{height}"'
-    style = 'font-family="sans-serif" font-size="12"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>\n' + "\n".join(parts) + "\n</svg>\n"
 
 
 def fleet(text: str) -> Iterator[tuple[str, str, list[Bar]]]:
@@ -49,8 +23,8 @@ def links(text: str) -> Iterator[tuple[str, str, list[Bar]]]:
     """Read the same on a real control plane."""
     for name, title in (("mean q", "mean q"), ("pods of 8 blocked", "pods of 8 that are blocked")):
         found = re.findall(rf"^(.*): {name} +([\d.]+)(%?)", text, re.MULTILINE)
-        bars = [Bar(who, float(value) / (100 if percent else 1)) for who, value, percent in found]
-        yield f"links-{name.split()[-1]}", f"32 DGX-1V on a real control plane: {title}", bars
+        drawn = [Bar(who, float(value) / (100 if percent else 1)) for who, value, percent in found]
+        yield f"links-{name.split()[-1]}", f"32 DGX-1V on a real control plane: {title}", drawn
 
 
 def openb(text: str) -> Iterator[tuple[str, str, list[Bar]]]:
@@ -58,11 +32,11 @@ def openb(text: str) -> Iterator[tuple[str, str, list[Bar]]]:
     for section in re.split(r"\n(?=\w+ +x = )", text)[1:]:
         name = section.split()[0]
         found = re.findall(r"^  (\w[\w ,.]*?)  +(.*)$", section, re.MULTILINE)
-        bars = []
+        drawn = []
         for rule, figures in found:
             numbers = re.findall(r"\d+\.\d+(?![\d.]*\))", figures)
-            bars.append(Bar(rule, float(numbers[3] if len(numbers) > 3 else numbers[0]) / 100))
-        yield f"openb-{name}", f"openb, {name}: allocated at x = 100", bars
+            drawn.append(Bar(rule, float(numbers[3] if len(numbers) > 3 else numbers[0]) / 100))
+        yield f"openb-{name}", f"openb, {name}: allocated at x = 100", drawn
 
 
 def together(text: str) -> Iterator[tuple[str, str, list[Bar]]]:
@@ -76,9 +50,9 @@ def main() -> None:
     PLOTS.mkdir(exist_ok=True)
     for name, read in (("quality", fleet), ("links", links), ("openb", openb), ("together", together)):
         file = RESULTS / f"{name}.txt"
-        for plot, title, bars in read(file.read_text()) if file.exists() else ():
-            (PLOTS / f"{plot}.svg").write_text(drawing(title, bars))
-            print(f"{plot}.svg: {len(bars)} bars")
+        for plot, title, drawn in read(file.read_text()) if file.exists() else ():
+            (PLOTS / f"{plot}.svg").write_text(bars(title, drawn))
+            print(f"{plot}.svg: {len(drawn)} bars")
 
 
 if __name__ == "__main__":
