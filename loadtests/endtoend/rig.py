@@ -146,7 +146,7 @@ class Rig:
         await asyncio.gather(*map(one, items))
 
     @asynccontextmanager
-    async def ours(self, *flags: str) -> AsyncIterator[int]:
+    async def ours(self, *flags: str, program: Sequence[str] = ("extender",)) -> AsyncIterator[int]:
         """Run the extender as people do, with what we ship beside it; yield the port of the probes."""
         port, probes = free_port(), free_port()
         arguments = [
@@ -155,7 +155,7 @@ class Rig:
             f"--api-kubeconfig={self.plane.kubeconfig('extender')}",
             f"--ownership-drivers={','.join(OWNED)}",
         ]
-        async with self._extender("extender", "serve", *arguments, *flags):
+        async with self._extender(*program, "serve", *arguments, *flags):
             await _until_ready(probes)
             async with self.plane.scheduler(SCHEDULER, extender=f"http://127.0.0.1:{port}"):
                 yield probes
