@@ -116,8 +116,8 @@ class Atlas:
         return known[1]
 
     def _forget_names(self, inventory: Inventory) -> None:
-        """Forget the names in slices that are published no more, once they are as many as those that are."""
-        if len(self._names) > 2 * len(inventory.slices):
+        """Forget the names in slices that are published no more, once these are some; they keep the slices."""
+        if len(self._names) > 5 * len(inventory.slices) // 4:
             published = set(map(id, inventory.slices))
             self._names = {key: known for key, known in self._names.items() if key in published}
 

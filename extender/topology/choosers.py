@@ -42,6 +42,7 @@ class Choosers:
         known = self._makes.get(group)
         if known is None:
             known = self._makes[group] = {}
-        if policy not in known:
-            known[policy] = make_of(group, policy)
-        return known[policy]
+        make = known.get(policy)
+        if make is None:
+            make = known[policy] = make_of(group, policy)
+        return make

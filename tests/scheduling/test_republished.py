@@ -90,7 +90,7 @@ def test_what_was_worked_out_of_slices_goes_with_them() -> None:
     for _ in range(8):
         published_anew(belief, planner)
     left = alive()
-    # The names in slices that are gone may be known for as many as are there.
+    # The slices before these are known until the next ones are looked at.
     assert left.pop("ResourceSlice") <= 3 * len(NODES)
     assert left <= most
 
