@@ -67,19 +67,24 @@ def published_anew(belief: Belief, planner: Planner) -> None:
             planned(belief, planner, devices, match)
 
 
-def alive() -> Counter[str]:
+def objects() -> list[object]:
     gc.collect()
-    return Counter(type(item).__name__ for item in gc.get_objects() if isinstance(item, KEPT))
+    return [item for item in gc.get_objects() if isinstance(item, KEPT)]
 
 
 @pytest.fixture
-def unfrozen() -> None:
-    """Have all objects looked at."""
+def others() -> list[object]:
+    """Return what other tests have left, which is there to the end of this one."""
     gc.unfreeze()
+    return objects()
 
 
-@pytest.mark.usefixtures("unfrozen")
-def test_what_was_worked_out_of_slices_goes_with_them() -> None:
+def test_what_was_worked_out_of_slices_goes_with_them(others: list[object]) -> None:
+    theirs = set(map(id, others))
+
+    def alive() -> Counter[str]:
+        return Counter(type(item).__name__ for item in objects() if id(item) not in theirs)
+
     belief = fleet(dict.fromkeys(NODES, "dgx-1v"), {})
     planner = planner_with_taste(belief)
     most = Counter[str]()
