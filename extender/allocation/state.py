@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -40,6 +41,10 @@ class Found(NamedTuple):
     reason: int
 
 
+# Thousands of states have one of a few answers.
+_shared = lru_cache(maxsize=1024)(Found)
+
+
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class States:
     """Names the states of nodes for one question, and remembers what was found out about each.
@@ -58,7 +63,7 @@ class States:
     def remember(self, state: Hashable, found: Found) -> None:
         if len(self.known) >= MEMORY:
             self.known.clear()
-        self.known[state] = found
+        self.known[state] = _shared(*found)
 
     def continued(self, snapshot: Snapshot) -> "States":
         """Return these states if they are good for *snapshot* too, new ones otherwise. Who uses these may go on."""

@@ -22,7 +22,7 @@ from extender.topology.ground import Ground
 from extender.topology.ground import Group as Anchored
 from extender.topology.linked import Linked, Wired
 from extender.topology.machine import Group
-from extender.topology.memo import Memo
+from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
 from extender.topology.policy import STEP, Policy
 from extender.topology.ratings import APART
@@ -43,7 +43,7 @@ class Memory:
     choosers: Choosers = field(default_factory=Choosers)
     partitioned: Partitioned = field(default_factory=Partitioned)
     shared: Shared = field(default_factory=Shared)
-    grounds: Memo[tuple[int, Policy, Mix], tuple[Board, Ground]] = field(default_factory=lambda: Memo(GROUNDS))
+    grounds: Latest[Board, tuple[Policy, Mix], Ground] = field(default_factory=lambda: Latest(GROUNDS))
 
 
 def basis_of(policies: Sequence[Policy], mixes: Mapping[str, Mix]) -> Hashable:
@@ -78,11 +78,12 @@ class Panel:
         at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]), default=None)
         if at is None:
             return Ground(board, (), (Place(),) * len(board.candidates))
-        key = id(board), self.policies[at.claim], self.mixes[self._asks[at].class_name]
-        known = self._memory.grounds.get(key)
-        if known is None or known[0] is not board:
-            known = self._memory.grounds[key] = board, self._laid_out(board, at)
-        return known[1]
+        name, key = board.node.name, (self.policies[at.claim], self.mixes[self._asks[at].class_name])
+        known = self._memory.grounds.get(name, board, key)
+        if known is None:
+            known = self._laid_out(board, at)
+            self._memory.grounds.put(name, board, key, known)
+        return known
 
     def _laid_out(self, board: Board, at: At) -> Ground:
         machine = self._memory.atlas.on(board)

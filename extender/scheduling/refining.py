@@ -1,6 +1,7 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,8 @@ FAR: Final = 72
 ENOUGH: Final = FULL + 1
 # New searches for one pod: nobody else is answered meanwhile.
 SEARCHES: Final = 96
+# What is remembered of thousands of states is told in a few ways only.
+_shared: Final = lru_cache(maxsize=1024)(Appraisal)
 
 
 def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
@@ -98,5 +101,5 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
 
 def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:
     if not isinstance(answer, Solution) or not preferring.accepts(answer):
-        return Appraisal(NONE)
-    return preferring.appraise(answer)
+        return _shared(NONE)
+    return _shared(*preferring.appraise(answer))

@@ -216,11 +216,11 @@ class Taste:
     def _apart(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
         """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
         offers, layout = fitter.offers_in(snapshot), snapshot.layout
-        known = self._special.get((id(offers), at))
+        known = self._special.get((id(fitter), at))
         if known is None or known[0] is not offers or known[1] is not layout:
             rows = offers.of[at].usable & offers.special
             flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).flags(rows).any(axis=1), np.bool_)
-            known = self._special[id(offers), at] = offers, layout, flags
+            known = self._special[id(fitter), at] = offers, layout, flags
         return known[2]
 
     def _mix(self, class_name: str) -> Mix:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -70,7 +71,8 @@ class Tenants:
         # The claims of each pod.
         self._met: Memo[Uid, tuple[Uid, ...]] = Memo(PODS)
         self._needed: Memo[Uid, Beside] = Memo(PODS)
-        self._shares: Memo[int, tuple[Flags, Holdings, Shares]] = Memo(ASKS)
+        # Of what each question found usable last, which nobody else need have any more.
+        self._shares: Memo[tuple[int, At], tuple[ReferenceType[Flags], Holdings, Shares]] = Memo(ASKS)
 
     def shares(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Shares:
         """Return what an ask takes; nothing where other devices will do too, or it does not choose."""
@@ -86,10 +88,10 @@ class Tenants:
         ):
             return NO_SHARES
         usable = fitter.offers_in(snapshot).of[at].usable
-        known = self._shares.get(id(usable))
-        if known is None or known[0] is not usable or known[1] is not holdings:
+        known = self._shares.get((id(fitter), at))
+        if known is None or known[0]() is not usable or known[1] is not holdings:
             found = self._found(ask, usable, is_fractional=features.fractional_capacity_range)
-            known = self._shares[id(usable)] = usable, holdings, found
+            known = self._shares[id(fitter), at] = ref(usable), holdings, found
         return known[2]
 
     def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:

@@ -46,7 +46,8 @@ class Atlas:
         self._names: dict[int, tuple[ResourceSlice, tuple[str, ...]]] = {}
         self._last: tuple[Snapshot, NDArray[np.int32]] | None = None
         self._mixed: tuple[NDArray[np.int32], bool] | None = None
-        self._boards: Memo[int, tuple[Board, Machine]] = Memo(BOARDS)
+        # Of the last board of each node: those before it went with what was published then.
+        self._boards: Memo[str, tuple[Board, Machine]] = Memo(BOARDS)
 
     def numbers(self, snapshot: Snapshot) -> NDArray[np.int32]:
         """Return the number of each node's machine, int32[nodes]; its groups count the node's local devices."""
@@ -80,16 +81,17 @@ class Atlas:
 
     def on(self, board: Board) -> Machine:
         """Return the groups of a board's candidates."""
-        known = self._boards.get(id(board))
+        known = self._boards.get(board.node.name)
         if known is None or known[0] is not board:
             members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
-            known = self._boards[id(board)] = board, groups_of(board.node, members, self.configuration)
+            known = self._boards[board.node.name] = board, groups_of(board.node, members, self.configuration)
         return known[1]
 
     def _number(
         self, snapshot: Snapshot, columns: Sequence[Column[Any]], changed: Sequence[int], numbers: NDArray[np.int32]
     ) -> None:
         layout = snapshot.layout
+        self._forget_names(snapshot.inventory)
         codes = np.stack([column.codes for column in columns], axis=1) if len(changed) > 1 and columns else None
         for node in changed:
             rows = layout.local(node)
@@ -110,10 +112,14 @@ class Atlas:
     def _named(self, published: ResourceSlice) -> tuple[str, ...]:
         known = self._names.get(id(published))
         if known is None or known[0] is not published:
-            if len(self._names) > 2 * MACHINES:
-                self._names.clear()
             known = self._names[id(published)] = published, tuple(device.name for device in published.devices)
         return known[1]
+
+    def _forget_names(self, inventory: Inventory) -> None:
+        """Forget the names in slices that are published no more, once these are some; they keep the slices."""
+        if len(self._names) > 5 * len(inventory.slices) // 4:
+            published = set(map(id, inventory.slices))
+            self._names = {key: known for key, known in self._names.items() if key in published}
 
     def _said_of(self, node: Node) -> Hashable:
         """Return what of a node itself decides: labels that rules name, and links in annotations, which are its own."""

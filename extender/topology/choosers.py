@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from extender.topology.choice import Aim, Chooser
 from extender.topology.machine import Group
@@ -18,7 +19,8 @@ class Choosers:
     """Choosers by make, policy and what will be asked for."""
 
     def __init__(self) -> None:
-        self._makes: Memo[tuple[int, Policy], tuple[Group, Make]] = Memo(MAKES)
+        # Groups go with the boards and machines that they are of.
+        self._makes: WeakKeyDictionary[Group, dict[Policy, Make]] = WeakKeyDictionary()
         self._packings: Memo[object, Packing] = Memo(MAKES)
         self._known: Memo[tuple[Make, Policy, Mix], Chooser] = Memo(MAKES)
 
@@ -37,7 +39,10 @@ class Choosers:
         return chooser
 
     def _make(self, group: Group, policy: Policy) -> Make:
-        known = self._makes.get((id(group), policy))
-        if known is None or known[0] is not group:
-            known = self._makes[id(group), policy] = group, make_of(group, policy)
-        return known[1]
+        known = self._makes.get(group)
+        if known is None:
+            known = self._makes[group] = {}
+        make = known.get(policy)
+        if make is None:
+            make = known[policy] = make_of(group, policy)
+        return make

@@ -11,7 +11,7 @@ from extender.allocation.columns import blank
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import grid_of
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.state import Naming, States
+from extender.allocation.state import Found, Naming, States
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice
@@ -145,3 +145,12 @@ def test_a_work_that_is_given_up_leaves_nothing_behind(turns: int) -> None:
     work.close()
     assert verdicts(fitter, earlier) == ["FITS"] * 6
     assert verdicts(fitter, later) == ["NO"] + ["FITS"] * 5
+
+
+def test_states_of_which_the_same_was_found_out_share_it() -> None:
+    states = States(IS_A)
+    for number in range(3):
+        states.remember(number, Found(1, 5))
+    states.remember(9, Found(0, 5))
+    assert len({id(found) for found in states.known.values()}) == 2
+    assert states.known == {0: Found(1, 5), 1: Found(1, 5), 2: Found(1, 5), 9: Found(0, 5)}

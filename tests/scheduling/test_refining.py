@@ -52,6 +52,24 @@ def test_what_was_worked_out_for_one_mix_is_not_told_of_another() -> None:
         del told[0]
 
 
+def test_states_that_are_worth_the_same_are_told_so_once() -> None:
+    # In each a single GPU is what is left of another NUMA node's: as many states, two or three worths.
+    left = {f"a{index}": [other for other in range(8) if other != index] for index in range(8)}
+    belief = cluster(
+        *(item for name in left for item in (gpus(name, 8), nics(name, 8))),
+        nodes=left,
+    )
+    for name, indices in left.items():
+        keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in indices]
+        belief.apply(Changed(held(asks(f"held-{name}", some(len(keys))), *keys)))
+    taste = Taste(Document(), belief.learning.mix_for)
+    planner = Planner(belief, Chooser(belief, lambda: "share", taste=taste))
+    assert isinstance(planned(belief, planner, 1, 1), Offer)
+    known = [appraisal for _, appraisal in taste.found.values()]
+    assert len(known) == len(left)
+    assert len({id(appraisal) for appraisal in known}) == len(set(known)) < len(left)
+
+
 def test_nodes_that_a_strict_policy_has_are_found_behind_many_that_it_has_not() -> None:
     # On most nodes both NUMA nodes have NICs enough or GPUs enough, and no estimate tells that they are not together.
     spoilt = [f"a{index:02}" for index in range(60)]

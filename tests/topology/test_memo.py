@@ -1,0 +1,65 @@
+"""What is remembered has a bound, and what was of things that others have replaced is not kept for them."""
+
+from extender.topology.memo import Latest, Memo
+
+
+class Thing:
+    """Told apart by identity."""
+
+
+def test_a_memo_forgets_the_oldest_for_a_new_one() -> None:
+    memo: Memo[int, str] = Memo(2)
+    for number in range(3):
+        memo[number] = str(number)
+    assert memo == {1: "1", 2: "2"}
+
+
+def test_the_answers_of_a_thing_are_told_by_its_name_and_key() -> None:
+    latest: Latest[Thing, int, str] = Latest(9)
+    here, there = Thing(), Thing()
+    latest.put("here", here, 1, "one")
+    latest.put("here", here, 2, "two")
+    latest.put("there", there, 1, "other")
+    assert [latest.get("here", here, 1), latest.get("here", here, 2), latest.get("there", there, 1)] == [
+        "one",
+        "two",
+        "other",
+    ]
+    assert latest.get("there", there, 2) is None
+    assert latest.get("nowhere", there, 1) is None
+
+
+def test_a_thing_that_takes_the_place_of_another_takes_all_of_its_answers() -> None:
+    latest: Latest[Thing, int, str] = Latest(9)
+    before, after = Thing(), Thing()
+    latest.put("here", before, 1, "one")
+    latest.put("here", before, 2, "two")
+    assert latest.get("here", after, 1) is None
+    latest.put("here", after, 1, "new")
+    assert latest.get("here", after, 1) == "new"
+    assert latest.get("here", before, 2) is None
+    assert len(latest) == 1
+
+
+def test_the_oldest_name_goes_with_all_its_answers_where_there_are_too_many() -> None:
+    latest: Latest[str, int, int] = Latest(3)
+    for key in range(2):
+        latest.put("a", "A", key, key)
+    for key in range(2):
+        latest.put("b", "B", key, key)
+    assert [latest.get("a", "A", 0), latest.get("b", "B", 0), latest.get("b", "B", 1)] == [None, 0, 1]
+    assert len(latest) == 2
+
+
+def test_a_name_may_be_the_oldest_itself() -> None:
+    latest: Latest[str, int, int] = Latest(2)
+    for key in range(3):
+        latest.put("a", "A", key, key)
+    assert (len(latest), latest.get("a", "A", 2)) == (1, 2)
+
+
+def test_an_answer_that_is_put_again_counts_once() -> None:
+    latest: Latest[str, int, int] = Latest(9)
+    for value in range(3):
+        latest.put("a", "A", 1, value)
+    assert (len(latest), latest.get("a", "A", 1)) == (1, 2)
