@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from loadtests import drawing
 from loadtests.bench.report import RESULTS
 from loadtests.quality import plots
 
@@ -19,6 +20,6 @@ def test_every_plot_is_drawn_from_the_table_that_is_kept(table: str, read: Calla
     for name, title, bars in found:
         assert len(bars) > 2
         assert all(0 <= bar.share <= 1 for bar in bars)
-        drawn = plots.drawing(title, bars)
+        drawn = drawing.bars(title, bars)
         assert len(ET.fromstring(drawn).findall("{http://www.w3.org/2000/svg}rect")) == len(bars)  # noqa: S314 - our own text
         assert (plots.PLOTS / f"{name}.svg").read_text() == drawn
