@@ -14,7 +14,7 @@ from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
 from extender.allocation.likeness import Likeness, State
-from extender.allocation.memory import NO_REASON, SPARE, Basis, Reasons, renumbered
+from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Reasons, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, compiled_anew
@@ -92,12 +92,12 @@ class Draft:
     states: States
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Fitter:
     """A question, and what was found out about it so far. One writer; the fits that it gives stay as they are.
 
-    Several fits may be under way, piece by piece in turns, or be given up: what they remember in common is only ever
-    added to, and numbers in it keep their meaning. Whoever needs room begins anew, and leaves the old to the others.
+    Several fits may be under way in turns, or be given up: what they remember in common is only ever added to, and
+    numbers in it keep their meaning. Whoever needs room begins anew, and leaves the old to the others.
     """
 
     question: Question
@@ -123,9 +123,9 @@ class Fitter:
         self._states = States(self.question)
 
     @property
-    def offers(self) -> Offers | None:
-        """What devices offered when that was last worked out."""
-        return self._basis.offers if self._basis else None
+    def size(self) -> int:
+        """About how many bytes are remembered of the question."""
+        return self._states.size + (NODE_SIZE * len(self._last.verdicts) if self._last else 0)
 
     def offers_in(self, snapshot: Snapshot) -> Offers:
         """Return what devices offer in *snapshot*."""

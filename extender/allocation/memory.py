@@ -22,6 +22,8 @@ NO_REASON = -1
 SPARE = 4096
 # Shortfalls whose reasons one question remembers.
 SHORTFALLS = 1 << 16
+# What an answer takes of a node and its devices, eight of them: bytes.
+NODE_SIZE = 170
 
 
 @dataclass(frozen=True, slots=True)

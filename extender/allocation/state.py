@@ -26,6 +26,8 @@ from extender.model.names import PoolKey
 # States that one question remembers, and kinds of devices that it tells apart before it begins anew.
 MEMORY = 1 << 17
 KINDS = 1 << 17
+# What one of either takes: bytes.
+STATE_SIZE, KIND_SIZE = 170, 220
 AnyColumn = Column[Any]
 Rows = NDArray[Any]
 # A state in so many bytes, whatever the node sees: long enough that no two states have one name by chance.
@@ -59,6 +61,11 @@ class States:
     _seen: tuple[object, object] = (None, None)
     _kinds: dict[tuple[int, ...], int] = field(default_factory=dict)
     _taints: dict[Taints, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes these take."""
+        return STATE_SIZE * len(self.known) + KIND_SIZE * len(self._kinds)
 
     def remember(self, state: Hashable, found: Found) -> None:
         if len(self.known) >= MEMORY:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -33,7 +34,9 @@ from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
 
 __all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
-# Asks whose ratings are remembered.
+# Ratings of one question, by ask, policy and mix.
+RATINGS: Final = 64
+# Asks of which something else is remembered.
 ASKS: Final = 256
 FOUND: Final = 1 << 15
 
@@ -55,7 +58,8 @@ class Taste:
         self._tenants = Tenants(commons or Commons(Loads()))
         self._tenants.commons.use(document.configuration)
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
-        self._ratings: Memo[tuple[int, At, Policy, Mix], tuple[Fitter, Ratings]] = Memo(ASKS)
+        # They go with their question.
+        self._ratings: WeakKeyDictionary[Fitter, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
@@ -184,13 +188,13 @@ class Taste:
     def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
         """Return what is known of the ratings of an ask."""
         ask = fitter.question.asks[at]
-        key = id(fitter), at, policy, self._mix(ask.class_name)
-        known = self._ratings.get(key)
-        if known is None or known[0] is not fitter:
+        known = self._ratings.setdefault(fitter, Memo(RATINGS))
+        key = at, policy, self._mix(ask.class_name)
+        ratings = known.get(key)
+        if ratings is None:
             choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
-            fresh = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
-            known = self._ratings[key] = fitter, fresh
-        return known[1]
+            ratings = known[key] = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
+        return ratings
 
     def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         """Value the first alternative that can be had."""

@@ -14,6 +14,10 @@ from extender.model.names import ClassName
 
 # Questions that are remembered, each with the states of nodes that it has seen.
 MOST = 256
+# What all of them may take, in bytes: whoever writes claims may write hundreds that each tell all devices apart.
+ROOM = 256 << 20
+# Pods that ask between two looks at what that is.
+LOOK_EVERY = 64
 
 
 class _Asked(NamedTuple):
@@ -30,10 +34,14 @@ class _Asked(NamedTuple):
 
 
 class Questions:
-    """Compiled questions and what was found out about them, the least recently asked forgotten first. One writer."""
+    """Compiled questions and what was found out about them. One writer.
 
-    def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST) -> None:
-        self._features, self._manner, self._most = features, manner, most
+    Where they are too many the least recently asked is forgotten first; where they take too much, the largest.
+    """
+
+    def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST, room: int = ROOM) -> None:
+        self._features, self._manner, self._most, self._room = features, manner, most, room
+        self._asked = 0
         self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
         # Who places a pod asks what was asked when nodes were looked at.
         self._last: _Asked | None = None
@@ -88,13 +96,27 @@ class Questions:
         if fitter is None:
             fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
             if len(self._fitters) > self._most:
-                self._evict()
+                self._evict(next(iter(self._fitters)))
+            self._make_room()
         self._fitters.move_to_end(key)
+        self._asked += 1
+        if self._asked % LOOK_EVERY == 0:
+            self._make_room()
         return fitter
 
-    def _evict(self) -> None:
-        """Forget the question that was not asked for longest; nobody catches up with what is forgotten."""
-        _, gone = self._fitters.popitem(last=False)
+    def _make_room(self) -> None:
+        """Forget the largest questions, but for the one that is being asked."""
+        sizes = {key: fitter.size for key, fitter in self._fitters.items()}
+        asked, total = next(reversed(sizes)), sum(sizes.values())
+        for key in sorted(sizes.keys() - {asked}, key=lambda key: -sizes[key]):
+            if total <= self._room:
+                break
+            total -= sizes[key]
+            self._evict(key)
+
+    def _evict(self, key: Hashable) -> None:
+        """Forget a question; nobody catches up with what is forgotten."""
+        gone = self._fitters.pop(key)
         if self._last is not None and self._last.fitter is gone:
             self._last = None
 

@@ -64,7 +64,7 @@ async def profiled(nodes: int, devices: int, pods: int, shape: str) -> tuple[dic
                 await bound(here, OURS, shape, pods)
                 extender.send_signal(signal.SIGUSR2)
                 spent = (await here.costs()).since(before)
-        found = areas(Stats(str(path)).stats)  # type: ignore[attr-defined]
+        found = areas(Stats(str(path)).stats)  # type: ignore[attr-defined]  # typeshed does not know it
         found[OUTSIDE] = spent.seconds["extender"] - sum(found.values())
         return found, spent.told(2 * pods)
 

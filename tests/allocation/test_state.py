@@ -105,9 +105,8 @@ def test_a_state_takes_no_more_memory_however_much_a_node_sees() -> None:
     devices = [good(f"d{index}", shared=True) for index in range(100)]
     snapshot, fitter = cluster(*ZONES, published("m", *devices, all_nodes=True)).snapshot, Fitter(IS_A)
     fitter.fit(snapshot)
-    assert fitter.offers is not None
     states = States(IS_A).continued(snapshot)
-    naming = Naming(states, snapshot, fitter.offers, blank(snapshot.inventory.rows))
+    naming = Naming(states, snapshot, fitter.offers_in(snapshot), blank(snapshot.inventory.rows))
     assert [len(name) for name in naming.of(grid_of(snapshot.layout, np.arange(2)))] == [16, 16]
 
 

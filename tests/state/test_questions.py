@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.allocation.features import Features
+from extender.allocation.fit import Fitter
 from extender.allocation.question import Refusal
 from extender.model.claim import (
     ClaimSpec,
@@ -16,7 +17,7 @@ from extender.model.claim import (
     Selector,
 )
 from extender.model.names import ClassName, ObjectKey, Uid
-from extender.state.questions import Questions
+from extender.state.questions import LOOK_EVERY, ROOM, Questions
 
 GPU = ClassName("gpu")
 CLASSES = {GPU: DeviceClass(name=GPU)}
@@ -82,6 +83,26 @@ def test_the_least_recently_asked_question_is_forgotten_first() -> None:
     questions.fitter([claim("a", count=3)], CLASSES)
     assert questions.fitter([one], CLASSES) is first
     assert len(questions) == 2
+
+
+def test_the_largest_questions_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = (1, 4, 2, 3)
+    monkeypatch.setattr(Fitter, "size", property(lambda fitter: 100 * next(iter(fitter.question.asks.values())).count))
+    questions = Questions(Features(), room=700)
+    for count in counts:
+        questions.fitter([claim("a", count=count)], CLASSES)
+    assert [questions.is_known([claim("b", count=count)], CLASSES) for count in counts] == [True, False, True, True]
+
+
+def test_a_question_that_is_asked_is_not_forgotten_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fitter, "size", ROOM + 1)
+    questions = Questions(Features())
+    first = questions.fitter([claim("a")], CLASSES)
+    questions.fitter([claim("b", count=2)], CLASSES)
+    assert not questions.is_known([claim("a")], CLASSES)
+    again = questions.fitter([claim("a")], CLASSES)
+    assert again is not first
+    assert all(questions.fitter([claim("a")], CLASSES) is again for _ in range(2 * LOOK_EVERY))
 
 
 def test_a_question_that_was_forgotten_is_not_late_for_ever() -> None:
