@@ -47,13 +47,16 @@ def assigned(
     node: NodeName,
     loss: Callable[[], str] = lambda: "",
     confirmed: Callable[[], Confirming] = certain,
+    *,
+    is_checked: bool = False,
 ) -> Generator[Step, Outcome, Pod | Unassigned]:
     """Bind *pod*, unless there was a *loss*. An outcome that stays unknown is told as open: it may still land.
 
     Whoever has changed the pod meanwhile may be about to take from it what it has: that is *confirmed* to be there.
+    is_checked: there was no loss a moment ago, and no step since.
     """
-    for _ in range(ATTEMPTS):
-        obstacle = obstacle_of(pod) or loss()
+    for attempt in range(ATTEMPTS):
+        obstacle = obstacle_of(pod) or ("" if is_checked and not attempt else loss())
         if obstacle:
             return Unassigned(obstacle)
         outcome = yield BindPod(pod, node)

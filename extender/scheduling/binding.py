@@ -166,7 +166,8 @@ class _Work:
             return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
         if standing.readiness is Readiness.FAILED:
             return (yield from self._undone(standing.detail, frees=True))
-        bound = yield from assigned(pod, self.placement.node, self._loss, self._confirmed)
+        node, is_checked = self.placement.node, not self.made
+        bound = yield from assigned(pod, node, self._loss, self._confirmed, is_checked=is_checked)
         if isinstance(bound, Pod):
             if bound.node_name:
                 yield from spared(self.made, bound)

@@ -40,7 +40,9 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[Devi
     """
     for pool in sorted({key.pool_key for key in mine}):
         added = [key for key in mine if key.pool_key == pool and key not in before and _draws(inventory, key)]
-        left = _counters(inventory, pool) if added else {}
+        if not added:
+            continue
+        left = _counters(inventory, pool)
         for key in (*(key for key in before if key.pool_key == pool), *added):
             for counter, amount in _draws(inventory, key).items():
                 left[counter] = left.get(counter, 0) - amount

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from extender.model.claim import ResourceClaim
-from extender.model.names import Uid
+from extender.model.names import DeviceKey, Uid
+from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.claiming import ATTEMPTS
 from extender.scheduling.planner import Offer, Trouble
@@ -28,6 +29,7 @@ from extender.scheduling.steps import (
     Step,
     WriteAllocation,
 )
+from extender.state.belief import Belief
 from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, held, planner_of, pod
 from tests.scheduling.server import Fault, Server, World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
@@ -67,6 +69,24 @@ def test_a_claim_costs_a_write_and_a_look() -> None:
     world = world_of(claim("a"))
     assert isinstance(bind(world), Bound)
     assert kinds(world) == [WriteAllocation, AwaitShown, BindPod]
+
+
+@pytest.mark.parametrize(
+    ("subject", "looks"), [(POD, 1), (EXTENDED, 2)], ids=["no step between", "the pod's status is written between"]
+)
+def test_what_was_found_out_is_found_out_again_only_after_another_step(
+    subject: Pod, looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, told = list[ResourceClaim](), Belief.contested
+
+    def counted(belief: Belief, of: ResourceClaim) -> DeviceKey | None:
+        seen.append(of)
+        return told(belief, of)
+
+    monkeypatch.setattr(Belief, "contested", counted)
+    world = world_of(claim("a")) if subject is POD else world_of(subject=subject)
+    assert isinstance(bind(world, subject=subject), Bound)
+    assert len(seen) == looks
 
 
 def test_extended_resources_cost_a_claim_and_a_word_in_the_pods_status() -> None:
