@@ -86,4 +86,4 @@ def plain_names(json: bytes) -> Names | None:
     if not is_even or (opening - closing != APART).any() or (letters[closing + 1] != COMMA).any():
         return None
     has_commas = np.count_nonzero(letters == COMMA) != len(closing)
-    return None if has_commas or (letters < SPACE).any() else Names(json, quotes=quotes)
+    return None if has_commas or letters.min() < SPACE else Names(json, quotes=quotes)
