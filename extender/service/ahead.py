@@ -108,8 +108,8 @@ class Ahead:
         return self._ignored < ENOUGH and self.leads() and self.sending.pays(nodes)
 
     def shown(self, pod: Pod) -> None:
-        """Remember a pod that is new or has changed: its claims may be there now."""
-        if pod.uid in self._had or pod.nominated_node or not _are_made(pod) or not self.is_on:
+        """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
+        if pod.uid in self._had or pod.nominated_node or pod.scheduling_gates or not _are_made(pod) or not self.is_on:
             return
         self._remember(pod.uid)
         self._count += 1
@@ -139,10 +139,18 @@ class Ahead:
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            self._forget()
-            await self._renew()
-            while wanted := await self._next():
-                await asyncio.gather(*map(self._nominate, wanted))
+            try:
+                await self._round()
+            except Exception:
+                # Whatever went wrong with one pod, it goes the usual way, and the others have the next round.
+                LOG.exception("a round of sending pods ahead failed")
+
+    async def _round(self) -> None:
+        """Look at all that are on their way, and send more."""
+        self._forget()
+        await self._renew()
+        while wanted := await self._next():
+            await asyncio.gather(*map(self._nominate, wanted))
 
     def _heeded(self, *, is_right: bool) -> None:
         self._ignored = 0 if is_right else self._ignored + 1
@@ -209,7 +217,6 @@ class Ahead:
             if self._is_good(sent):
                 self._sent[uid] = replace(sent, seen=view)
                 continue
-            del self._sent[uid]
             anew.append(sent)
         await asyncio.gather(*map(self._moved, anew))
 
@@ -221,6 +228,10 @@ class Ahead:
 
     async def _moved(self, before: Sent) -> None:
         """Send a pod elsewhere, or nowhere."""
+        # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
+        if self._sent.get(before.pod.uid) is not before:
+            return
+        del self._sent[before.pod.uid]
         self.planner.withdraw(before.pod.uid)
         needs = needs_of(before.pod, self.belief)
         sent = self._planned(needs) if isinstance(needs, Needs) else None

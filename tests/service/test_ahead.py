@@ -13,9 +13,11 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim
 from extender.model.taint import NO_SCHEDULE, Taint
+from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer
 from extender.scheduling.suitable import Suitable
 from extender.service.ahead import ENOUGH, FEWEST_BEFORE, MINORS, MOST, Ahead, Sending
+from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
@@ -226,6 +228,48 @@ async def test_a_pod_that_was_asked_about_is_left_alone_whatever_changes() -> No
     scene.ahead.asked(pods(1)[0].uid, [str(first)])
     scene.tell(replace(node(str(first)), is_unschedulable=True))
     assert await scene.settle() == []
+
+
+async def test_what_the_scheduler_was_told_meanwhile_is_not_taken_back() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    renewing = asyncio.create_task(scene.ahead._renew())
+    await asyncio.sleep(0)
+    (one,) = pods(1)
+    scene.ahead.asked(one.uid, ["n1", "n2"])
+    assert isinstance(scene.planner.plan(one, ["n1", "n2"], 1.0), Offer)
+    told, written = scene.belief.ledger.of_pod(one.uid), len(scene.writes.sent)
+    await renewing
+    assert scene.belief.ledger.of_pod(one.uid) is told is not None
+    assert len(scene.writes.sent) == written
+
+
+async def test_nothing_is_promised_to_a_pod_before_its_last_gate_is_gone() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.appear(replace(one, scheduling_gates=("kueue.x-k8s.io/admission",)))
+    assert await scene.settle() == []
+    assert list(scene.belief.ledger) == []
+    scene.appear(one)
+    assert [name for name, _ in await scene.settle()] == ["p000"]
+
+
+async def test_a_pod_with_which_something_goes_wrong_keeps_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(*claims(2))
+    first, second = pods(2)
+
+    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
+        if asked.uid == first.uid:
+            raise ArithmeticError
+        return needs_of(asked, belief)
+
+    monkeypatch.setattr("extender.service.ahead.needs_of", judged)
+    scene.appear(first)
+    assert await scene.settle() == []
+    scene.appear(second)
+    assert [name for name, _ in await scene.settle()] == ["p001"]
 
 
 async def test_what_changes_elsewhere_moves_nobody() -> None:
