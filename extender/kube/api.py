@@ -158,16 +158,17 @@ class Api:
 
     async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
         """Send *request*; where our credentials are refused, once more with what they are now."""
-        response = await self._exchange(request)
+        access = await self._credentials.access()
+        response = await self._exchange(request, access)
         if response.status == UNAUTHORIZED:
             response.release()
-            await self._credentials.renew()
+            # Nothing was done, however long it takes to find out what else there is.
             request.was_sent = False
-            response = await self._exchange(request)
+            await self._credentials.renew(access)
+            response = await self._exchange(request, await self._credentials.access())
         return response
 
-    async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
-        access = await self._credentials.access()
+    async def _exchange(self, request: "_Request", access: Access) -> aiohttp.ClientResponse:
         why_not = request.why_not()
         if why_not:
             raise KeptBackError(why_not)

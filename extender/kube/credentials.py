@@ -45,8 +45,11 @@ class FileCredentials:
             raise NoCredentials("no credentials were loaded")
         return self._loaded.access
 
-    async def renew(self) -> None:
+    async def renew(self, refused: Access | None = None) -> None:
         async with self._lock:
+            # Of many requests that are refused at once the first asks a plugin, and all others use what that has given.
+            if refused is not None and self._loaded is not None and self._loaded.access is not refused:
+                return
             self._looked = self._now()
             try:
                 self._loaded = await self._load()
