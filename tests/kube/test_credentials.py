@@ -99,6 +99,14 @@ async def test_without_any_configuration_there_are_no_credentials(tmp_path: Path
         await credentials(str(tmp_path / "never"))
 
 
+async def test_a_pod_that_is_told_of_another_cluster_means_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, {"token": "secret"}, "http://another:1"))
+    assert (await (await credentials()).access()).server == "http://another:1"
+
+
 async def rotating(path: str) -> tuple[FileCredentials, Clock]:
     clock = Clock()
 
