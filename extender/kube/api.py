@@ -146,7 +146,7 @@ class Api:
         except (aiohttp.ClientError, OSError) as error:
             return Unanswered(request.was_sent, _told(error))
         except KeptBackError as error:
-            return Unanswered(was_sent=False, why=str(error))
+            return Unanswered(request.was_sent, str(error))
 
     async def _whole(self, request: "_Request") -> Answer:
         return await _read(await self._respond(request))
@@ -169,9 +169,7 @@ class Api:
         return response
 
     async def _exchange(self, request: "_Request", access: Access) -> aiohttp.ClientResponse:
-        why_not = request.why_not()
-        if why_not:
-            raise KeptBackError(why_not)
+        request.check()
         _LEAVING.set(request)
         return await self._session.request(
             request.method,
@@ -197,16 +195,28 @@ class _Request:
         self.why_not = unhindered if body is None else body.why_not
         self.was_sent = False
 
+    def check(self) -> None:
+        """Raise KeptBackError where it must not be sent any more."""
+        why_not = self.why_not()
+        if why_not:
+            raise KeptBackError(why_not)
+
 
 # Whose request the session is about to send.
 _LEAVING: ContextVar[_Request] = ContextVar("_LEAVING")
 
 
 class _Leaving(aiohttp.ClientRequest):
-    """Notes that a request leaves; the session's tracing would tell it, too, for a tenth of what a request costs."""
+    """Keeps back what must not leave any more, and notes what does.
+
+    The session's tracing would tell that, too, for a tenth of what a request costs.
+    """
 
     async def send(self, conn: "Connection") -> aiohttp.ClientResponse:
-        _LEAVING.get().was_sent = True
+        request = _LEAVING.get()
+        # Again: for a connection one may have to wait, and what the session repeats was checked long ago.
+        request.check()
+        request.was_sent = True
         return await super().send(conn)
 
 
