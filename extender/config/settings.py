@@ -51,7 +51,7 @@ class Tls:
 class Api:
     """The API server."""
 
-    kubeconfig: Annotated[str, Key("file with the credentials; empty for the pod's own, or the usual places")] = ""
+    kubeconfig: Annotated[str, Key("file with the credentials; empty: of $KUBECONFIG, or the pod's own")] = ""
     timeout_seconds: Annotated[float, Key("how long the API server may take to answer", least=0.1, most=60)] = 10
     scheduler_timeout_seconds: Annotated[float, Key("httpTimeout of this extender in the scheduler", least=1)] = 30
     bind_seconds: Annotated[float, Key("bind is answered by then; less than the scheduler waits", least=0.1)] = 20

@@ -30,8 +30,8 @@ class Credentials(Protocol):
     async def access(self) -> Access:
         """Return what there is, read anew where it has changed."""
 
-    async def renew(self) -> None:
-        """Read everything again: the API server has refused what there was."""
+    async def renew(self, refused: Access | None = None) -> None:
+        """Read everything again: the API server has refused what there was, or *refused*, unless that is the past."""
 
 
 class Fixed:
@@ -43,5 +43,5 @@ class Fixed:
     async def access(self) -> Access:
         return self._access
 
-    async def renew(self) -> None:
+    async def renew(self, refused: Access | None = None) -> None:
         """Change nothing: there is nowhere to read from."""

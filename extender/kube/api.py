@@ -146,7 +146,7 @@ class Api:
         except (aiohttp.ClientError, OSError) as error:
             return Unanswered(request.was_sent, _told(error))
         except KeptBackError as error:
-            return Unanswered(was_sent=False, why=str(error))
+            return Unanswered(request.was_sent, str(error))
 
     async def _whole(self, request: "_Request") -> Answer:
         return await _read(await self._respond(request))
@@ -158,19 +158,18 @@ class Api:
 
     async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
         """Send *request*; where our credentials are refused, once more with what they are now."""
-        response = await self._exchange(request)
+        access = await self._credentials.access()
+        response = await self._exchange(request, access)
         if response.status == UNAUTHORIZED:
             response.release()
-            await self._credentials.renew()
+            # Nothing was done, however long it takes to find out what else there is.
             request.was_sent = False
-            response = await self._exchange(request)
+            await self._credentials.renew(access)
+            response = await self._exchange(request, await self._credentials.access())
         return response
 
-    async def _exchange(self, request: "_Request") -> aiohttp.ClientResponse:
-        access = await self._credentials.access()
-        why_not = request.why_not()
-        if why_not:
-            raise KeptBackError(why_not)
+    async def _exchange(self, request: "_Request", access: Access) -> aiohttp.ClientResponse:
+        request.check()
         _LEAVING.set(request)
         return await self._session.request(
             request.method,
@@ -196,16 +195,28 @@ class _Request:
         self.why_not = unhindered if body is None else body.why_not
         self.was_sent = False
 
+    def check(self) -> None:
+        """Raise KeptBackError where it must not be sent any more."""
+        why_not = self.why_not()
+        if why_not:
+            raise KeptBackError(why_not)
+
 
 # Whose request the session is about to send.
 _LEAVING: ContextVar[_Request] = ContextVar("_LEAVING")
 
 
 class _Leaving(aiohttp.ClientRequest):
-    """Notes that a request leaves; the session's tracing would tell it, too, for a tenth of what a request costs."""
+    """Keeps back what must not leave any more, and notes what does.
+
+    The session's tracing would tell that, too, for a tenth of what a request costs.
+    """
 
     async def send(self, conn: "Connection") -> aiohttp.ClientResponse:
-        _LEAVING.get().was_sent = True
+        request = _LEAVING.get()
+        # Again: for a connection one may have to wait, and what the session repeats was checked long ago.
+        request.check()
+        request.was_sent = True
         return await super().send(conn)
 
 

@@ -15,6 +15,7 @@ LOOK_EVERY_S: Final = 10.0
 MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOST: Final = "KUBERNETES_SERVICE_HOST"
 PORT: Final = "KUBERNETES_SERVICE_PORT"
+NAMED: Final = "KUBECONFIG"
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -45,8 +46,11 @@ class FileCredentials:
             raise NoCredentials("no credentials were loaded")
         return self._loaded.access
 
-    async def renew(self) -> None:
+    async def renew(self, refused: Access | None = None) -> None:
         async with self._lock:
+            # Of many requests that are refused at once the first asks a plugin, and all others use what that has given.
+            if refused is not None and self._loaded is not None and self._loaded.access is not refused:
+                return
             self._looked = self._now()
             try:
                 self._loaded = await self._load()
@@ -58,8 +62,11 @@ class FileCredentials:
 
 
 async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:
-    """Return the credentials of *kubeconfig*; without one those of the pod, or of the default kubeconfig."""
-    if kubeconfig is None and context is None and HOST in os.environ:
+    """Return the credentials of *kubeconfig*; without one those that $KUBECONFIG names, of the pod, or by default.
+
+    Who names another cluster in a pod, as in a pipeline, does not mean the one that the pod is part of.
+    """
+    if kubeconfig is None and context is None and HOST in os.environ and not os.environ.get(NAMED):
         found = FileCredentials(in_cluster)
     else:
         found = FileCredentials(lambda: from_kubeconfig(kubeconfig, context))
@@ -81,7 +88,7 @@ async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = st
 
 async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:
     """Read a kubeconfig, or several merged as in the environment variable."""
-    named = paths or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    named = paths or os.environ.get(NAMED) or "~/.kube/config"
     files = [path for path in named.split(os.pathsep) if path]
     if len(files) == 1:
         read = kubeconfig_of(files[0], context)

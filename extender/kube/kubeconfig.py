@@ -179,6 +179,7 @@ def _present(context: ssl.SSLContext, certificate: Material, key: Material | Non
     with ExitStack() as files:
         paths = [files.enter_context(material.as_file()) for material in (certificate, key) if material]
         try:
-            context.load_cert_chain(*paths)
+            # A key that needs a password is an error; by default somebody would be asked for it.
+            context.load_cert_chain(paths[0], paths[-1], password="")
         except ssl.SSLError as error:
             raise Malformed(user.at("client-certificate"), f"cannot be used: {error}") from error

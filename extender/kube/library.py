@@ -52,7 +52,8 @@ def loaded_from(configuration: Any, files: Iterable[str]) -> Loaded:  # noqa: AN
 def _context(configuration: Any) -> ssl.SSLContext:  # noqa: ANN401 - the library has no types
     context = lenient(ssl.create_default_context(cafile=configuration.ssl_ca_cert))
     if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        # A key that needs a password is an error; by default somebody would be asked for it.
+        context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

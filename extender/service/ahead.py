@@ -108,8 +108,8 @@ class Ahead:
         return self._ignored < ENOUGH and self.leads() and self.sending.pays(nodes)
 
     def shown(self, pod: Pod) -> None:
-        """Remember a pod that is new or has changed: its claims may be there now."""
-        if pod.uid in self._had or pod.nominated_node or not _are_made(pod) or not self.is_on:
+        """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
+        if pod.uid in self._had or pod.nominated_node or pod.scheduling_gates or not _are_made(pod) or not self.is_on:
             return
         self._remember(pod.uid)
         self._count += 1
@@ -139,10 +139,18 @@ class Ahead:
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            self._forget()
-            await self._renew()
-            while wanted := await self._next():
-                await asyncio.gather(*map(self._nominate, wanted))
+            try:
+                await self._round()
+            except Exception:
+                # Whatever went wrong with one pod, it goes the usual way, and the others have the next round.
+                LOG.exception("a round of sending pods ahead failed")
+
+    async def _round(self) -> None:
+        """Look at all that are on their way, and send more."""
+        self._forget()
+        await self._renew()
+        while wanted := await self._next():
+            await asyncio.gather(*map(self._nominate, wanted))
 
     def _heeded(self, *, is_right: bool) -> None:
         self._ignored = 0 if is_right else self._ignored + 1
@@ -183,7 +191,7 @@ class Ahead:
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
         pod, snapshot = needs.pod, self.belief.cluster.snapshot
-        if not self.is_on or pod.is_deleting or self.belief.ledger.of_pod(pod.uid) is not None:
+        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid):
             return None
         promised = [(sent.node, sent.pod.terms.amounts) for sent in self._sent.values()]
         suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
@@ -209,9 +217,14 @@ class Ahead:
             if self._is_good(sent):
                 self._sent[uid] = replace(sent, seen=view)
                 continue
-            del self._sent[uid]
             anew.append(sent)
-        await asyncio.gather(*map(self._moved, anew))
+        moved = list[tuple[Sent, Sent | None]]()
+        for sent in anew:
+            # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
+            if self._sent.get(sent.pod.uid) is sent:
+                moved.append((sent, self._moved(sent)))
+            await asyncio.sleep(0)
+        await asyncio.gather(*(self._corrected(*each) for each in moved))
 
     def _is_good(self, sent: Sent) -> bool:
         needs = needs_of(sent.pod, self.belief)
@@ -219,18 +232,29 @@ class Ahead:
             return False
         return self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
 
-    async def _moved(self, before: Sent) -> None:
-        """Send a pod elsewhere, or nowhere."""
+    def _moved(self, before: Sent) -> Sent | None:
+        """Plan a pod anew: to be sent elsewhere, or nowhere."""
+        del self._sent[before.pod.uid]
         self.planner.withdraw(before.pod.uid)
-        needs = needs_of(before.pod, self.belief)
+        pod = self.belief.pods.with_uid(before.pod.uid)
+        needs = needs_of(pod, self.belief) if pod else None
         sent = self._planned(needs) if isinstance(needs, Needs) else None
         self.metrics.guess("renewed")
         if sent is not None and sent.node == before.node and before.is_written:
-            self._sent[sent.pod.uid] = replace(sent, is_written=True)
-        elif sent is not None:
+            sent = self._sent[sent.pod.uid] = replace(sent, is_written=True)
+        return sent
+
+    async def _corrected(self, before: Sent, sent: Sent | None) -> None:
+        """Write where a pod goes now, if it has heard otherwise, or may have to hear."""
+        uid = before.pod.uid
+        if sent is not None and not sent.is_written:
             await self._nominate(sent, has_heard=before.is_written)
-        elif before.is_written:
+        elif sent is None and before.is_written and self.belief.pods.with_uid(uid) and not self._is_promised(uid):
             await self.writes.nominate(before.pod, None)
+
+    def _is_promised(self, pod: Uid) -> bool:
+        """Tell whether anything was promised to *pod*, as when the scheduler has asked meanwhile."""
+        return self.belief.ledger.of_pod(pod) is not None
 
     async def _nominate(self, sent: Sent, *, has_heard: bool = False) -> None:
         """Write where *sent* goes, unless it is asked about before. One that *has_heard* otherwise is told anyway."""

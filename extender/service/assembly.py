@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -155,11 +156,11 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
     sink.attention, sink.warming = attention, Warming(belief)
+    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending = Sending(settings.waking.nominate_ahead, versions.minor)
-        sink.ahead = Ahead(belief, planner, Suitable(belief.loads), writes, metrics, now, leading.leads, sending)
-        sink.ahead.recent = rhythm.recent
-    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
+        may, suitable = partial(_may_send, health, leading), Suitable(belief.loads)
+        sink.ahead = Ahead(belief, planner, suitable, writes, metrics, now, may, sending, rhythm.recent)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
@@ -182,6 +183,11 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
+
+
+def _may_send(health: Health, leading: Alone | Leading) -> bool:
+    """Tell whether pods may be promised anything unasked: not before what was half written has been looked after."""
+    return health.begun.is_set() and leading.leads()
 
 
 def _rhythm(settings: Settings, pace: Pace) -> Rhythm:

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from extender.kube.freshness import Freshness
-from extender.kube.told import Told
+from extender.kube.resource import CLAIMS
+from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
@@ -14,6 +16,15 @@ from extender.model.problem import Problem
 from extender.state.belief import Belief, version
 
 CHANGES = (Changed, Gone, Listed)
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Who waits for a claim in a version; *is_known*: it was there, so that without it it is gone."""
+
+    since: int
+    is_known: bool
+    shown: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Feed:
@@ -29,11 +40,13 @@ class Feed:
         self._belief = belief
         self._stir = stir
         self._tell = show
-        self._waiting: dict[Uid, list[tuple[int, asyncio.Event]]] = {}
+        self._waiting: dict[Uid, list[_Waiter]] = {}
 
     def take(self, told: Told) -> None:
         """Take over what following tells."""
         self.freshness.note(told)
+        if isinstance(told, Seen) and told.resource is CLAIMS:
+            self._show_all()
         if not isinstance(told, CHANGES):
             return
         self._belief.apply(told)
@@ -44,8 +57,7 @@ class Feed:
             if isinstance(told.what, ResourceClaim):
                 self._show(told.what.uid)
         elif told.kind is ResourceClaim:
-            for uid in tuple(self._waiting):
-                self._show(uid)
+            self._show_all()
         self._stir()
 
     async def shown(self, claim: Uid, since: int) -> None:
@@ -57,14 +69,13 @@ class Feed:
 
     @contextmanager
     def _waiter(self, claim: Uid, since: int) -> Iterator[asyncio.Event]:
-        entry = since, asyncio.Event()
-        self._waiting.setdefault(claim, []).append(entry)
-        if self._is_shown(claim, since):
-            entry[1].set()
+        waiter = _Waiter(since, is_known=False)
+        self._waiting.setdefault(claim, []).append(waiter)
+        self._show(claim)
         try:
-            yield entry[1]
+            yield waiter.shown
         finally:
-            self._waiting[claim].remove(entry)
+            self._waiting[claim].remove(waiter)
             if not self._waiting[claim]:
                 del self._waiting[claim]
 
@@ -72,8 +83,16 @@ class Feed:
         known = self._belief.cluster.claims.with_uid(claim)
         return known is not None and version(known) >= since
 
+    def _show_all(self) -> None:
+        for uid in tuple(self._waiting):
+            self._show(uid)
+
     def _show(self, claim: Uid) -> None:
-        known = self._belief.cluster.claims.with_uid(claim)
-        for since, event in self._waiting.get(claim, ()):
-            if known is None or version(known) >= since:
-                event.set()
+        """Tell who waits for *claim*. One that was never shown is not gone before its version must have been."""
+        is_there, told = self._belief.cluster.claims.with_uid(claim) is not None, self.freshness.version(CLAIMS)
+        for waiter in self._waiting.get(claim, ()):
+            waiter.is_known = waiter.is_known or is_there
+            is_past = told.isdecimal() and int(told) >= waiter.since
+            is_gone = not is_there and (waiter.is_known or is_past)
+            if is_gone or self._is_shown(claim, waiter.since):
+                waiter.shown.set()

@@ -112,7 +112,7 @@ class Atlas:
     def _named(self, published: ResourceSlice) -> tuple[str, ...]:
         known = self._names.get(id(published))
         if known is None or known[0] is not published:
-            known = self._names[id(published)] = published, tuple(device.name for device in published.devices)
+            known = self._names[id(published)] = published, _names_of(published)
         return known[1]
 
     def _forget_names(self, inventory: Inventory) -> None:
@@ -150,8 +150,23 @@ def _changed(before: Snapshot, after: Snapshot) -> Sequence[int] | None:
             return None
         others = set(compress(after.nodes, map(is_not, before.nodes.values(), after.nodes.values())))
         moved = [index for index, name in enumerate(after.layout.nodes) if name in others]
-    found = changed_nodes(before, after) if before.inventory is not after.inventory else np.zeros(0, np.int64)
-    return None if found is None else sorted({*moved, *found.tolist()})
+    if before.inventory is after.inventory:
+        return sorted(moved)
+    found = changed_nodes(before, after)
+    return None if found is None else sorted({*moved, *found.tolist(), *_renamed(before, after)})
+
+
+def _renamed(before: Snapshot, after: Snapshot) -> Iterable[int]:
+    """Yield the nodes of slices whose devices have other names, which no column has and links go by."""
+    left, right = before.inventory.slices, after.inventory.slices
+    for index in compress(range(len(right)), map(is_not, left, right)):
+        node = int(after.layout.node_of_slice[index])
+        if node >= 0 and _names_of(left[index]) != _names_of(right[index]):
+            yield node
+
+
+def _names_of(published: ResourceSlice) -> tuple[str, ...]:
+    return tuple(device.name for device in published.devices)
 
 
 def _relevant(configuration: Configuration) -> frozenset[str]:

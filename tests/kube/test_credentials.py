@@ -1,5 +1,6 @@
 """Credentials are found where kubectl finds them, and read again when they have been rotated."""
 
+import asyncio
 import re
 import ssl
 import subprocess
@@ -11,8 +12,8 @@ import yaml
 
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Loaded
-from extender.kube.answer import Answer
-from extender.kube.api import Api
+from extender.kube.answer import Answer, Unanswered
+from extender.kube.api import Api, Body
 from extender.kube.credentials import (
     LOOK_EVERY_S,
     FileCredentials,
@@ -98,6 +99,14 @@ async def test_without_any_configuration_there_are_no_credentials(tmp_path: Path
         await credentials(str(tmp_path / "never"))
 
 
+async def test_a_pod_that_is_told_of_another_cluster_means_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, {"token": "secret"}, "http://another:1"))
+    assert (await (await credentials()).access()).server == "http://another:1"
+
+
 async def rotating(path: str) -> tuple[FileCredentials, Clock]:
     clock = Clock()
 
@@ -164,6 +173,47 @@ async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(t
     assert isinstance(refused, Answer)
     assert isinstance(answered, Answer)
     assert (refused.status, answered.status) == (401, 200)
+
+
+async def test_a_token_that_is_refused_many_times_at_once_is_asked_for_once() -> None:
+    server, asked = ApiServer(token="2"), []  # noqa: S106 - of a server that lives as long as a test
+    url = await server.start()
+
+    async def load() -> Loaded:
+        asked.append(url)
+        token = str(len(asked))
+        await asyncio.sleep(0)
+        return Loaded(Access(server=url, authorization=f"Bearer {token}"), ())
+
+    found = FileCredentials(load)
+    await found.renew()
+    api = Api(found)
+    answers = await asyncio.gather(*(api.call("GET", "/api/v1/nodes") for _ in range(20)))
+    await api.close()
+    await server.stop()
+    assert [answer.status for answer in answers if isinstance(answer, Answer)] == [200] * 20
+    assert len(asked) == 2
+
+
+async def test_a_write_that_was_refused_for_its_token_was_not_sent_however_long_a_new_one_takes() -> None:
+    server = ApiServer(token="2")  # noqa: S106 - of a server that lives as long as a test
+    url, asked = await server.start(), []
+
+    async def load() -> Loaded:
+        asked.append(url)
+        if len(asked) > 1:
+            await asyncio.Event().wait()
+        return Loaded(Access(server=url, authorization="Bearer 1"), ())
+
+    found = FileCredentials(load)
+    await found.renew()
+    api = Api(found)
+    answer = await api.call("POST", "/api/v1/nodes", body=Body({}), timeout_s=0.5)
+    await api.close()
+    await server.stop()
+    assert len(asked) == 2
+    assert isinstance(answer, Unanswered)
+    assert not answer.was_sent
 
 
 @pytest.mark.parametrize("empty", ["token", "ca.crt"])

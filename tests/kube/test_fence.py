@@ -48,11 +48,33 @@ async def test_it_is_asked_after_all_that_can_take_time_before_the_write_is_sent
     """Credentials are read from files, and read again where they were refused."""
     peer, api = script
     peer.add(PATH, failure(401, "Unauthorized"))
-    answers = ["", WHY_NOT]
+    answers = ["", "", WHY_NOT]
     outcome = await writes(api, Fence(lambda: answers.pop(0))).delete_claim(KEY, UID, "1")
     assert isinstance(outcome, Refused)
     assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
     assert len(peer.asked) == 1
+
+
+async def test_it_is_asked_again_before_the_session_repeats_what_was_cut_off(script: tuple[Script, Api]) -> None:
+    peer, api = script
+    peer.add(PATH, b"")
+    answers = ["", "", WHY_NOT]
+    outcome = await writes(api, Fence(lambda: answers.pop(0))).delete_claim(KEY, UID, "1")
+    assert outcome == Unknown(WHY_NOT)
+    assert len(peer.asked) == 1
+
+
+async def test_it_is_asked_again_once_there_is_a_connection(script: tuple[Script, Api]) -> None:
+    peer, _ = script
+    peer.add(PATH, response({"kind": "ResourceClaim"}))
+    api, answers = Api(Fixed(Access(server=peer.url)), connections=1), ["", WHY_NOT, "", ""]
+    fenced = writes(api, Fence(lambda: answers.pop(0)))
+    outcome = await fenced.delete_claim(KEY, UID, "1")
+    assert isinstance(outcome, Refused)
+    assert (outcome.kind, outcome.message, peer.asked) == (Refusal.UNSENT, WHY_NOT, [])
+    # The connection was given back.
+    assert isinstance(await fenced.delete_claim(KEY, UID, "1"), Done)
+    await api.close()
 
 
 async def ended(outcome: Outcome) -> Outcome:

@@ -15,6 +15,7 @@ from extender.kube.access import Access
 from extender.kube.credentials import NoCredentials, credentials, from_kubeconfig
 from extender.kube.kubeconfig import Material, kubeconfig_of
 from tests.tree import ROOT
+from tests.web.certificates import locked_by
 
 Json = dict[str, Any]
 SAFE = "https://10.0.0.1:6443"
@@ -83,6 +84,11 @@ SENSELESS: dict[str, tuple[str, Json, Json]] = {
         {"server": SAFE},
         {"client-certificate": "me.crt", "client-key": "ca.key"},
     ),
+    "a key with a password": (
+        "user.client-certificate: cannot be used",
+        {"server": SAFE},
+        {"client-certificate": "me.crt", "client-key": "me.locked"},
+    ),
     "somebody else": ("user.as: acting as somebody else", {"server": SAFE}, {"token": "t", "as": "admin"}),
 }
 # A plugin that gives a token, as credential plugins do.
@@ -102,6 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             subprocess.run([*command, "-keyout", f"{name}.key", "-out", f"{name}.crt"], check=True, cwd=folder)
         except FileNotFoundError:
             pytest.skip("openssl is not installed")
+    locked_by(folder / "me.key", "secret")
     (folder / "token").write_text("of-a-file\n")
     (folder / "empty").write_text("\n")
     return folder

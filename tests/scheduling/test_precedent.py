@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
+from operator import itemgetter
 from random import Random
 
 import pytest
@@ -18,7 +19,7 @@ from extender.allocation.solve import Answer, Manner
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import Constraint, DeviceConfig, RequestSlot, ResourceClaim
 from extender.model.device import Attribute, ResourceSlice
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import DeviceName, NodeName, ObjectKey, Uid
 from extender.model.node import Node, Pod
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.choosing import Chooser
@@ -32,11 +33,12 @@ from extender.state.belief import Belief
 from extender.state.questions import Questions
 from extender.topology.document import Document
 from extender.topology.policies import Policies
+from extender.topology.tables import with_shipped
 from tests.allocation.fleets import CLASSES as FLEET_CLASSES
 from tests.allocation.fleets import Fleet
 from tests.scheduling.cast import OURS, consumer, node, pod
 from tests.scheduling.machines import GPU_CLASS, NUMA, NVIDIA
-from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, one, some
+from tests.scheduling.mixed import NIC, asks, cluster, gpus, nics, one, published, some
 
 NAMES = tuple(NodeName(f"n{index}") for index in range(5))
 POLICIES = ("protect", "pack", "spread", "one-numa", "linked")
@@ -247,3 +249,40 @@ def test_classes_are_written_down_as_they_are_now() -> None:
         assert isinstance(plan.placement, Placement)
         told += [entry.opaque for _, allocation in plan.placement.claims for entry in allocation.config]
     assert told == [{"said": "a"}, {"said": "a"}, {"said": "b"}]
+
+
+PEERS = "example.com/peers"
+
+
+def paired(*names: str) -> ResourceSlice:
+    """Publish four GPUs by these *names*, of which the first is linked to d1 and the third to d3."""
+    cards, linked = published("n0", NVIDIA, 4), {0: "d1", 2: "d3"}
+    devices = (
+        replace(
+            item,
+            name=DeviceName(name),
+            attributes=tuple(sorted((*item.attributes, *_linked_to(linked.get(index))), key=itemgetter(0))),
+        )
+        for index, (item, name) in enumerate(zip(cards.devices, names, strict=True))
+    )
+    return replace(cards, devices=tuple(devices))
+
+
+def _linked_to(peer: str | None) -> tuple[tuple[str, Attribute], ...]:
+    return ((PEERS, Attribute("strings", (peer,))),) if peer else ()
+
+
+def test_links_go_by_the_names_that_devices_have_now() -> None:
+    belief = cluster(paired("d0", "d1", "d2", "d3"), nodes=NAMES[:1])
+    linked = with_shipped({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
+    taste = Taste(Document(configuration=linked), belief.learning.mix_for)
+    assert linked_in(taste, belief) == {(0, 1), (2, 3)}
+    belief.apply(Changed(paired("d0", "d2", "d1", "d3")))
+    assert linked_in(taste, belief) == {(0, 2), (2, 3)}
+
+
+def linked_in(taste: Taste, belief: Belief) -> set[tuple[int, ...]]:
+    """Return the pairs of devices that are linked, by their places on the only node."""
+    ((group,),) = (taste.atlas.machines[number] for number in taste.atlas.numbers(belief.cluster.snapshot).tolist())
+    pairs = combinations(range(len(group.indices)), 2)
+    return {tuple(sorted(group.indices[index] for index in pair)) for pair in pairs if group.links.links[pair]}

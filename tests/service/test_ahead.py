@@ -4,18 +4,21 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from extender.kube.outcome import Done, Outcome, Unknown
-from extender.model.change import Changed, Listed, Noun
+from extender.model.change import Changed, Gone, Listed, Noun
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim
 from extender.model.taint import NO_SCHEDULE, Taint
-from extender.scheduling.planner import Offer
+from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.planner import Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
 from extender.service.ahead import ENOUGH, FEWEST_BEFORE, MINORS, MOST, Ahead, Sending
+from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
@@ -226,6 +229,80 @@ async def test_a_pod_that_was_asked_about_is_left_alone_whatever_changes() -> No
     scene.ahead.asked(pods(1)[0].uid, [str(first)])
     scene.tell(replace(node(str(first)), is_unschedulable=True))
     assert await scene.settle() == []
+
+
+async def test_what_the_scheduler_was_told_meanwhile_is_not_taken_back() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    renewing = asyncio.create_task(scene.ahead._renew())
+    await asyncio.sleep(0)
+    (one,) = pods(1)
+    scene.ahead.asked(one.uid, ["n1", "n2"])
+    assert isinstance(scene.planner.plan(one, ["n1", "n2"], 1.0), Offer)
+    told, written = scene.belief.ledger.of_pod(one.uid), len(scene.writes.sent)
+    await renewing
+    assert scene.belief.ledger.of_pod(one.uid) is told is not None
+    assert len(scene.writes.sent) == written
+
+
+async def test_between_two_that_are_planned_anew_the_scheduler_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, turns, planned, usual = Scene(*claims(3)), [0], list[int](), Planner.plan
+    scene.appear(*pods(3))
+    await scene.settle()
+
+    def plan(planner: Planner, *asked: Any, **how: Any) -> Plan:
+        planned.append(turns[0])
+        return usual(planner, *asked, **how)
+
+    monkeypatch.setattr(Planner, "plan", plan)
+    scene.tell(*(replace(node(name), is_unschedulable=True) for name in ("n1", "n2")))
+    renewing = asyncio.create_task(scene.ahead._renew())
+    while not renewing.done():
+        await asyncio.sleep(0)
+        turns[0] += 1
+    assert len(planned) == len(set(planned)) == 3
+    assert sorted(scene.writes.sent[3:]) == [("p000", None), ("p001", None), ("p002", None)]
+
+
+async def test_a_pod_that_goes_while_others_are_planned_anew_is_promised_nothing() -> None:
+    scene = Scene(*claims(2))
+    scene.appear(*pods(2))
+    ((_, first), (_, second)) = await scene.settle()
+    scene.tell(*(replace(node(str(name)), is_unschedulable=True) for name in {first, second}))
+    scene.tell(gpus("n3", 4), node("n3"))
+    renewing = asyncio.create_task(scene.ahead._renew())
+    await asyncio.sleep(0)
+    scene.belief.apply(Gone(Pod, pods(2)[1].key))
+    await renewing
+    assert [promise.pod for promise in scene.belief.ledger] == [pods(2)[0].uid]
+
+
+async def test_nothing_is_promised_to_a_pod_before_its_last_gate_is_gone() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.appear(replace(one, scheduling_gates=("kueue.x-k8s.io/admission",)))
+    assert await scene.settle() == []
+    assert list(scene.belief.ledger) == []
+    scene.appear(one)
+    assert [name for name, _ in await scene.settle()] == ["p000"]
+
+
+async def test_a_pod_with_which_something_goes_wrong_keeps_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(*claims(2))
+    first, second = pods(2)
+
+    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
+        if asked.uid == first.uid:
+            raise ArithmeticError
+        return needs_of(asked, belief)
+
+    monkeypatch.setattr("extender.service.ahead.needs_of", judged)
+    scene.appear(first)
+    assert await scene.settle() == []
+    scene.appear(second)
+    assert [name for name, _ in await scene.settle()] == ["p001"]
 
 
 async def test_what_changes_elsewhere_moves_nobody() -> None:

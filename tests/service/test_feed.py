@@ -1,10 +1,14 @@
 """Who is told what following tells."""
 
+import asyncio
+from dataclasses import replace
+
 from extender.allocation.features import Features
 from extender.kube.freshness import Freshness
-from extender.kube.resource import BOUND, NODES, Resource
+from extender.kube.resource import BOUND, CLAIMS, NODES, Resource
 from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed, Noun
+from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
@@ -12,6 +16,7 @@ from extender.model.problem import Problem
 from extender.service.feed import Feed
 from extender.service.health import Health
 from extender.state.belief import Belief
+from tests.scheduling.cast import claim
 
 KEY = ObjectKey("ns", "p")
 TAKEN = Footprint(key=KEY, uid=Uid("u"), node=NodeName("n1"), amounts=(("pods", 1),))
@@ -43,6 +48,44 @@ def test_what_bound_pods_take_is_believed_and_stirs_nobody() -> None:
 
 def test_everything_else_is_shown_and_stirs() -> None:
     assert told(Changed(NODE))[1] == [NODE, "stirred"]
+
+
+class Waiting:
+    """Somebody waits for a claim in version 5, made just now."""
+
+    def __init__(self) -> None:
+        self.feed = Feed(Belief(("s",), Features()), Freshness(), lambda: None, lambda _: None)
+        self.made = claim("made", version=5)
+        self.feed.take(Changed(claim("other")))
+        self.task = asyncio.create_task(self.feed.shown(self.made.uid, 5))
+
+    async def ends_with(self, told: Told) -> bool:
+        await asyncio.sleep(0)
+        self.feed.take(told)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return self.task.done()
+
+
+async def test_a_claim_that_was_not_shown_yet_is_not_gone_because_another_is() -> None:
+    waiting = Waiting()
+    assert not await waiting.ends_with(Gone(ResourceClaim, ObjectKey("ns", "other")))
+    assert not await waiting.ends_with(Seen(CLAIMS, "4", 0.0))
+    assert not await waiting.ends_with(Changed(replace(waiting.made, resource_version="4")))
+    assert await waiting.ends_with(Changed(waiting.made))
+
+
+async def test_a_claim_that_is_gone_is_not_waited_for() -> None:
+    waiting = Waiting()
+    assert not await waiting.ends_with(Changed(replace(waiting.made, resource_version="4")))
+    assert await waiting.ends_with(Gone(ResourceClaim, waiting.made.key))
+
+
+async def test_a_claim_that_the_watch_is_past_is_not_waited_for() -> None:
+    assert await Waiting().ends_with(Seen(CLAIMS, "5", 0.0))
+    late = Waiting()
+    late.feed.take(Seen(CLAIMS, "6", 0.0))
+    assert await late.ends_with(Seen(NODES, "1", 0.0))
 
 
 def health(*seen: tuple[Resource, float], now: float = 0.0) -> Health:

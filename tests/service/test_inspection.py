@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from extender.config.settings import Leading, Ownership, Settings
+from extender.config.settings import Leading, Ownership, Settings, Waking
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.service.assembly import running
 from extender.service.inspection import Unsafe
 from extender.web.server import Options
+from tests.service.door import Door, furnish
 from tests.service.owned import HERE, RULES, place
+from tests.service.test_counted import until
 
 BINDING = "patch resourceclaims/binding"
 
@@ -56,6 +58,26 @@ async def test_an_unsafe_start_is_refused(told: Settings, served: dict[str, Any]
             assert refused.value.reasons[0].startswith(f"{setting}: ")
             assert service.answers._hindrance() != ""
             assert [kind for kind in server.kinds.values() if server.store.all(kind)] == []
+    finally:
+        await server.stop()
+
+
+async def test_where_a_start_is_refused_nothing_is_promised_either() -> None:
+    server = ApiServer()
+    furnish(server, ["n1"])
+    access = Fixed(Access(server=await server.start()))
+    told = Settings(waking=Waking(nominate_ahead="always"))
+    try:
+        async with running(told, access, Options(verbs=HERE, probes=HERE)) as service, asyncio.timeout(20):
+            with pytest.raises(Unsafe):
+                await service.ready()
+            await until(lambda: service.belief.loads.is_known)
+            door = Door(server, service, ["n1"])
+            await door.pod("p")
+            await until(lambda: len(list(service.belief.cluster.claims)) == 1)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert list(service.belief.ledger) == []
     finally:
         await server.stop()
 

@@ -47,7 +47,7 @@ class Line:
             raise ConnectionError("cut")
         return Access(server=self.url)
 
-    async def renew(self) -> None:
+    async def renew(self, refused: Access | None = None) -> None:
         """Have nothing else."""
 
 

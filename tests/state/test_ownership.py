@@ -265,6 +265,19 @@ def test_a_driver_with_many_slices_is_closed_and_opened_in_pieces_and_the_pool_c
     assert closed(belief) == []
 
 
+def test_a_driver_is_closed_once_however_many_come() -> None:
+    belief, many = believing(rule=None), 8 * PIECE
+    for number in range(3, many + 1):
+        belief.apply(Changed(gpus(f"n{number}", 1)))
+    for number in range(4):
+        shown(belief, allocated(f"their-{number}", by="kube-scheduler", where=f"n{number + 1}"))
+    rounds = 1
+    while belief.sealing.go_on():
+        rounds += 1
+    assert len(closed(belief)) == many
+    assert rounds <= many // PIECE
+
+
 def test_what_is_published_anew_while_a_driver_is_closed_is_closed_and_what_is_gone_is_no_trouble() -> None:
     belief, many = believing(rule=None), 3 * PIECE
     for number in range(3, many + 1):

@@ -35,7 +35,7 @@ def issued(folder: Path, name: str, by: Path, names: str = "IP:127.0.0.1") -> tu
 def locked_by(key: Path, password: str) -> Path:
     """Return *key* as a file that needs a password."""
     locked = key.with_suffix(".locked")
-    _openssl("ec", "-in", str(key), "-aes256", "-passout", f"pass:{password}", "-out", str(locked))
+    _openssl("pkey", "-in", str(key), "-aes256", "-passout", f"pass:{password}", "-out", str(locked))
     return locked
 
 

@@ -1,5 +1,7 @@
 """What a pod asks of its node, out of its spec."""
 
+from collections.abc import Iterator
+
 from extender.model.node_selector import NodeSelector
 from extender.model.parse.fields import Fields
 from extender.model.parse.footprint import amounts_in
@@ -41,5 +43,11 @@ def _is_more(spec: Fields) -> bool:
         or any(each.has(REQUIRED) or each.has(PREFERRED) for each in others)
         or any(True for _ in spec.objects("topologySpreadConstraints"))
         or any(not volume.raw.keys() <= EVERYWHERE for volume in spec.objects("volumes"))
-        or any(port.has("hostPort") for entry in spec.objects("containers") for port in entry.objects("ports"))
+        or any(port.has("hostPort") for entry in _containers(spec) for port in entry.objects("ports"))
     )
+
+
+def _containers(spec: Fields) -> Iterator[Fields]:
+    """Yield sidecars, too, which are init containers."""
+    yield from spec.objects("initContainers")
+    yield from spec.objects("containers")

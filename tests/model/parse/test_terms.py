@@ -63,6 +63,7 @@ def test_everything_that_a_node_alone_decides_is_read() -> None:
         ({"volumes": [{"name": "v", "csi": {}}]}, False),
         ({"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}, True),
         ({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, False),
+        ({"initContainers": [{"name": "c", "restartPolicy": "Always", "ports": [{"hostPort": 80}]}]}, False),
     ],
 )
 def test_wishes_other_pods_volumes_and_ports_have_a_say(spec: dict[str, Any], *, is_all: bool) -> None:
