@@ -86,6 +86,7 @@ class _Following:
 
     async def _list(self, served: Served) -> Setback | None:
         listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
+        self._rhythm.recent.forget()
         asked = self._pace.now()
         version = await listing.read()
         if isinstance(version, Setback):

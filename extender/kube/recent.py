@@ -30,6 +30,10 @@ class Recent:
             self.put(found)
         return found
 
+    def forget(self) -> None:
+        """Forget everything: after a gap, as a restored etcd makes one, a version may be that of something else."""
+        self._nouns.clear()
+
     def put(self, noun: ResourceClaim | Pod) -> None:
         """Keep *noun*, which an answer has shown."""
         if noun.uid and noun.resource_version:

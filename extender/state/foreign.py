@@ -38,9 +38,6 @@ class Foreign:
     def pools(self) -> frozenset[PoolKey]:
         return frozenset(device.pool_key for device in self.devices)
 
-    def closes(self, pool: PoolKey) -> bool:
-        return pool.driver in self.untainted or pool in self.pools
-
 
 def is_ours(claim: ResourceClaim, hold: ClaimHold | None, waits: Callable[[Uid], bool], domain: Domain) -> bool:
     """Tell whether we wrote the allocation of *claim*, be it long ago, or before a restart, or as another replica.

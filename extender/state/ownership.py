@@ -8,7 +8,7 @@ from extender.allocation.inventory import Inventory
 from extender.model.change import Change, Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice, Seal
-from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
+from extender.model.names import DeviceKey, DriverName, ObjectKey, PoolKey, Uid
 from extender.model.problem import Problem
 from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, DeviceTaintRule, Taint, selects
 from extender.state.domain import Domain
@@ -25,6 +25,9 @@ class Ownership:
     rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
     foreign: dict[Uid, Foreign] = field(default_factory=dict)
     _tainted: set[str] = field(default_factory=set)
+    # What the foreign claims close between them: thousands of slices are judged by it at once.
+    _pools: frozenset[PoolKey] = frozenset()
+    _drivers: frozenset[DriverName] = frozenset()
 
     def told(self, change: Change) -> Change:
         """Return *change* as allocation sees it: without the owner's taint, and with what is not given sealed."""
@@ -44,7 +47,7 @@ class Ownership:
         """Say why nothing of a slice is given, if that is so."""
         if not self.domain.has_driver(published.driver):
             return Seal.NOT_OURS
-        is_closed = any(item.closes(published.pool_key) for item in self.foreign.values())
+        is_closed = published.driver in self._drivers or published.pool_key in self._pools
         return Seal.CLOSED if is_closed else None
 
     def keeps(self, driver: str) -> bool:
@@ -71,7 +74,9 @@ class Ownership:
     def close(self, found: Iterable[Foreign]) -> bool:
         """Remember what others have allocated; tell whether there was anything."""
         fresh = {item.claim.uid: item for item in found}
-        self.foreign |= fresh
+        if fresh:
+            self.foreign |= fresh
+            self._add_up()
         return bool(fresh)
 
     def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> bool:
@@ -79,7 +84,14 @@ class Ownership:
         over = [uid for uid in self.foreign if _is_over(with_uid(uid))]
         for uid in over:
             del self.foreign[uid]
+        if over:
+            self._add_up()
         return bool(over)
+
+    def _add_up(self) -> None:
+        found = self.foreign.values()
+        self._pools = frozenset().union(*(item.pools for item in found))
+        self._drivers = frozenset().union(*(item.untainted for item in found))
 
     def _shown(self, published: ResourceSlice) -> ResourceSlice:
         bare = _untainted(published, self.domain.taint) if self.domain.taint else published

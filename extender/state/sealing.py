@@ -35,7 +35,7 @@ class Sealing:
         if not self._ownership.close(found):
             return
         slices = self._cluster.snapshot.inventory.slices
-        closed = [item for item in slices if item.seal is None and any(each.closes(item.pool_key) for each in found)]
+        closed = [item for item in slices if item.seal is None and self._ownership.seal_of(item)]
         concerned = {pool for each in found for pool in each.pools}
         self._cluster.seal([key_of(item) for item in closed if item.pool_key in concerned], self._ownership.seal_of)
         self._add(item for item in closed if item.pool_key not in concerned)

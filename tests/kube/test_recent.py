@@ -64,3 +64,11 @@ def test_what_nobody_comes_for_is_forgotten() -> None:
         recent.put(Pod(key=ObjectKey("default", "p"), uid=Uid(f"p{number}"), resource_version="1"))
     recent.read(ResourceClaim, CLAIM, reads)
     assert reads.count == 2
+
+
+def test_after_a_gap_everything_is_read() -> None:
+    recent, reads = Recent(), Reads(CLAIM)
+    recent.read(ResourceClaim, CLAIM, reads)
+    recent.forget()
+    recent.read(ResourceClaim, CLAIM, reads)
+    assert reads.count == 2
