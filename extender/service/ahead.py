@@ -43,12 +43,20 @@ ENOUGH: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A pod on its way: where to, by which view of that node, and whether the API server has said yes."""
+    """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written."""
 
     pod: Pod
     offer: Offer
     seen: tuple[object, ...]
-    is_written: bool = False
+    version: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        return bool(self.version)
+
+    def is_known_by(self, shown: Pod) -> bool:
+        """Tell whether who shows the pod so has heard of its node."""
+        return shown.nominated_node == self.node or (self.is_written and shown.resource_version == self.version)
 
     @property
     def node(self) -> NodeName:
@@ -116,15 +124,16 @@ class Ahead:
         # As the scheduler takes them: by priority, then by age.
         heappush(self._fresh, (-pod.priority, pod.created, self._count, pod.uid))
 
-    def asked(self, pod: Uid, names: Sequence[str]) -> None:
-        """Take note that the scheduler asks about *pod*: whatever happens now, it has had its turn."""
-        self._remember(pod)
-        sent = self._sent.pop(pod, None)
+    def asked(self, pod: Pod, names: Sequence[str]) -> None:
+        """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
+        self._remember(pod.uid)
+        sent = self._sent.pop(pod.uid, None)
         if sent is None:
             return
-        is_right = len(names) == 1 and names[0] == sent.node
-        self.metrics.guess("right" if is_right else "wrong" if sent.is_written else "late")
-        if is_right or sent.is_written:
+        is_right, is_known = len(names) == 1 and names[0] == sent.node, sent.is_known_by(pod)
+        self.metrics.guess("right" if is_right else "wrong" if is_known else "late")
+        # Of what it has not heard of yet it cannot have taken up anything.
+        if is_right or is_known:
             self._heeded(is_right=is_right)
         self._stirred.set()
 
@@ -241,7 +250,7 @@ class Ahead:
         sent = self._planned(needs) if isinstance(needs, Needs) else None
         self.metrics.guess("renewed")
         if sent is not None and sent.node == before.node and before.is_written:
-            sent = self._sent[sent.pod.uid] = replace(sent, is_written=True)
+            sent = self._sent[sent.pod.uid] = replace(sent, version=before.version)
         return sent
 
     async def _corrected(self, before: Sent, sent: Sent | None) -> None:
@@ -273,7 +282,7 @@ class Ahead:
         # Guarded as it was, the write has changed nothing else: what the watch will show need not be read.
         self.recent.put(replace(pod, resource_version=version, nominated_node=sent.node))
         if self._sent.get(sent.pod.uid) is sent:
-            self._sent[sent.pod.uid] = replace(sent, is_written=True)
+            self._sent[sent.pod.uid] = replace(sent, version=version)
 
 
 def _are_made(pod: Pod) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
 from extender.scheduling.account import of_plan
 from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
@@ -45,7 +46,7 @@ class Answers:
     now: Callable[[], float]
     leading: Callable[[], str] = lambda: ""
     # Told of each pod that the scheduler asks about, with the names of the nodes.
-    asked: Callable[[Uid, Sequence[str]], None] = lambda _pod, _names: None
+    asked: Callable[[Pod, Sequence[str]], None] = lambda _pod, _names: None
     _scores: Remembered = field(default_factory=Remembered)
 
     def filter(self, request: FilterRequest) -> Filtered:
@@ -59,7 +60,7 @@ class Answers:
         if hindrance:
             return Filtered(error=hindrance)
         pod = request.pod
-        self.asked(pod.uid, request.names)
+        self.asked(pod, request.names)
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
             self._scores.put(pod.uid, plan.scores)

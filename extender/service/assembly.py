@@ -25,7 +25,6 @@ from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
-from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
@@ -234,7 +233,7 @@ class _Sink:
             self.feed.take(told)
             self.intrusion.after(told)
 
-    def asked(self, pod: Uid, names: Sequence[str]) -> None:
+    def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Pass on about which pod the scheduler asks."""
         if self.ahead is not None:
             self.ahead.asked(pod, names)

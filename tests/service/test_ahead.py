@@ -153,28 +153,35 @@ async def test_no_more_are_on_their_way_than_the_scheduler_soon_takes() -> None:
     assert len(await scene.settle()) == MOST
     first, node_name = scene.writes.sent[0]
     assert node_name is not None
-    scene.ahead.asked(pod(first).uid, [node_name])
+    scene.ahead.asked(pod(first), [node_name])
     assert [name for name, _ in await scene.settle()] == [f"p{MOST:03}"]
 
 
 async def test_who_was_asked_about_is_not_sent_any_more() -> None:
     scene = Scene(*claims(1))
     (one,) = pods(1)
-    scene.ahead.asked(one.uid, names("n1", "n2"))
+    scene.ahead.asked(one, names("n1", "n2"))
     scene.appear(one)
     assert await scene.settle() == []
 
 
 @pytest.mark.parametrize(
-    ("outcome", "asked", "result"),
-    [(DONE, None, "right"), (DONE, ["n1", "n2"], "wrong"), (Unknown("late"), ["n1", "n2"], "late")],
+    ("outcome", "version", "asked", "result"),
+    [
+        pytest.param(DONE, "9", None, "right", id="asked about its node alone"),
+        pytest.param(DONE, "9", ["n1", "n2"], "wrong", id="heard, and asked about others"),
+        pytest.param(DONE, "8", ["n1", "n2"], "late", id="written, and not heard yet"),
+        pytest.param(Unknown("late"), "8", ["n1", "n2"], "late", id="perhaps never written"),
+    ],
 )
-async def test_what_became_of_a_guess_is_counted(outcome: Outcome, asked: list[str] | None, result: str) -> None:
+async def test_what_became_of_a_guess_is_counted(
+    outcome: Outcome, version: str, asked: list[str] | None, result: str
+) -> None:
     scene = Scene(*claims(1))
     scene.writes.outcome = outcome
     scene.appear(*pods(1))
     ((_, node_name),) = await scene.settle()
-    scene.ahead.asked(pods(1)[0].uid, asked or [str(node_name)])
+    scene.ahead.asked(replace(pods(1)[0], resource_version=version), asked or [str(node_name)])
     assert scene.guessed(result)
 
 
@@ -185,7 +192,7 @@ async def test_the_scheduler_is_told_what_was_planned() -> None:
     ((_, node_name),) = await scene.settle()
     assert node_name is not None
     before = scene.belief.ledger.of_pod(one.uid)
-    scene.ahead.asked(one.uid, [node_name])
+    scene.ahead.asked(one, [node_name])
     plan = scene.planner.plan(one, [node_name], 1.0)
     assert isinstance(plan, Offer)
     after = scene.belief.ledger.of_pod(one.uid)
@@ -226,7 +233,7 @@ async def test_a_pod_that_was_asked_about_is_left_alone_whatever_changes() -> No
     scene = Scene(*claims(1))
     scene.appear(*pods(1))
     ((_, first),) = await scene.settle()
-    scene.ahead.asked(pods(1)[0].uid, [str(first)])
+    scene.ahead.asked(pods(1)[0], [str(first)])
     scene.tell(replace(node(str(first)), is_unschedulable=True))
     assert await scene.settle() == []
 
@@ -239,7 +246,7 @@ async def test_what_the_scheduler_was_told_meanwhile_is_not_taken_back() -> None
     renewing = asyncio.create_task(scene.ahead._renew())
     await asyncio.sleep(0)
     (one,) = pods(1)
-    scene.ahead.asked(one.uid, ["n1", "n2"])
+    scene.ahead.asked(one, ["n1", "n2"])
     assert isinstance(scene.planner.plan(one, ["n1", "n2"], 1.0), Offer)
     told, written = scene.belief.ledger.of_pod(one.uid), len(scene.writes.sent)
     await renewing
@@ -317,10 +324,19 @@ async def test_what_changes_elsewhere_moves_nobody() -> None:
 async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -> None:
     scene = Scene(*claims(ENOUGH + 1), devices=ENOUGH)
     scene.appear(*pods(ENOUGH))
-    for name, _ in await scene.settle():
-        scene.ahead.asked(pod(name).uid, names("n1", "n2"))
+    for name, node_name in await scene.settle():
+        scene.ahead.asked(replace(pod(name), nominated_node=node_name), names("n1", "n2"))
     scene.appear(pods(ENOUGH + 1)[-1])
     assert await scene.settle() == []
+
+
+async def test_a_scheduler_that_hears_late_is_sent_more_all_the_same() -> None:
+    scene = Scene(*claims(ENOUGH + 1), devices=ENOUGH)
+    scene.appear(*pods(ENOUGH))
+    for name, _ in await scene.settle():
+        scene.ahead.asked(pod(name), names("n1", "n2"))
+    scene.appear(pods(ENOUGH + 1)[-1])
+    assert [name for name, _ in await scene.settle()] == [f"p{ENOUGH:03}"]
 
 
 async def test_who_is_asked_about_at_once_is_planned_and_not_written_for(monkeypatch: pytest.MonkeyPatch) -> None:
