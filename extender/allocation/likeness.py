@@ -20,7 +20,7 @@ from extender.model.node import Node
 # Nodes that are looked up one by one: of more it is cheaper to ask all at once.
 FEW: Final = 16
 # Nodes that are named together: the first of them is asked about, and its neighbours will be.
-TOGETHER: Final = 64
+TOGETHER: Final = 16
 # Nodes that are remembered for one question, of which there may be hundreds.
 NODES: Final = 1 << 10
 # About as many devices as are looked at for that.
