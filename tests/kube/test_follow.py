@@ -7,6 +7,7 @@ from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
 from extender.kube.follow import Rhythm
 from extender.kube.probe import probe
+from extender.kube.recent import Recent
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import CLASSES as CLASS_RESOURCE
 from extender.kube.resource import NODES as NODE_RESOURCE
@@ -16,6 +17,7 @@ from extender.kube.stream import is_newer
 from extender.kube.told import Seen, Unserved
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from tests.kube.watcher import Watcher, watching
 from tests.kube_objects import CLAIMS, CLASSES, NODES, PODS, claim, device_class, pod
@@ -42,6 +44,20 @@ async def test_a_list_is_whole_whatever_the_pages(api_server: Cluster) -> None:
         await api_server.create(NODES, node(name))
     async with watching(api_server, NODE_RESOURCE, rhythm=Rhythm(page_items=2)) as watcher:
         assert [watcher.words(name) for name in names] == [["listed"]] * 7
+
+
+async def test_a_list_makes_what_was_read_before_it_be_read_again(api_server: Cluster) -> None:
+    recent, read = Recent(), []
+    before = Pod(key=ObjectKey("default", "p"), uid=Uid("u"), resource_version="7")
+    recent.put(before)
+
+    def parse() -> Pod:
+        read.append(before)
+        return before
+
+    async with watching(api_server, NODE_RESOURCE, rhythm=Rhythm(recent=recent)):
+        recent.read(Pod, {"metadata": {"uid": "u", "resourceVersion": "7"}}, parse)
+    assert read
 
 
 async def test_an_object_comes_changes_and_goes(api_server: Cluster) -> None:
