@@ -188,7 +188,9 @@ class Taste:
     def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
         """Return what is known of the ratings of an ask."""
         ask = fitter.question.asks[at]
-        known = self._ratings.setdefault(fitter, Memo(RATINGS))
+        known = self._ratings.get(fitter)
+        if known is None:
+            known = self._ratings[fitter] = Memo(RATINGS)
         key = at, policy, self._mix(ask.class_name)
         ratings = known.get(key)
         if ratings is None:

@@ -49,6 +49,11 @@ class Questions:
     def __len__(self) -> int:
         return len(self._fitters)
 
+    @property
+    def size(self) -> int:
+        """About how many bytes all of them take."""
+        return sum(fitter.size for fitter in self._fitters.values())
+
     def question(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
         """Compile what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
         return ask(claims, classes, self._features)
@@ -106,12 +111,11 @@ class Questions:
 
     def _make_room(self) -> None:
         """Forget the largest questions, but for the one that is being asked."""
-        sizes = {key: fitter.size for key, fitter in self._fitters.items()}
-        asked, total = next(reversed(sizes)), sum(sizes.values())
-        for key in sorted(sizes.keys() - {asked}, key=lambda key: -sizes[key]):
+        total, others = self.size, list(self._fitters)[:-1]
+        for key in sorted(others, key=lambda key: -self._fitters[key].size):
             if total <= self._room:
                 break
-            total -= sizes[key]
+            total -= self._fitters[key].size
             self._evict(key)
 
     def _evict(self, key: Hashable) -> None:

@@ -10,15 +10,17 @@ from extender.allocation.choose import choosing
 from extender.allocation.columns import blank
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import grid_of
+from extender.allocation.memory import NODE_SIZE
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.state import Found, Naming, States
+from extender.allocation.state import KIND_SIZE, STATE_SIZE, Found, Naming, States
 from extender.model.change import Changed, Gone
-from extender.model.claim import ResourceClaim
+from extender.model.claim import Constraint, ResourceClaim
 from extender.model.device import Device, ResourceSlice
 from extender.model.names import ObjectKey
 from extender.model.taint import Taint
 from extender.state.cluster import Cluster
 from tests.allocation.small import (
+    DRIVER,
     chosen,
     cluster,
     device,
@@ -153,3 +155,15 @@ def test_states_of_which_the_same_was_found_out_share_it() -> None:
     states.remember(9, Found(0, 5))
     assert len({id(found) for found in states.known.values()}) == 2
     assert states.known == {0: Found(1, 5), 1: Found(1, 5), 2: Found(1, 5), 9: Found(0, 5)}
+
+
+def test_a_question_takes_more_memory_the_more_devices_and_states_it_tells_apart() -> None:
+    names = [f"n{index}" for index in range(4)]
+    pools = [published(name, *(device(f"d{place}", {"id": f"{name}-{place}"}) for place in range(2))) for name in names]
+    snapshot = cluster(*map(node, names), *pools).snapshot
+    alike = Fitter(question(request(2)))
+    apart = Fitter(question(request(2), Constraint(distinct_attribute=f"{DRIVER}/id")))
+    assert (alike.size, apart.size) == (0, 0)
+    assert verdicts(alike, snapshot) == verdicts(apart, snapshot) == ["FITS"] * 4
+    assert alike.size == 4 * NODE_SIZE + STATE_SIZE + KIND_SIZE
+    assert apart.size >= 4 * NODE_SIZE + 4 * STATE_SIZE + 8 * KIND_SIZE

@@ -6,7 +6,7 @@ from loadtests.bench.report import RESULTS
 
 def test_every_rate_is_drawn_from_the_table_that_is_kept() -> None:
     drawn = {name: text for file in RESULTS.glob("endtoend-*.txt") for name, text in plots.rates(file.read_text())}
-    assert drawn.keys() == {"rate-one-500x10", "rate-match-500x10", "rate-one-5000x8"}
+    assert drawn.keys() >= {"rate-one-500x10", "rate-match-500x10", "rate-one-5000x8"}
     for name, text in drawn.items():
         assert (plots.PLOTS / f"{name}.svg").read_text() == text
 
