@@ -1,6 +1,7 @@
 """Where the API server is, and how it knows us."""
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,10 +19,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Access, and the files that it was read from."""
+    """Access, and the files that it was read from, each with a digest of what was read there.
+
+    lacks: the file that its token should be from, where there was none in it.
+    """
 
     access: Access
-    files: tuple[str, ...]
+    files: Mapping[str, bytes]
+    lacks: str = ""
 
 
 class Credentials(Protocol):

@@ -3,12 +3,13 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 from extender.kube.access import Access, Loaded
-from extender.kube.kubeconfig import Material, context_of, kubeconfig_of
+from extender.kube.contents import Reading, contents_of
+from extender.kube.kubeconfig import context_of, kubeconfig_of
 from extender.model.parse.fields import Fields, Malformed
 
 LOOK_EVERY_S: Final = 10.0
@@ -16,8 +17,6 @@ MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOST: Final = "KUBERNETES_SERVICE_HOST"
 PORT: Final = "KUBERNETES_SERVICE_PORT"
 NAMED: Final = "KUBECONFIG"
-
-Stamp = tuple[tuple[str, int, int], ...]
 
 
 class NoCredentials(Exception):  # noqa: N818 - says what is missing, and is caught by that name
@@ -32,7 +31,6 @@ class FileCredentials:
         self._now = now
         self._lock = asyncio.Lock()
         self._loaded: Loaded | None = None
-        self._stamp: Stamp = ()
         self._looked = 0.0
 
     async def access(self) -> Access:
@@ -40,7 +38,7 @@ class FileCredentials:
             await self.renew()
         elif self._now() - self._looked >= LOOK_EVERY_S:
             self._looked = self._now()
-            if stamp_of(self._loaded.files) != self._stamp:
+            if contents_of(self._loaded.files) != self._loaded.files:
                 await self.renew()
         if self._loaded is None:
             raise NoCredentials("no credentials were loaded")
@@ -53,12 +51,15 @@ class FileCredentials:
                 return
             self._looked = self._now()
             try:
-                self._loaded = await self._load()
+                loaded = await self._load()
             except (OSError, ValueError) as error:
                 if self._loaded is None:
                     raise NoCredentials(str(error)) from error
                 return
-            self._stamp = stamp_of(self._loaded.files)
+            # As in client-go, what was read last from a file of tokens counts until it is refused.
+            was_read = self._loaded is not None and self._loaded.files.get(loaded.lacks)
+            if refused is not None or not was_read:
+                self._loaded = loaded
 
 
 async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:
@@ -76,14 +77,14 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
 
 async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = str(MOUNTED / "ca.crt")) -> Loaded:
     """Read what a pod is given: the environment, a bound token and the cluster's authority."""
-    fields = Fields(dict(os.environ), "")
+    fields, files = Fields(dict(os.environ), ""), Reading()
     host, port = fields.required(HOST), fields.required(PORT)
     access = Access(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
-        authorization=f"Bearer {_written_in(token_file)}",
-        tls=context_of(Material(data=_written_in(ca_file).encode()), ca_file),
+        authorization=f"Bearer {_written_in(token_file, files)}",
+        tls=context_of(_written_in(ca_file, files).encode(), ca_file),
     )
-    return Loaded(access, (token_file, ca_file))
+    return Loaded(access, files.seen)
 
 
 async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:
@@ -99,24 +100,11 @@ async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:
     return await library.load(named, context)
 
 
-def _written_in(path: str) -> str:
+def _written_in(path: str, files: Reading) -> str:
     try:
-        text = Path(path).read_text().strip()
+        text = files.read(Path(path)).decode().strip()
     except UnicodeDecodeError as error:
         raise Malformed(path, f"is no text: {error}") from error
     if not text:
         raise Malformed(path, "is an empty file")
     return text
-
-
-def stamp_of(files: Iterable[str]) -> Stamp:
-    """Return what tells whether one of *files* has changed. The links of a mounted secret are followed."""
-    return tuple((path, *_state(path)) for path in files)
-
-
-def _state(path: str) -> tuple[int, int]:
-    try:
-        state = Path(path).stat()
-    except OSError:
-        return (0, 0)
-    return (state.st_mtime_ns, state.st_ino)

@@ -6,7 +6,7 @@ Configuration is all that is used of it: its requests, watches and models are no
 
 import os
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_kube_config
 
 from extender.kube.access import Access, Loaded
-from extender.kube.kubeconfig import lenient, refuse_impersonation
+from extender.kube.contents import Reading, contents_of
+from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of
 from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
@@ -26,34 +27,41 @@ TOKEN: Final = "BearerToken"  # noqa: S105 - the name under which the library ke
 async def load(paths: str, context: str | None) -> Loaded:
     """Read a kubeconfig, or several merged as in the environment variable; raise ValueError where that cannot be."""
     configuration = Configuration()
+    # Looked at before: what is replaced while a program runs is seen by the next look.
+    files = Reading(contents_of(map(os.path.expanduser, filter(None, paths.split(os.pathsep)))))
     try:
         loader = await LOAD_KUBECONFIG(paths, context, configuration, persist_config=False)
     except (ConfigException, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         # It takes what it reads for what it should be, and calls a part by all that is in it, tokens included.
         raise ValueError(f"{paths}: {str(error).partition('{')[0]}") from None
     refuse_impersonation(_user(loader))
-    return loaded_from(configuration, (*map(os.path.expanduser, paths.split(os.pathsep)), *_token_file(loader)))
+    token, lacks = token_of(_user(loader), _kubeconfig(loader), files)
+    if token:
+        # The library takes a token before that of a file, and a plugin's before either.
+        configuration.api_key[TOKEN] = f"Bearer {token}"
+    return Loaded(_access(configuration, files), files.seen, lacks)
 
 
-def loaded_from(configuration: Any, files: Iterable[str]) -> Loaded:  # noqa: ANN401 - the library has no types
+def _access(configuration: Any, files: Reading) -> Access:  # noqa: ANN401 - the library has no types
     """Take what we need out of the library's configuration."""
     scheme, _, token = (configuration.api_key.get(TOKEN) or "").strip().partition(" ")
-    access = Access(
+    return Access(
         server=configuration.host.rstrip("/"),
         authorization=f"{scheme.capitalize()} {token.strip()}" if token else "",
-        tls=_context(configuration) if configuration.host.startswith("https") else None,
+        tls=_context(configuration, files) if configuration.host.startswith("https") else None,
         server_name=configuration.tls_server_name,
         proxy=configuration.proxy,
     )
-    used = (*files, configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-    return Loaded(access, tuple(str(path) for path in used if path))
 
 
-def _context(configuration: Any) -> ssl.SSLContext:  # noqa: ANN401 - the library has no types
-    context = lenient(ssl.create_default_context(cafile=configuration.ssl_ca_cert))
-    if configuration.cert_file:
-        # A key that needs a password is an error; by default somebody would be asked for it.
-        context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
+def _context(configuration: Any, files: Reading) -> ssl.SSLContext:  # noqa: ANN401 - the library has no types
+    authority, certificate, key = (
+        files.read(Path(path)) if path else None
+        for path in (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    )
+    context = context_of(authority, "certificate-authority")
+    if certificate is not None:
+        present(context, certificate, key, "client-certificate")
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -66,7 +74,6 @@ def _user(loader: Any) -> Fields:  # noqa: ANN401 - the library has no types
     return Fields.of(user.value if user else None, "user")
 
 
-def _token_file(loader: Any) -> tuple[str, ...]:  # noqa: ANN401 - the library has no types
-    user = loader._user  # noqa: SLF001 - the library keeps to itself which file the token is from
-    name = user.safe_get("tokenFile") if user else None
-    return (str(Path(user.path or "").parent / name),) if name else ()
+def _kubeconfig(loader: Any) -> Path:  # noqa: ANN401 - the library has no types
+    user = loader._user  # noqa: SLF001 - the library keeps to itself which of several files the user is from
+    return Path(user.path if user and user.path else "")

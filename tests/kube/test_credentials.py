@@ -1,9 +1,12 @@
 """Credentials are found where kubectl finds them, and read again when they have been rotated."""
 
 import asyncio
+import os
 import re
 import ssl
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,11 @@ from tests.tree import ROOT, files
 Json = dict[str, Any]
 
 
+# A plugin that gives a token, as credential plugins do.
+PLUGIN = (
+    'import json; print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+    ' "status": {"token": "of-a-plugin"}}))'
+)
 LIBRARY = re.compile(r"^\s*(from|import) kubernetes\b", re.MULTILINE)
 
 
@@ -146,6 +154,29 @@ async def test_what_cannot_be_read_for_a_moment_is_kept(tmp_path: Path) -> None:
     assert (await found.access()).authorization == "Bearer second"
 
 
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_a_token_beside_a_file_counts_until_there_is_one_in_the_file(beside: str, tmp_path: Path) -> None:
+    found, clock = await rotating(kubeconfig(tmp_path, {"token": "stale", "tokenFile": "token"}) + beside)
+    assert (await found.access()).authorization == "Bearer stale"
+    (tmp_path / "token").write_text("fresh")
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer fresh"
+
+
+async def test_what_was_read_from_a_file_counts_until_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("fresh")
+    found, clock = await rotating(kubeconfig(tmp_path, {"token": "stale", "tokenFile": "token"}))
+    (tmp_path / "token").unlink()
+    clock.look_again()
+    kept = await found.access()
+    assert kept.authorization == "Bearer fresh"
+    await found.renew(kept)
+    assert (await found.access()).authorization == "Bearer stale"
+    (tmp_path / "token").write_text("newer")
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer newer"
+
+
 async def test_a_certificate_that_was_replaced_is_used(tmp_path: Path) -> None:
     authority(tmp_path / "ca.crt")
     path = kubeconfig(tmp_path, {"token": "t"}, "https://127.0.0.1:1", **{"certificate-authority": "ca.crt"})
@@ -158,6 +189,140 @@ async def test_a_certificate_that_was_replaced_is_used(tmp_path: Path) -> None:
     assert before.tls is not None
     assert after.tls is not None
     assert before.tls.get_ca_certs() != after.tls.get_ca_certs()
+
+
+def plain_user(folder: Path) -> tuple[str, Path]:
+    return kubeconfig(folder, {"token": "t"}), folder / "kubeconfig"
+
+
+def user_of_a_token_file(folder: Path) -> tuple[str, Path]:
+    (folder / "token").write_text("first")
+    return kubeconfig(folder, {"tokenFile": "token"}), folder / "token"
+
+
+def user_of_a_certificate(folder: Path) -> tuple[str, Path]:
+    authority(folder / "me.crt")
+    user = {"client-certificate": "me.crt", "client-key": "me.key"}
+    return kubeconfig(folder, user, "https://127.0.0.1:1"), folder / "me.crt"
+
+
+def user_of_a_plugin(folder: Path) -> tuple[str, Path]:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", PLUGIN]}
+    authority(folder / "ca.crt")
+    path = kubeconfig(folder, {"exec": plugin}, "https://127.0.0.1:1", **{"certificate-authority": "ca.crt"})
+    return path, folder / "ca.crt"
+
+
+# Each gives a kubeconfig, and a file that is replaced at the worst moment.
+REPLACED: dict[str, Callable[[Path], tuple[str, Path]]] = {
+    "the kubeconfig": plain_user,
+    "a token file": user_of_a_token_file,
+    "a client's certificate": user_of_a_certificate,
+    "an authority beside a plugin": user_of_a_plugin,
+}
+
+
+def annotated(path: Path) -> None:
+    """Write something else that means the same; whoever looks at times sees nothing of it."""
+    state = path.stat()
+    path.write_text(f"{path.read_text()}\n\n")
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+@pytest.mark.parametrize("what", REPLACED)
+async def test_what_is_replaced_as_soon_as_it_was_read_is_read_again_once(what: str, tmp_path: Path) -> None:
+    (path, replaced), clock, loads = REPLACED[what](tmp_path), Clock(), list[Loaded]()
+
+    async def load() -> Loaded:
+        loads.append(await from_kubeconfig(path, None))
+        if len(loads) == 1:
+            replace(replaced, f"{replaced.read_text()}\n")
+        return loads[-1]
+
+    found = FileCredentials(load, clock)
+    for _ in range(4):
+        await found.access()
+        clock.look_again()
+    assert len(loads) == 2
+
+
+@pytest.mark.parametrize("what", REPLACED)
+async def test_what_is_written_twice_within_one_tick_of_the_clock_is_read_again(what: str, tmp_path: Path) -> None:
+    path, replaced = REPLACED[what](tmp_path)
+    found, clock = await rotating(path)
+    before = await found.access()
+    annotated(replaced)
+    clock.look_again()
+    assert await found.access() is not before
+
+
+async def test_an_authority_that_is_replaced_while_a_plugin_runs_is_used(tmp_path: Path) -> None:
+    path, replaced = user_of_a_plugin(tmp_path)
+    authority(tmp_path / "new.crt")
+    new = (tmp_path / "new.crt").read_text()
+    first = (await from_kubeconfig(path, None)).access.tls
+    replacing = f"from pathlib import Path; Path({str(replaced)!r}).write_text({new!r}); {PLUGIN}"
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", replacing]}
+    kubeconfig(tmp_path, {"exec": plugin}, "https://127.0.0.1:1", **{"certificate-authority": "ca.crt"})
+    found, clock = await rotating(path)
+    clock.look_again()
+    tls = (await found.access()).tls
+    assert first is not None
+    assert tls is not None
+    assert len(tls.get_ca_certs()) == 1
+    assert tls.get_ca_certs() != first.get_ca_certs()
+
+
+async def test_a_mounted_secret_that_moved_on_as_soon_as_it_was_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    for version in ("first", "second"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "token").write_text(version)
+        authority(tmp_path / version / "ca.crt")
+    points_to(tmp_path, "first")
+    for name in ("token", "ca.crt"):
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    clock = Clock()
+
+    async def load() -> Loaded:
+        loaded = await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+        points_to(tmp_path, "second")
+        return loaded
+
+    found = FileCredentials(load, clock)
+    before = await found.access()
+    clock.look_again()
+    after = await found.access()
+    assert (before.authorization, after.authorization) == ("Bearer first", "Bearer second")
+    assert before.tls is not None
+    assert after.tls is not None
+    assert before.tls.get_ca_certs() != after.tls.get_ca_certs()
+
+
+def points_to(folder: Path, version: str) -> None:
+    """Let the link ``..data`` point to another version at one blow, as kubelet does."""
+    (folder / "..data_tmp").symlink_to(version)
+    (folder / "..data_tmp").replace(folder / "..data")
+
+
+async def test_a_kubeconfig_out_of_a_pipe_is_read_once(tmp_path: Path) -> None:
+    reading = piped(kubeconfig(tmp_path, {"token": "secret"}))
+    found, clock = await rotating(f"/dev/fd/{reading}")
+    before = await found.access()
+    clock.look_again()
+    assert await found.access() is before
+    os.close(reading)
+
+
+def piped(path: str) -> int:
+    """Return the end of a pipe that has what stands in the file at *path*."""
+    reading, writing = os.pipe()
+    os.write(writing, Path(path).read_bytes())
+    os.close(writing)
+    return reading
 
 
 async def test_a_refused_token_is_read_again_and_the_request_is_sent_once_more(tmp_path: Path) -> None:
@@ -183,7 +348,7 @@ async def test_a_token_that_is_refused_many_times_at_once_is_asked_for_once() ->
         asked.append(url)
         token = str(len(asked))
         await asyncio.sleep(0)
-        return Loaded(Access(server=url, authorization=f"Bearer {token}"), ())
+        return Loaded(Access(server=url, authorization=f"Bearer {token}"), {})
 
     found = FileCredentials(load)
     await found.renew()
@@ -203,7 +368,7 @@ async def test_a_write_that_was_refused_for_its_token_was_not_sent_however_long_
         asked.append(url)
         if len(asked) > 1:
             await asyncio.Event().wait()
-        return Loaded(Access(server=url, authorization="Bearer 1"), ())
+        return Loaded(Access(server=url, authorization="Bearer 1"), {})
 
     found = FileCredentials(load)
     await found.renew()

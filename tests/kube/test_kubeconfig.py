@@ -13,7 +13,7 @@ import yaml
 from extender.kube import library
 from extender.kube.access import Access
 from extender.kube.credentials import NoCredentials, credentials, from_kubeconfig
-from extender.kube.kubeconfig import Material, kubeconfig_of
+from extender.kube.kubeconfig import as_file, kubeconfig_of
 from tests.tree import ROOT
 from tests.web.certificates import locked_by
 
@@ -43,6 +43,33 @@ PLAIN: dict[str, tuple[Json, Json]] = {
     "named": ({"server": SAFE, "certificate-authority": "ca.crt", "tls-server-name": "api"}, {"token": "secret"}),
     "proxy": ({"server": SAFE, "certificate-authority": "ca.crt", "proxy-url": "http://proxy:3128"}, {"token": "t"}),
     "no-tls-no-files": ({"server": "http://10.0.0.1", "certificate-authority": "never"}, {"client-key": "never"}),
+}
+# A plugin that gives a token, as credential plugins do.
+PLUGIN = (
+    'import json; print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+    ' "status": {"token": "of-a-plugin"}}))'
+)
+EXEC = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "command": sys.executable,
+    "args": ["-c", PLUGIN],
+    "interactiveMode": "Never",
+}
+# What a user has, and the token that client-go sends of it: getUserIdentificationPartialConfig in its tools/clientcmd,
+# NewBearerAuthWithRefreshRoundTripper in its transport, UpdateTransportConfig in its plugin/pkg/client/auth/exec.
+TOKENS: dict[str, tuple[Json, str]] = {
+    "a token": ({"token": "t"}, "t"),
+    "a file": ({"tokenFile": "token"}, "of-a-file"),
+    "a file before a token": ({"token": "t", "tokenFile": "token"}, "of-a-file"),
+    "a file before no token": ({"token": "", "tokenFile": "token"}, "of-a-file"),
+    "a token while there is no file": ({"token": "t", "tokenFile": "never"}, "t"),
+    "a token while a file is empty": ({"token": "t", "tokenFile": "empty"}, "t"),
+    "a token while a file is no text": ({"token": "t", "tokenFile": "odd"}, "t"),
+    "a token and no name of a file": ({"token": "t", "tokenFile": ""}, "t"),
+    "a plugin": ({"exec": EXEC}, "of-a-plugin"),
+    "a plugin where nothing is given": ({"exec": EXEC, "token": "", "tokenFile": ""}, "of-a-plugin"),
+    "a token before a plugin": ({"exec": EXEC, "token": "t"}, "t"),
+    "a file before a plugin": ({"exec": EXEC, "tokenFile": "token"}, "of-a-file"),
 }
 BROKEN: dict[str, tuple[str, Json]] = {
     "no current-context": ("current-context: is required", {"current-context": None}),
@@ -75,8 +102,8 @@ SENSELESS: dict[str, tuple[str, Json, Json]] = {
     ),
     "token": ("user.token: is no string", {"server": SAFE}, {"token": 1}),
     "no token": ("user.tokenFile: there is no file", {"server": SAFE}, {"tokenFile": "never"}),
-    "token beside none": ("user.tokenFile: there is no file", {"server": SAFE}, {"token": "t", "tokenFile": "never"}),
     "empty token": ("user.tokenFile: names a file without", {"server": SAFE}, {"tokenFile": "empty"}),
+    "odd token": ("user.tokenFile: names a file that is no text", {"server": SAFE}, {"tokenFile": "odd"}),
     "key alone": ("user.client-key: is of no use", {"server": SAFE}, {"client-key": "me.key"}),
     "no key": ("user.client-certificate: cannot be used", {"server": SAFE}, {"client-certificate": "me.crt"}),
     "another key": (
@@ -91,11 +118,6 @@ SENSELESS: dict[str, tuple[str, Json, Json]] = {
     ),
     "somebody else": ("user.as: acting as somebody else", {"server": SAFE}, {"token": "t", "as": "admin"}),
 }
-# A plugin that gives a token, as credential plugins do.
-PLUGIN = (
-    'import json; print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
-    ' "status": {"token": "of-a-plugin"}}))'
-)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     locked_by(folder / "me.key", "secret")
     (folder / "token").write_text("of-a-file\n")
     (folder / "empty").write_text("\n")
+    (folder / "odd").write_bytes(b"\xff")
     return folder
 
 
@@ -155,11 +178,14 @@ async def test_a_plain_kubeconfig_is_read_as_the_library_reads_it(name: str, fol
     assert set(ours.files) == kept
 
 
-async def test_the_token_of_a_file_which_is_rotated_counts_before_one_beside_it(folder: Path) -> None:
-    path = written(folder, document({"server": "http://10.0.0.1"}, {"token": "stale", "tokenFile": "token"}))
-    loaded = await from_kubeconfig(path, None)
-    assert loaded.access.authorization == "Bearer of-a-file"
-    assert str(folder / "token") in loaded.files
+@pytest.mark.parametrize("case", TOKENS)
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_the_token_of_a_user_is_that_which_kubectl_takes(case: str, beside: str, folder: Path) -> None:
+    user, token = TOKENS[case]
+    path = written(folder, document({"server": "http://10.0.0.1"}, user))
+    loaded = await from_kubeconfig(path + beside, None)
+    assert loaded.access.authorization == f"Bearer {token}"
+    assert not user.get("tokenFile") or str(folder / user["tokenFile"]) in loaded.files
 
 
 @pytest.mark.parametrize("empty", ["", " \n", None], ids=["empty", "blank", "unset"])
@@ -169,7 +195,7 @@ async def test_where_nothing_stands_inside_the_file_counts(empty: str | None, fo
     plain = await from_kubeconfig(written(folder, document(cluster, user)), None)
     ours = await from_kubeconfig(written(folder, document(cluster | inside, user | inside)), None)
     assert told(ours.access) == told(plain.access)
-    assert ours.files == plain.files
+    assert set(ours.files) == set(plain.files)
     assert ours.access.tls is not None
     assert subject_shown(ours.access.tls, folder) == "me"
 
@@ -223,10 +249,15 @@ async def test_what_is_no_kubeconfig_is_named(content: str, says: str, folder: P
 
 
 async def test_a_plugin_is_left_to_the_library(folder: Path) -> None:
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", PLUGIN]}
-    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": {**plugin, "interactiveMode": "Never"}}))
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC}))
     assert not kubeconfig_of(path, None).is_plain
     assert (await from_kubeconfig(path, None)).access.authorization == "Bearer of-a-plugin"
+
+
+@pytest.mark.parametrize("given", [{"token": "t"}, {"tokenFile": "token"}], ids=["token", "file"])
+def test_a_plugin_is_not_run_for_who_is_given_a_token(given: Json, folder: Path) -> None:
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC, **given}))
+    assert kubeconfig_of(path, None).is_plain
 
 
 async def test_an_odd_kubeconfig_that_is_left_to_the_library_does_not_end_us(folder: Path) -> None:
@@ -260,8 +291,7 @@ async def test_acting_as_somebody_else_is_refused_where_files_are_merged(
 
 
 async def test_acting_as_somebody_else_is_refused_where_a_plugin_gives_the_token(folder: Path) -> None:
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", PLUGIN]}
-    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": plugin, "as": "admin"}))
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC, "as": "admin"}))
     with pytest.raises(NoCredentials, match=r"user\.as: acting as somebody else"):
         await credentials(path)
 
@@ -270,7 +300,7 @@ def test_what_stands_in_a_kubeconfig_is_a_file_where_there_is_no_memory_for_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr("os.memfd_create", raising=False)
-    with Material(data=b"key").as_file() as path:
+    with as_file(b"key") as path:
         assert Path(path).read_bytes() == b"key"
     assert not Path(path).exists()
 
