@@ -14,7 +14,7 @@ from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Flags, Grid, grid_of
 from extender.allocation.likeness import Likeness, State
-from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Reasons, renumbered
+from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft, Reasons, Span, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, compiled_anew
@@ -81,17 +81,6 @@ class Fit:
         return found if isinstance(found, Failure | Undecided) else None
 
 
-@dataclass(slots=True)
-class Draft:
-    """A fit while it is made, and what its work reads and writes: another work may begin and end in between."""
-
-    snapshot: Snapshot
-    verdicts: NDArray[np.int8]
-    reason_codes: NDArray[np.int32]
-    reasons: Reasons
-    states: States
-
-
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Fitter:
     """A question, and what was found out about it so far. One writer; the fits that it gives stay as they are.
@@ -111,6 +100,8 @@ class Fitter:
     _reasons: Reasons = field(default_factory=Reasons)
     _taints: Dictionary[Taints] = field(default_factory=Dictionary)
     _likeness: Likeness | None = None
+    span: Span = field(default_factory=Span)
+    _asked_at: int = 0
     # Whether somebody would have had to wait too long for an answer, so that it is to be worked out beside.
     is_late: bool = False
     # Where a rule names an attribute without its domain, which the API refuses, no column tells what it compares.
@@ -127,12 +118,20 @@ class Fitter:
         """About how many bytes are remembered of the question."""
         return self._states.size + (NODE_SIZE * len(self._last.verdicts) if self._last else 0)
 
+    def let_go(self, snapshot: Snapshot, before: int) -> None:
+        """Let go of all but what was found out about states if nobody has asked since *before*; now is *snapshot*."""
+        # What is published is large, and an idle question may be the last to keep it.
+        if self._asked_at < before:
+            self._last = self._basis = self._likeness = None
+            self._states, self.span = self._states.continued(snapshot), Span()
+
     def offers_in(self, snapshot: Snapshot) -> Offers:
         """Return what devices offer in *snapshot*."""
         return self._basis_in(snapshot).offers
 
     def states_of(self, snapshot: Snapshot, nodes: NDArray[np.int64]) -> tuple[States, Sequence[Hashable]]:
         """Name the states of *nodes*: names mean something within the states that they are of."""
+        self._asked_at = snapshot.generation
         self._states, basis = self._states.continued(snapshot), self._basis_in(snapshot)
         alike = None if self._is_blind else self._alike(self._states, basis, snapshot).all(snapshot, nodes)
         if alike is not None:
@@ -148,7 +147,7 @@ class Fitter:
         basis = self._basis
         if self._is_blind or basis is None or not basis.holds(snapshot):
             return None
-        self._states = self._states.continued(snapshot)
+        self._asked_at, self._states = snapshot.generation, self._states.continued(snapshot)
         state = self._alike(self._states, basis, snapshot).state(snapshot, node)
         return None if state is None else (self._states, state)
 
@@ -185,6 +184,7 @@ class Fitter:
 
     def pieces(self, snapshot: Snapshot) -> Work[Fit]:
         """Do the same piece by piece, so that a service can answer others between the pieces."""
+        self._asked_at = snapshot.generation
         if self._last is not None and self._last.snapshot is snapshot:
             return self._last
         self._forget()

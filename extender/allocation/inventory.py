@@ -56,7 +56,7 @@ def stated(name: str, capacity: Capacity, beside: Stated | None = None) -> State
     return Stated(name, capacity, (capacity.value.spelling, capacity.policy and str(capacity.policy)), beside)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Inventory:
     """Slices sorted by their keys, and the columns of their devices. starts: int64[slices + 1], where each begins.
 

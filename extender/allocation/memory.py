@@ -12,6 +12,7 @@ from extender.allocation.inventory import Inventory
 from extender.allocation.offer import Offers
 from extender.allocation.reason import Reason
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.state import States
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
 from extender.model.taint import DeviceTaintRule
@@ -22,8 +23,8 @@ NO_REASON = -1
 SPARE = 4096
 # Shortfalls whose reasons one question remembers.
 SHORTFALLS = 1 << 16
-# What an answer takes of a node and its devices, eight of them: bytes.
-NODE_SIZE = 170
+# What an answer takes of a node and its devices, eight of them, with what is taken of these: bytes.
+NODE_SIZE = 210
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class Basis:
         self.shortfalls[shortfall] = reason
 
 
+class Span:
+    """What others remember of a question by the cluster as it was seen last goes with this; it says nothing."""
+
+
 @dataclass(slots=True)
 class Reasons:
     """The distinct reasons, without names of claims; append-only, so that numbers given out stay true."""
@@ -66,6 +71,17 @@ class Reasons:
 
     def are_too_many(self, nodes: int) -> bool:
         return len(self.all) > 2 * nodes + SPARE
+
+
+@dataclass(slots=True)
+class Draft:
+    """A fit while it is made, and what its work reads and writes: another work may begin and end in between."""
+
+    snapshot: Snapshot
+    verdicts: NDArray[np.int8]
+    reason_codes: NDArray[np.int32]
+    reasons: Reasons
+    states: States
 
 
 def renumbered(reasons: Sequence[Reason], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:

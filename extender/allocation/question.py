@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
 from extender.allocation.features import Features
@@ -17,6 +18,7 @@ from extender.model.taint import Toleration
 EXACT, EVERY = "ExactCount", "All"
 # How many devices one claim can be given.
 RESULTS: Final = 32
+_SELECTORS: Final[WeakValueDictionary[str, Selector]] = WeakValueDictionary()
 
 
 class Refusal(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
@@ -253,18 +255,23 @@ def _tests(owner: str, selectors: Sequence[SelectorText]) -> Iterator[Test]:
         yield _test(place, selector.expression)
 
 
-@lru_cache(maxsize=4096)
 def _test(owner: str, text: str) -> Test:
-    try:
-        return Test(owner, text, _selector(text))
-    except CompileError as error:
-        return Test(owner, text, None, f"does not compile: {error}")
+    program = _program(text)
+    if isinstance(program, str):
+        return Test(owner, text, None, program)
+    # What a selector remembers is shared by all who ask it, and goes with the last of them: it may be much.
+    selector = _SELECTORS.get(text)
+    if selector is None:
+        selector = _SELECTORS[text] = Selector(program)
+    return Test(owner, text, selector)
 
 
 @lru_cache(maxsize=1024)
-def _selector(text: str) -> Selector:
-    """Share what a selector remembers among all who ask it."""
-    return Selector(compile_selector(text))
+def _program(text: str) -> Program | str:
+    try:
+        return compile_selector(text)
+    except CompileError as error:
+        return f"does not compile: {error}"
 
 
 @lru_cache(maxsize=1024)

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from extender.allocation.work import Work, finished
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16
+# What one of them takes: bytes.
+OUTCOME_SIZE = 80
 # Steps between two pauses: half a millisecond. An evaluation that takes more is followed by as many pauses as it cost.
 PIECE = 5_000
 # What else takes time, in steps: to look up one value of a combination, and to lay out a device for an evaluation.
@@ -47,7 +50,13 @@ class Selector:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._known: dict[tuple[Hashable, ...], Outcome] = {}
-        self._last: tuple[Inventory, list[Column[Hashable] | None], Sweep] | None = None
+        # Of the inventory no more than what is read is kept: it is large, and a question may be idle.
+        self._last: tuple[ReferenceType[Inventory], int, list[Column[Hashable] | None], Sweep] | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes are remembered of what it said."""
+        return OUTCOME_SIZE * len(self._known) + (self._last[3].codes.nbytes if self._last else 0)
 
     def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
         """Evaluate the selector on every device of *inventory*."""
@@ -55,15 +64,15 @@ class Selector:
 
     def sweeping(self, inventory: Inventory, budget: Budget) -> Work[Sweep]:
         """Do the same piece by piece. Who stops on the way loses nothing: what was evaluated is known next time."""
-        if self._last and self._last[0] is inventory:
-            return self._last[2]
+        if self._last and self._last[0]() is inventory:
+            return self._last[3]
         paths = sorted(self._paths(inventory))
         read = [inventory.columns.get(path) for path in paths]
-        if self._last and self._last[0].rows == inventory.rows and _are_same(self._last[1], read):
-            self._last = (inventory, read, self._last[2])
-            return self._last[2]
+        if self._last and self._last[1] == inventory.rows and _are_same(self._last[2], read):
+            self._last = ref(inventory), inventory.rows, read, self._last[3]
+            return self._last[3]
         sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
-        self._last = (inventory, read, sweep)
+        self._last = ref(inventory), inventory.rows, read, sweep
         return sweep
 
     def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Work[Sweep]:

@@ -102,7 +102,12 @@ class States:
 
 
 class Naming:
-    """Names the states of the nodes of one snapshot, each by itself: whatever else it is asked together with."""
+    """Names the states of the nodes of one snapshot, each by itself: whatever else it is asked together with.
+
+    It tells of all devices that a node sees, also of those that the question cannot be given: what is left whole
+    beside a choice counts; what draws from counters may keep another device from being given; and the reason counts
+    what passes the tests, though a gate keeps it back. What can be given alone would make names for verdicts at most.
+    """
 
     def __init__(self, states: States, snapshot: Snapshot, offers: Offers, added: Column[Taints]) -> None:
         self._states, self._snapshot, self._offers, self._added = states, snapshot, offers, added

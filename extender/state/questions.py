@@ -1,6 +1,6 @@
 """What pods ask, remembered by what it says: pods made from one template ask one question."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from operator import is_
 from typing import NamedTuple
@@ -8,6 +8,8 @@ from typing import NamedTuple
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask, asked_by
+from extender.allocation.selectors import Selector
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName
@@ -18,6 +20,10 @@ MOST = 256
 ROOM = 256 << 20
 # Pods that ask between two looks at what that is.
 LOOK_EVERY = 64
+# Changes of the cluster after which going on from what it was is no cheaper than looking at all nodes, about, and those
+# between two looks at who would have to.
+AGE = 1 << 12
+PAUSE = 1 << 10
 
 
 class _Asked(NamedTuple):
@@ -45,14 +51,17 @@ class Questions:
         self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
         # Who places a pod asks what was asked when nodes were looked at.
         self._last: _Asked | None = None
+        self._layout: object = None
+        self._laid_out = self._looked = 0
 
     def __len__(self) -> int:
         return len(self._fitters)
 
     @property
     def size(self) -> int:
-        """About how many bytes all of them take."""
-        return sum(fitter.size for fitter in self._fitters.values())
+        """About how many bytes all of them take, and their selectors, which some have in common."""
+        selectors = {selector for fitter in self._fitters.values() for selector in _selectors(fitter)}
+        return sum(fitter.size for fitter in self._fitters.values()) + sum(item.size for item in selectors)
 
     def question(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
         """Compile what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
@@ -109,13 +118,34 @@ class Questions:
             self._make_room()
         return fitter
 
+    def move_on(self, snapshot: Snapshot) -> None:
+        """Let idle questions let go of clusters that are past, now that it is *snapshot*.
+
+        From another layout nobody can go on: of two that are past one is enough.
+        """
+        generation = snapshot.generation
+        if snapshot.layout is not self._layout:
+            before, self._layout, self._laid_out = self._laid_out, snapshot.layout, generation
+        elif generation - self._looked >= PAUSE:
+            before = generation - AGE
+        else:
+            return
+        self._looked = generation
+        for fitter in self._fitters.values():
+            fitter.let_go(snapshot, before)
+
     def _make_room(self) -> None:
         """Forget the largest questions, but for the one that is being asked."""
-        total, others = self.size, list(self._fitters)[:-1]
-        for key in sorted(others, key=lambda key: -self._fitters[key].size):
+        total = self.size
+        if total <= self._room:
+            return
+        holders = Counter(selector for fitter in self._fitters.values() for selector in _selectors(fitter))
+        for key in sorted(list(self._fitters)[:-1], key=lambda key: -_weight(self._fitters[key])):
             if total <= self._room:
                 break
-            total -= self._fitters[key].size
+            fitter = self._fitters[key]
+            total -= fitter.size + sum(item.size for item in _selectors(fitter) if holders[item] == 1)
+            holders.subtract(_selectors(fitter))
             self._evict(key)
 
     def _evict(self, key: Hashable) -> None:
@@ -123,6 +153,15 @@ class Questions:
         gone = self._fitters.pop(key)
         if self._last is not None and self._last.fitter is gone:
             self._last = None
+
+
+def _selectors(fitter: Fitter) -> set[Selector]:
+    """Return what the question is asked by; some of it may be a class's, which others ask, too."""
+    return {test.selector for ask in fitter.question.asks.values() for test in ask.tests if test.selector}
+
+
+def _weight(fitter: Fitter) -> int:
+    return fitter.size + sum(selector.size for selector in _selectors(fitter))
 
 
 def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:

@@ -1,5 +1,6 @@
 """What a question remembers of nodes by their state: never more than what the state decides."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -15,8 +16,9 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.state import KIND_SIZE, STATE_SIZE, Found, Naming, States
 from extender.model.change import Changed, Gone
 from extender.model.claim import Constraint, ResourceClaim
-from extender.model.device import Device, ResourceSlice
+from extender.model.device import Counter, CounterConsumption, CounterSet, Device, ResourceSlice
 from extender.model.names import ObjectKey
+from extender.model.quantity import parse_quantity
 from extender.model.taint import Taint
 from extender.state.cluster import Cluster
 from tests.allocation.small import (
@@ -78,6 +80,29 @@ def test_an_error_is_met_on_a_device_that_somebody_has_a_share_of() -> None:
     held = holder("h", "n1", "d", share="s")
     snapshot = cluster(node("n1"), published("n1", device("d"), good("e")), held).snapshot
     assert verdicts(Fitter(IS_A), snapshot) == chosen(IS_A, snapshot) == ["FAILS"]
+
+
+def partition(name: str, model: str) -> Device:
+    draws = CounterConsumption("set", (Counter("slots", parse_quantity("1")),))
+    return device(name, {"model": model}, consumes_counters=(draws,))
+
+
+@pytest.mark.parametrize("busy", ["n1", "n2"])
+def test_a_device_that_is_not_asked_for_is_part_of_the_state_for_what_it_draws_from_counters(busy: str) -> None:
+    sets = (CounterSet("set", (Counter("slots", parse_quantity("1")),)),)
+    slices = [
+        item
+        for pool in ("n1", "n2")
+        for item in (
+            published(pool, partition("a", "A"), partition("b", "B"), count=2),
+            replace(published(pool, name=f"{pool}-counters", count=2), shared_counters=sets),
+        )
+    ]
+    snapshot = cluster(*ZONES, *slices, holder("h", busy, "b")).snapshot
+    fitter = Fitter(IS_A)
+    assert verdicts(fitter, snapshot) == ["NO" if pool == busy else "FITS" for pool in ("n1", "n2")]
+    _, (first, second) = fitter.states_of(snapshot, np.arange(2))
+    assert first != second
 
 
 @pytest.fixture

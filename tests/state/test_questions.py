@@ -1,14 +1,26 @@
 """Pods that ask the same share one question."""
 
+import gc
+from collections.abc import Callable
 from dataclasses import replace
+from weakref import ref
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from extender.allocation.difference import changed_nodes
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
+from extender.allocation.memory import Basis, Draft
 from extender.allocation.question import Refusal
+from extender.allocation.selectors import OUTCOME_SIZE
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.work import Work
+from extender.model.change import Change, Changed, Gone
 from extender.model.claim import (
     ClaimSpec,
+    Constraint,
     DeviceClass,
     DeviceConfig,
     DeviceRequest,
@@ -17,7 +29,10 @@ from extender.model.claim import (
     Selector,
 )
 from extender.model.names import ClassName, ObjectKey, Uid
-from extender.state.questions import LOOK_EVERY, ROOM, Questions
+from extender.model.node import Node
+from extender.state.cluster import Cluster
+from extender.state.questions import AGE, LOOK_EVERY, PAUSE, ROOM, Questions
+from tests.allocation.small import cluster, device, holder, node, published
 
 GPU = ClassName("gpu")
 CLASSES = {GPU: DeviceClass(name=GPU)}
@@ -129,3 +144,124 @@ def test_a_question_that_makes_no_sense_is_refused_and_not_remembered() -> None:
     with pytest.raises(Refusal, match="there is no class gpu"):
         questions.fitter([claim("a")], {})
     assert len(questions) == 0
+
+
+POOLS = [f"n{number}" for number in range(8)]
+
+
+def fleet() -> Cluster:
+    return cluster(*map(node, POOLS), *(published(pool, device("d"), device("e")) for pool in POOLS))
+
+
+def taken(built: Cluster, times: int, told: Callable[[Snapshot], None]) -> None:
+    """Take a device, and give it back, over and over."""
+    for number in range(times):
+        built.apply(Gone(ResourceClaim, ObjectKey("ns", "h")) if number % 2 else Changed(holder("h", "n0", "d")))
+        told(built.snapshot)
+
+
+@pytest.mark.parametrize("selector", ["true", "device.attributes['gpu.example.com'].?id.orValue('') == ''"])
+def test_a_question_that_nobody_asks_keeps_nothing_of_slices_that_are_replaced(selector: str) -> None:
+    questions, built = Questions(Features()), fleet()
+    selective = {GPU: DeviceClass(name=GPU, selectors=(Selector(selector),))}
+    question = questions.fitter([claim("a")], selective)
+    question.states_of(built.snapshot, np.arange(2))
+    question.fit(built.snapshot)
+    seen = ref(built.snapshot.inventory)
+    for pool in POOLS:
+        built.apply(Changed(published(pool, device("d"), device("f"))))
+    taken(built, AGE + 2 * PAUSE, questions.move_on)
+    changed_nodes.cache_clear()
+    gc.collect()
+    assert seen() is None
+    assert question.fit(built.snapshot).mask.all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [Gone(Node, ObjectKey("", "n7")), Gone(Node, ObjectKey("", "n6"))],
+        [Changed(published("n7", device("d"))), Changed(published("n6", device("d")))],
+    ],
+    ids=["nodes", "slices"],
+)
+def test_of_layouts_that_are_past_an_idle_question_keeps_one_at_most(changes: list[Change]) -> None:
+    questions, built = Questions(Features()), fleet()
+    question = questions.fitter([claim("a")], CLASSES)
+    question.fit(built.snapshot)
+    questions.move_on(built.snapshot)
+    seen = ref(built.snapshot.layout.rows)
+    for change in changes:
+        questions.move_on(built.apply(change))
+    changed_nodes.cache_clear()
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_question_that_is_asked_goes_on_from_what_it_knew_however_much_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    questions, built = Questions(Features()), fleet()
+    question = questions.fitter([claim("a")], CLASSES)
+    question.fit(built.snapshot)
+    looked_at = set[int]()
+    answered = Fitter._answered
+
+    def counted(self: Fitter, draft: Draft, basis: Basis, nodes: NDArray[np.int64]) -> Work[None]:
+        looked_at.update(nodes.tolist())
+        return answered(self, draft, basis, nodes)
+
+    def asked(snapshot: Snapshot) -> None:
+        questions.move_on(snapshot)
+        question.fit(snapshot)
+
+    monkeypatch.setattr(Fitter, "_answered", counted)
+    taken(built, AGE + 2 * PAUSE, asked)
+    assert looked_at <= {0}
+
+
+def test_what_was_found_out_about_states_is_not_let_go() -> None:
+    questions, built = Questions(Features()), fleet()
+    apart = claim("a", count=2, constraints=(Constraint(distinct_attribute="gpu.example.com/id"),))
+    question = questions.fitter([apart], CLASSES)
+    question.fit(built.snapshot)
+    states, _ = question.states_of(built.snapshot, np.arange(1))
+    assert states.known
+    taken(built, AGE + 2 * PAUSE, questions.move_on)
+    assert question.states_of(built.snapshot, np.arange(1))[0] is states
+
+
+def asked_in(questions: Questions) -> list[Fitter]:
+    return list(questions._fitters.values())
+
+
+def test_what_selectors_remember_counts_once_and_goes_with_the_last_who_asks() -> None:
+    slices = [published(pool, *(device(f"{pool}-{n}", {"id": f"{pool}-{n}"}) for n in range(9))) for pool in POOLS]
+    built, questions = cluster(*map(node, POOLS), *slices), Questions(Features(), most=2)
+    apart = {GPU: DeviceClass(name=GPU, selectors=(Selector("device.attributes['gpu.example.com'].id != 'x'"),))}
+    for count in (1, 2):
+        questions.fitter([claim("a", count=count)], apart).fit(built.snapshot)
+    (selector,) = {
+        test.selector for fitter in asked_in(questions) for ask in fitter.question.asks.values() for test in ask.tests
+    }
+    assert selector is not None
+    assert selector.size > 9 * len(POOLS) * OUTCOME_SIZE
+    assert questions.size == sum(fitter.size for fitter in asked_in(questions)) + selector.size
+    gone = ref(selector)
+    del selector
+    for count in (3, 4):
+        questions.fitter([claim("a", count=count)], CLASSES)
+    gc.collect()
+    assert gone() is None
+
+
+def test_questions_whose_selectors_remember_much_make_room() -> None:
+    slices = [published(pool, *(device(f"{pool}-{n}", {"id": f"{pool}-{n}"}) for n in range(9))) for pool in POOLS]
+    built, questions = cluster(*map(node, POOLS), *slices), Questions(Features(), room=1 << 15)
+    for number in range(9):
+        text = Selector(f"device.attributes['gpu.example.com'].id != '{number}'")
+        apart = {GPU: DeviceClass(name=GPU, selectors=(text,))}
+        questions.fitter([claim("a")], apart).fit(built.snapshot)
+    questions.fitter([claim("b", count=2)], CLASSES)
+    assert questions.size <= 1 << 15
+    assert 1 < len(questions) < 9
