@@ -18,7 +18,7 @@ from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Case, precedent_of
-from extender.scheduling.recall import Recall
+from extender.scheduling.recall import Recall, World, world_of
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
@@ -66,6 +66,10 @@ class Chooser:
         pod, ledger = needs.pod.uid, self.belief.ledger
         is_left = partial(ledger.is_left_to, pod)
         return self._recall.get(needs, node, self.belief.cluster.snapshot, self.taste, is_left)
+
+    def world(self, node: NodeName) -> World:
+        """Return what decides, beside what is taken, which devices can be had on *node* now."""
+        return world_of(self.belief.cluster.snapshot, node, self.taste)
 
     def forget(self, pod: Uid) -> None:
         """Forget what was found for a pod that waits no longer."""

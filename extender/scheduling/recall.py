@@ -1,14 +1,13 @@
 """Devices that were chosen for a pod, to be had again without a search as long as they are as they were."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import is_
 from typing import NamedTuple
 
-from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
-from extender.model.claim import Allocation
+from extender.allocation.surroundings import Surroundings, are_same, surroundings
 from extender.model.names import DeviceKey, NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
@@ -18,24 +17,25 @@ REMEMBERED = 1024
 
 
 class World(NamedTuple):
-    """What decides, beside what is taken, whether devices can be had."""
+    """What decides, beside what is taken, whether devices can be had on a node."""
 
-    inventory: object
-    layout: object
-    reach: object
+    slices: Surroundings
     rules: object
     classes: object
     node: object
     taste: object
 
+    def is_like(self, other: "World") -> bool:
+        """Tell whether *other* is the same in everything."""
+        return are_same(self.slices, other.slices) and all(map(is_, self[1:], other[1:]))
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was chosen, for what was asked, in which world; *rows* of the inventory, and the devices there."""
+    """What was chosen, for what was asked, in which world, and which devices these are."""
 
     asked: tuple[object, ...]
     world: World
-    rows: tuple[int, ...]
     devices: tuple[DeviceKey, ...]
     placement: Placement
 
@@ -49,11 +49,10 @@ class Recall:
     def put(self, needs: Needs, placement: Placement, snapshot: Snapshot, taste: object) -> None:
         """Remember *placement*, where it is of devices that nobody shares: these are free, or they are not."""
         self._kept.pop(needs.pod.uid, None)
-        rows = _rows(placement, snapshot)
-        if rows is not None:
-            world = _world(snapshot, placement.node, taste)
-            devices = tuple(given.device for _, claim in placement.claims for given in claim.devices)
-            self._kept[needs.pod.uid] = Kept(_asked(needs), world, rows, devices, placement)
+        devices = tuple(given.device for _, claim in placement.claims for given in claim.devices)
+        if devices and all(_is_whole(device, snapshot) for device in devices):
+            world = world_of(snapshot, placement.node, taste)
+            self._kept[needs.pod.uid] = Kept(_asked(needs), world, devices, placement)
             if len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
 
@@ -68,35 +67,30 @@ class Recall:
         kept = self._kept.get(needs.pod.uid)
         if kept is None or kept.placement.node != node or kept.asked != _asked(needs):
             return None
-        is_same = all(map(is_, kept.world, _world(snapshot, node, taste)))
-        is_free = is_same and not any(snapshot.usage.codes[row] for row in kept.rows)
-        return kept.placement if is_free and all(map(is_left, kept.devices)) else None
+        if not kept.world.is_like(world_of(snapshot, node, taste)):
+            return None
+        is_had = all(_is_free(device, snapshot) and is_left(device) for device in kept.devices)
+        return kept.placement if is_had else None
 
 
 def _asked(needs: Needs) -> tuple[object, ...]:
     return needs.pending, needs.allocated, needs.extended
 
 
-def _world(snapshot: Snapshot, node: NodeName, taste: object) -> World:
-    known = snapshot.nodes.get(node)
-    return World(
-        snapshot.inventory, snapshot.layout, snapshot.reach.seen, snapshot.rules, snapshot.classes, known, taste
-    )
+def world_of(snapshot: Snapshot, node: NodeName, taste: object) -> World:
+    """Return what decides on *node* now."""
+    slices = surroundings(snapshot, node)
+    return World(slices, snapshot.rules, snapshot.classes, snapshot.nodes.get(node), taste)
 
 
-def _rows(placement: Placement, snapshot: Snapshot) -> tuple[int, ...] | None:
-    """Return where the devices of *placement* are; None where they are not free or not free for one alone."""
-    found: list[int] = []
-    for _, allocation in placement.claims:
-        for rows in _rows_of(allocation, snapshot.inventory):
-            if len(rows) != 1 or snapshot.usage.codes[rows[0]]:
-                return None
-            traits = snapshot.inventory.device(rows[0]).traits
-            if traits.consumes_counters or traits.allow_multiple_allocations:
-                return None
-            found.append(rows[0])
-    return tuple(found) or None
+def _is_whole(device: DeviceKey, snapshot: Snapshot) -> bool:
+    """Tell whether *device* is free, and for one alone."""
+    if not _is_free(device, snapshot):
+        return False
+    traits = snapshot.inventory.device(snapshot.inventory.rows_of(device)[0]).traits
+    return not (traits.consumes_counters or traits.allow_multiple_allocations)
 
 
-def _rows_of(allocation: Allocation, inventory: Inventory) -> Iterable[tuple[int, ...]]:
-    return (inventory.rows_of(result.device) for result in allocation.devices)
+def _is_free(device: DeviceKey, snapshot: Snapshot) -> bool:
+    rows = snapshot.inventory.rows_of(device)
+    return len(rows) == 1 and not snapshot.usage.codes[rows[0]]

@@ -58,8 +58,8 @@ class Taste:
         self._tenants = Tenants(commons or Commons(Loads()))
         self._tenants.commons.use(document.configuration)
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
-        # They go with their question.
-        self._ratings: WeakKeyDictionary[Fitter, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
+        # They go with their question, or with the cluster that it saw last.
+        self._ratings: WeakKeyDictionary[object, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
@@ -188,9 +188,9 @@ class Taste:
     def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
         """Return what is known of the ratings of an ask."""
         ask = fitter.question.asks[at]
-        known = self._ratings.get(fitter)
+        known = self._ratings.get(fitter.span)
         if known is None:
-            known = self._ratings[fitter] = Memo(RATINGS)
+            known = self._ratings[fitter.span] = Memo(RATINGS)
         key = at, policy, self._mix(ask.class_name)
         ratings = known.get(key)
         if ratings is None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Change, Changed, Gone
-from extender.model.device import Traits
+from extender.model.device import ResourceSlice, Traits
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.scheduling.choosing import Chooser
@@ -69,6 +69,30 @@ def test_what_others_take_beside_it_does_not_matter() -> None:
     first = placed(chooser)
     belief.apply(Changed(held(claim("other"), device("n1", 3))))
     assert chooser.kept(needs(belief), N1) is first
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (Changed(gpus("n2", 3)),),
+        # One that comes before those of the node, so that each device has another row.
+        (Changed(gpus("a", 2)),),
+        (Changed(node("a")), Changed(gpus("a", 2))),
+        (Gone(ResourceSlice, ObjectKey("", "n2-gpus")),),
+    ],
+    ids=["changed", "of-no-node", "of-a-new-node", "gone"],
+)
+def test_what_is_published_elsewhere_does_not_matter(changes: tuple[Change, ...]) -> None:
+    belief = world()
+    chooser = chooser_of(belief)
+    first = placed(chooser)
+    for change in changes:
+        belief.apply(change)
+    assert chooser.kept(needs(belief), N1) is first
+    # Its device is looked for where it is now.
+    (mine,) = (result.device for _, given in first.claims for result in given.devices)
+    belief.apply(Changed(held(claim("other"), mine)))
+    assert chooser.kept(needs(belief), N1) is None
 
 
 def test_what_others_were_promised_is_not_kept_and_what_the_pod_itself_was_promised_is() -> None:

@@ -1,17 +1,21 @@
 """Node and devices are chosen together, by links, and the decision says why."""
 
+import gc
 from dataclasses import replace
 from itertools import count
+from weakref import ref
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.model.change import Changed
+from extender.allocation.difference import changed_nodes
+from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, Traits
 from extender.model.names import NodeName
+from extender.model.node import Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan
 from extender.scheduling.planner import Offer, Planner, Rejection
@@ -20,6 +24,7 @@ from extender.scheduling.ranking import Policy as Answers
 from extender.scheduling.survey import Survey, survey
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
+from extender.state.questions import AGE, PAUSE
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
 from tests.scheduling.cast import names, node, pod
@@ -247,3 +252,20 @@ def test_partitions_on_one_node_do_not_hide_what_the_links_of_others_are_worth()
     for item in (node("other"), others, chip):
         belief.apply(Changed(item))
     assert given_to(planned(belief, planner_with_taste(belief), wanted("c", 2))) == ("z", [0, 3])
+
+
+def test_a_question_that_nobody_asks_keeps_no_slices_that_are_replaced_for_its_ratings_either() -> None:
+    belief = fleet(dict.fromkeys(("n1", "n2"), DGX), {})
+    planner, subject = planner_with_taste(belief), pod("p", "c")
+    belief.apply(Changed(wanted("c", 2)))
+    belief.apply(Changed(subject))
+    assert isinstance(planner.plan(subject, None, 0.0), Offer)
+    belief.apply(Gone(Pod, subject.key))
+    seen, slices = ref(belief.cluster.snapshot.inventory), belief.cluster.snapshot.inventory.slices
+    for number in range(AGE + 2 * PAUSE):
+        turned = slices[number % 2].devices[:: (-1) ** (number // 2)]
+        belief.apply(Changed(replace(slices[number % 2], devices=turned)))
+    assert isinstance(planned(belief, planner, wanted("d", 3)), Offer)
+    changed_nodes.cache_clear()
+    gc.collect()
+    assert seen() is None
