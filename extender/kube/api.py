@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 # A bind is three writes one after another, and kube-scheduler binds as many pods at once as it likes.
 CONNECTIONS: Final = 64
@@ -189,7 +191,7 @@ class _Request:
 
     def __init__(self, method: str, path: str, query: Query, body: Body | None = None) -> None:
         self.method = method
-        self.target = f"{path}?{urlencode(query)}" if query else path
+        self.target = f"{path}?{_encoded(tuple(query))}" if query else path
         self.data = None if body is None else orjson.dumps(body.content)
         self.content_type = JSON if body is None else body.content_type
         self.why_not = unhindered if body is None else body.why_not
@@ -202,6 +204,8 @@ class _Request:
             raise KeptBackError(why_not)
 
 
+# Writes ask the same each time.
+_encoded: Final = lru_cache(maxsize=64)(urlencode)
 # Whose request the session is about to send.
 _LEAVING: ContextVar[_Request] = ContextVar("_LEAVING")
 

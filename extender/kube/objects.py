@@ -15,7 +15,7 @@ from extender.kube.answer import Json
 from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
 from extender.model.names import NodeName, Uid
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaimStatus
 from extender.model.taint import NO_SCHEDULE
 from extender.scheduling.claiming import FINALIZER
 
@@ -76,6 +76,13 @@ def touch(uid: Uid, mark: str) -> Json:
 
 def annotated(pod: Pod, annotation: str, value: str) -> Json:
     return {"metadata": {"uid": pod.uid, "annotations": {annotation: value}}}
+
+
+def claims_named(pod: Pod, statuses: Sequence[PodClaimStatus]) -> Json:
+    """Spell which claims were made for *pod*, to be applied: what somebody else names otherwise is a conflict."""
+    metadata = {"namespace": pod.key.namespace, "name": pod.key.name, "uid": pod.uid}
+    listed = [{"name": status.name, "resourceClaimName": status.claim_name} for status in statuses]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"resourceClaimStatuses": listed}}
 
 
 def binding(pod: Pod, node: NodeName) -> Json:

@@ -31,6 +31,11 @@ class Refused:
     reason: str
     message: str
 
+    def __str__(self) -> str:
+        """Say for people what was answered."""
+        told = " ".join(filter(None, (str(self.status or ""), self.reason)))
+        return f"{told}: {self.message}" if told else self.message
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
@@ -38,6 +43,10 @@ class Unknown:
 
     why: str
     status: int | None = None
+
+    def __str__(self) -> str:
+        """Say for people why nobody knows."""
+        return self.why
 
 
 Outcome = Done | Refused | Later | Unknown

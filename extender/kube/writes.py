@@ -5,21 +5,24 @@ Each carries ``?timeout=`` below our own deadline, so that the API server gives 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from extender.allocation.extended import Use
 from extender.kube import objects
 from extender.kube.answer import Json
-from extender.kube.api import JSON, JSON_PATCH, MERGE_PATCH, Api, Body, Query
+from extender.kube.api import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Api, Body, Query
 from extender.kube.fence import Fence
 from extender.kube.outcome import Outcome, outcome_of
 from extender.kube.resource import PODS, Served
 from extender.model.claim import Allocation, Consumer, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaimStatus
 
 # The part of our deadline that the API server gets.
 SERVER_SHARE = 0.8
 POD = Served(PODS, "v1")
+# What is applied names its manager; what is patched has the one that is our user agent.
+APPLIED: Query = (("fieldManager", "dra-extender"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,14 @@ class Writes:
         """Tell in the status of *pod*, as it was read, which *claim* has its extended resources."""
         return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, uses))
 
+    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> Outcome:
+        """Tell in the status of *pod* which claims were made for it; nobody else takes back what is applied by us.
+
+        Where the status names another claim for an entry, that is a CONFLICT, however late this arrives.
+        """
+        path = POD.path(*pod.key, "status")
+        return await self._send("PATCH", path, objects.claims_named(pod, statuses), APPLY_PATCH, APPLIED)
+
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         """Set an *annotation* of *pod*, which wakes it too."""
         return await self._merge(POD.path(*pod.key), objects.annotated(pod, annotation, value))
@@ -114,9 +125,17 @@ class Writes:
     async def _read(self, path: str) -> Outcome:
         return outcome_of(await self.api.call("GET", path, timeout_s=self.timeout_s))
 
-    async def _send(self, method: str, path: str, content: object, content_type: str = JSON) -> Outcome:
-        return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not)))
+    async def _send(
+        self, method: str, path: str, content: object, content_type: str = JSON, query: Query = ()
+    ) -> Outcome:
+        return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not), query))
 
-    async def _sent(self, method: str, path: str, body: Body) -> Outcome:
-        query: Query = (("timeout", f"{self.timeout_s * SERVER_SHARE * 1000:.0f}ms"),)
+    async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
+        query = (*query, *_terms(self.timeout_s))
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
+
+
+@lru_cache(maxsize=8)
+def _terms(timeout_s: float) -> Query:
+    """Ask for an answer in time, and for no look at unknown fields: we write none, and nobody reads the warnings."""
+    return ("timeout", f"{timeout_s * SERVER_SHARE * 1000:.0f}ms"), ("fieldValidation", "Ignore")

@@ -4,10 +4,11 @@ kube-scheduler frees such allocations itself where its own plugin allocates. Our
 """
 
 from collections.abc import Generator, Iterator
+from typing import Final
 
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import deleted, is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
@@ -17,6 +18,8 @@ from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
 
 Mending = Generator[Step, Outcome, bool]
+# On a claim that was made from a template: for which entry of the pod.
+ENTRY: Final = "resource.kubernetes.io/pod-claim-name"
 
 
 def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
@@ -53,6 +56,33 @@ def lacks_claims(pod: Pod, belief: Belief) -> bool:
     from_template = {entry.name for entry in pod.claims if entry.template_name}
     made = (entry.claim_name for entry in pod.claim_statuses if entry.name in from_template)
     return any(name and belief.cluster.claims.get(ObjectKey(pod.key.namespace, name)) is None for name in made)
+
+
+def are_named(pod: Pod) -> bool:
+    """Tell whether *pod* names all claims that it has from templates, which have been made then."""
+    named = {status.name for status in pod.claim_statuses}
+    return all(entry.name in named for entry in pod.claims if entry.template_name)
+
+
+def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:
+    """Return all that the status of *pod* has to name, where every claim was made and not every one is named there.
+
+    What it names already is among that: who names a part takes back what it has named before.
+    """
+    if pod.is_deleting or are_named(pod):
+        return ()
+    named = {status.name: status for status in pod.claim_statuses}
+    entries = [entry.name for entry in pod.claims if entry.template_name]
+    made = _made_for_entries(pod, belief)
+    found = [named.get(name) or made.get(name) for name in entries]
+    return tuple(status for status in found if status and status.claim_name) if all(found) else ()
+
+
+def _made_for_entries(pod: Pod, belief: Belief) -> dict[str, PodClaimStatus]:
+    """Return the claims that were made for *pod* from templates, by entry; of several the first by name."""
+    claims = sorted(belief.cluster.claims.owned_by(pod.uid), key=lambda claim: claim.key, reverse=True)
+    entries = ((dict(claim.annotations).get(ENTRY), claim) for claim in claims if not claim.is_deleting)
+    return {name: PodClaimStatus(name=name, claim_name=claim.key.name) for name, claim in entries if name}
 
 
 def freed(pod: Pod, belief: Belief) -> Mending:

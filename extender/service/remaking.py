@@ -1,7 +1,14 @@
-"""Pods whose claims are gone, touched: the controller that makes claims from templates then looks again.
+"""Pods that the controller which makes claims from templates has left without some of them, or without their names.
 
 It remembers the claims that it has made. One that is deleted it may take for one that is there, says nothing, and does
 not look again before something about the pod changes. Up to 1.36 it even does so until it has made a hundred others.
+So pods whose claims are gone are touched.
+
+Up to 1.36 it also applies only those names to the status of a pod that it has just found missing, by which the API
+server takes back the others: where it learns of two claims of one pod at different moments, it goes on like that for
+ever, hundreds of times a second, and nobody ever sees both. (https://github.com/kubernetes/kubernetes/issues/138407)
+So where all claims are there and some are not named, they are named by us, too: what two have applied, one alone does
+not take back.
 """
 
 import asyncio
@@ -13,7 +20,7 @@ from extender.kube.outcome import Done, Unknown
 from extender.kube.writes import Writes
 from extender.model.names import Uid
 from extender.model.node import Pod
-from extender.scheduling.remedy import lacks_claims
+from extender.scheduling.remedy import lacks_claims, unnamed
 from extender.scheduling.steps import Later
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
@@ -47,7 +54,7 @@ class Remaking:
     _lacking: dict[Uid, Lack] = field(default_factory=dict)
 
     async def round(self, now: Callable[[], float]) -> None:
-        """Touch the pods whose claims have been gone for long enough."""
+        """Mend the pods whose claims have been gone, or not named, for long enough."""
         if now() - self._looked < LOOK_S:
             return
         self._looked = now()
@@ -57,19 +64,25 @@ class Remaking:
         due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if lack.at <= self._looked)
         for _, uid in due[:TOUCHED_AT_ONCE]:
             # An API server that does not answer is not asked for each pod: others wait for the end of this round.
-            if not await self._touch(lacking[uid]):
+            if not await self._mend(lacking[uid]):
                 return
 
     async def _found(self) -> list[Pod]:
         found, pods = [], tuple(self.belief.pods)
         for begin in range(0, len(pods), PIECE):
-            found += [pod for pod in pods[begin : begin + PIECE] if lacks_claims(pod, self.belief)]
+            piece = pods[begin : begin + PIECE]
+            found += [pod for pod in piece if lacks_claims(pod, self.belief) or unnamed(pod, self.belief)]
             await asyncio.sleep(0)
         return found
 
-    async def _touch(self, pod: Pod) -> bool:
+    async def _mend(self, pod: Pod) -> bool:
         again_s = self._lacking[pod.uid].again_s
         self._lacking[pod.uid] = Lack(self._looked + again_s, min(2 * again_s, PATIENCE_S))
-        outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
-        self.metrics.wake("claims gone", "done" if isinstance(outcome, Done) else "failed")
+        if lacks_claims(pod, self.belief):
+            way, outcome = "claims gone", await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
+        elif names := unnamed(pod, self.belief):
+            way, outcome = "claims unnamed", await self.writes.name_claims(pod, names)
+        else:  # they have come while others were mended
+            return True
+        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         return not isinstance(outcome, Unknown | Later)

@@ -122,7 +122,7 @@ class Metrics:
         self._wakes.labels(way, result).inc()
 
     def guess(self, result: str) -> None:
-        """Count what became of a pod that was sent ahead: right, wrong, late, or renewed."""
+        """Count what became of a pod that was sent ahead: right, wrong, late, renewed, or unasked."""
         self._guesses.labels(result).inc()
 
     def api(self, verb: str, resource: str, code: str, seconds: float) -> None:

@@ -114,6 +114,15 @@ class Client:
         if reply.status not in {200, 202, 404}:
             raise RefusedError(f"DELETE {item['kind']}: {reply.status} {reply.message}")
 
+    async def delete_as_read(self, item: Object) -> None:
+        """Delete an object as it was just read, again and again until nobody has changed it in between."""
+        path = await self.path(item)
+        while (read := await self.call("GET", path)).status == 200:
+            only = {"preconditions": {"resourceVersion": read.body["metadata"]["resourceVersion"]}}
+            reply = await self.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", **only})
+            if reply.status != 409:
+                break
+
     async def list(self, path: str) -> list[Object]:
         items: list[Object] = (await self.must("GET", path))["items"]
         return items

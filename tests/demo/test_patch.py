@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.patch import json_patch, merge_patch, strategic_patch
+from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch, strategic_patch
 
 Json = dict[str, Any]
 
@@ -74,3 +74,20 @@ def test_a_strategic_patch_adds_to_finalizers_and_replaces_other_lists() -> None
     target = {"metadata": {"finalizers": ["a"]}, "spec": {"args": ["x"]}}
     patch = {"metadata": {"finalizers": ["b", "a"]}, "spec": {"args": ["y"]}}
     assert strategic_patch(target, patch) == {"metadata": {"finalizers": ["a", "b"]}, "spec": {"args": ["y"]}}
+
+
+STATUSES = {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "x"}]}}
+
+
+def test_what_is_applied_joins_what_is_there() -> None:
+    entry = {"name": "b", "resourceClaimName": "y"}
+    merged = apply_patch(STATUSES, {"status": {"resourceClaimStatuses": [entry]}})
+    assert merged["status"]["resourceClaimStatuses"] == [*STATUSES["status"]["resourceClaimStatuses"], entry]
+    assert apply_patch({}, merged) == apply_patch(merged, merged) == merged
+
+
+@pytest.mark.parametrize("name", ["z", ""])
+def test_what_is_applied_without_force_does_not_replace_what_somebody_else_says(name: str) -> None:
+    with pytest.raises(Failure, match="resourceClaimName") as refused:
+        apply_patch(STATUSES, {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": name}]}})
+    assert refused.value.code == 409

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.controlplane.client import Object
+from tests.controlplane.client import APPLY, Object
 from tests.e2e.world import SCHEDULER, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -84,3 +84,24 @@ async def test_a_pod_of_a_scheduler_that_we_do_not_serve_is_refused_at_bind(here
     assert await here.unbound(pod)
     assert not await here.devices(claim)
     assert pod["spec"]["schedulerName"] != SCHEDULER
+
+
+async def test_a_pod_whose_controller_takes_back_one_name_for_the_other_is_bound(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    await here.template("one", here.request())
+    pod = await here.pod("p", templates=("one", "one"))
+    before = here.stage.counted("wakes_total", way="claims unnamed", result="done")
+    read = await here.when(pod, lambda read: len(read["status"].get("resourceClaimStatuses", ())) == 2)
+    # What the controller of 1.36 does where it has heard of one claim only. From then on it does so for ever.
+    first = read["status"]["resourceClaimStatuses"][:1]
+    partial = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "status": {"resourceClaimStatuses": first}}
+    path = f"{await here.admin.path(pod)}/status"
+    await here.admin.must("PATCH", path, partial, content=APPLY, fieldManager="ResourceClaimController", force="true")
+    await device(here, "b", 2)
+    assert await here.bound(pod) == "b"
+    mended = here.stage.counted("wakes_total", way="claims unnamed", result="done") - before
+    # The later one mends that itself, as a rule before we do.
+    assert mended == 1 if here.stage.plane.minor == "1.36" else mended <= 1
+    named = (await here.admin.read(pod))["status"]["resourceClaimStatuses"]
+    assert named == read["status"]["resourceClaimStatuses"]

@@ -109,7 +109,7 @@ async def test_r1_every_write_says_a_timeout_below_our_own_deadline(peer: tuple[
     await Writes(api, lambda: Served(CLAIMS, "v1"), timeout_s=2.0).delete_claim(
         ObjectKey("default", "c"), Uid("u"), "1"
     )
-    assert script.asked == [f"{path}?timeout=1600ms"]
+    assert script.asked == [f"{path}?timeout=1600ms&fieldValidation=Ignore"]
 
 
 def answer(code: int, content: object = b"", **headers: str) -> Answer:
@@ -161,6 +161,19 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
 )
 def test_what_became_of_a_write_is_told_from_the_reply(reply: Answer | Unanswered, outcome: Outcome) -> None:
     assert outcome_of(reply) == outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (refused(Refusal.FORBIDDEN, 403, "Forbidden"), "403 Forbidden: told Forbidden"),
+        (Refused(kind=Refusal.REJECTED, status=404, reason="", message="<html>"), "404: <html>"),
+        (Refused(kind=Refusal.UNSENT, status=0, reason="", message="no way there"), "no way there"),
+        (Unknown("no answer within 2 s"), "no answer within 2 s"),
+    ],
+)
+def test_people_are_told_in_the_api_servers_words(outcome: Outcome, told: str) -> None:
+    assert str(outcome) == told
 
 
 def test_a_patch_that_names_another_uid_is_a_conflict() -> None:

@@ -7,19 +7,20 @@ import pytest
 
 from extender.allocation.extended import Use
 from extender.kube import objects
+from extender.kube.api import APPLY_PATCH, MERGE_PATCH
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName, NodeName, ObjectKey, Uid
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaimStatus
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
 from extender.scheduling.claiming import FINALIZER, consumer_of
 from extender.scheduling.steps import Refusal
 from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
-from tests.servers import Cluster
+from tests.servers import REAL, Cluster
 
 NODE = NodeName("node-1")
 
@@ -202,6 +203,51 @@ async def test_patches_of_a_former_pod_do_not_reach_its_successor(api_server: Cl
     assert refused(await writes.nominate(former, NODE)) is Refusal.CONFLICT
     assert refused(await writes.annotate_pod(former, "example.com/woken", "1")) is Refusal.CONFLICT
     assert refused(await writes.touch_pod(former, "1")) is Refusal.CONFLICT
+
+
+async def test_names_of_claims_join_those_that_are_there_and_yield_to_others(api_server: Cluster) -> None:
+    entries = [{"name": name, "resourceClaimTemplateName": "none"} for name in ("a", "b")]
+    fresh, writes = await new_pod(api_server, resourceClaims=entries), writes_to(api_server)
+
+    def names(**named: str) -> list[PodClaimStatus]:
+        return [PodClaimStatus(name=name, claim_name=claim_name) for name, claim_name in named.items()]
+
+    path = f"{PODS}/{fresh.key.name}/status"
+    others = {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "x"}]}}
+    await api_server.do("PATCH", path, others, MERGE_PATCH)
+    both = names(a="x", b="y")
+    for _ in range(2):
+        assert read_pod(done(await writes.name_claims(fresh, both)).object).claim_statuses == tuple(both)
+    assert refused(await writes.name_claims(fresh, names(a="z", b="y"))) is Refusal.CONFLICT
+    former = dataclasses.replace(fresh, uid=Uid("former"))
+    assert refused(await writes.name_claims(former, both)) is Refusal.CONFLICT
+
+
+@pytest.mark.parametrize("plane", [pytest.param("real", marks=REAL)], indirect=True)
+async def test_a_name_that_we_apply_stays_when_its_controller_takes_it_back_and_yields_to_another(
+    api_server: Cluster,
+) -> None:
+    entries = [{"name": name, "resourceClaimTemplateName": "none"} for name in ("a", "b")]
+    fresh, writes = await new_pod(api_server, resourceClaims=entries), writes_to(api_server)
+
+    async def controlled(**named: str) -> dict[str, str | None]:
+        listed = [{"name": name, "resourceClaimName": claim_name} for name, claim_name in named.items()]
+        applied = {"apiVersion": "v1", "kind": "Pod", "status": {"resourceClaimStatuses": listed}}
+        path = f"{PODS}/{fresh.key.name}/status?fieldManager=ResourceClaimController&force=true"
+        read = read_pod(await api_server.do("PATCH", path, applied, APPLY_PATCH))
+        return {status.name: status.claim_name for status in read.claim_statuses}
+
+    def ours(name: str) -> list[PodClaimStatus]:
+        return [PodClaimStatus(name="a", claim_name="x"), PodClaimStatus(name="b", claim_name=name)]
+
+    assert await controlled(a="x", b="y") == {"a": "x", "b": "y"}
+    assert await controlled(a="x") == {"a": "x"}
+    done(await writes.name_claims(fresh, ours("y")))
+    assert await controlled(a="x") == {"a": "x", "b": "y"}
+    assert await controlled(b="z") == {"a": "x", "b": "z"}
+    assert refused(await writes.name_claims(fresh, ours("y"))) is Refusal.CONFLICT
+    former = dataclasses.replace(fresh, uid=Uid("former"))
+    assert refused(await writes.name_claims(former, ours("z"))) is Refusal.CONFLICT
 
 
 async def test_an_annotation_joins_those_that_are_there(api_server: Cluster) -> None:

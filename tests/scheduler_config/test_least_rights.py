@@ -84,6 +84,7 @@ async def all_writes(api: Api) -> set[str]:
         "bind_pod": writes.bind_pod(POD, node),
         "nominate": writes.nominate(POD, node),
         "map_extended": writes.map_extended(POD, "c", Hidden(ClaimSpec(), ()).mappings),
+        "name_claims": writes.name_claims(POD, ()),
         "annotate_pod": writes.annotate_pod(POD, "a", "v"),
         "create_claim": writes.create_claim("ns", {}),
         "delete_claim": writes.delete_claim(CLAIM.key, CLAIM.uid, "1"),

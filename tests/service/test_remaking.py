@@ -1,13 +1,17 @@
-"""A pod whose claim is gone is touched, soon and then ever more rarely, until there is another."""
+"""Pods whose claims are gone are touched, ever more rarely, until there are others; claims left unnamed are named."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
+
+import pytest
 
 from extender.kube.outcome import Done, Outcome, Unknown
 from extender.model.change import Changed, Gone
-from extender.model.claim import ResourceClaim
-from extender.model.names import ObjectKey
+from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.scheduling.remedy import ENTRY
 from extender.service.remaking import LOOK_S, PATIENCE_S, REMADE_WITHIN_S, TOUCHED_AT_ONCE, Remaking
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
@@ -21,11 +25,16 @@ class Touches:
         self.now = 0.0
         self.outcome: Outcome = Done({})
         self.told: list[tuple[float, str]] = []
-        self.work = Remaking(belief, self, Metrics())  # type: ignore[arg-type]  # only annotations are asked for
+        self.named: list[tuple[float, str, dict[str, str | None]]] = []
+        self.work = Remaking(belief, self, Metrics())  # type: ignore[arg-type]  # these two alone are asked for
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         del annotation, value
         self.told.append((self.now, pod.key.name))
+        return self.outcome
+
+    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> Outcome:
+        self.named.append((self.now, pod.key.name, {status.name: status.claim_name for status in statuses}))
         return self.outcome
 
     async def until(self, seconds: float) -> list[tuple[float, str]]:
@@ -68,6 +77,20 @@ async def test_of_very_many_only_some_are_touched_at_once_and_all_in_the_end() -
     assert {name for _, name in await here.until(REMADE_WITHIN_S + 3 * LOOK_S)} == set(names)
 
 
+async def test_a_pod_whose_claim_comes_while_another_is_touched_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = belief_of(made("p0", "c0"), made("p1", "c1"))
+    here = Touches(belief)
+    touch = here.annotate_pod
+
+    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+        belief.apply(Changed(claim("c1" if pod.key.name == "p0" else "c0")))
+        return await touch(pod, annotation, value)
+
+    monkeypatch.setattr(here, "annotate_pod", touched)
+    await here.until(LOOK_S + REMADE_WITHIN_S)
+    assert len(here.told) == 1
+
+
 async def test_an_api_server_that_does_not_answer_is_asked_once_in_a_round() -> None:
     here = Touches(belief_of(*(made(f"p{number}", "c") for number in range(3))))
     here.outcome = Unknown("no answer")
@@ -75,3 +98,54 @@ async def test_an_api_server_that_does_not_answer_is_asked_once_in_a_round() -> 
     here.outcome = Done({})
     await here.until(LOOK_S + 2 * REMADE_WITHIN_S)
     assert {name for _, name in here.told} == {"p0", "p1", "p2"}
+
+
+def two(*named: str) -> Pod:
+    """Return a pod with claims from two templates, of which its status names some."""
+    statuses = tuple(PodClaimStatus(name=name, claim_name=f"p-{name}") for name in named)
+    entries = tuple(PodClaim(name=name, template_name="t") for name in ("gpu", "nic"))
+    return replace(pod("p"), claims=entries, claim_statuses=statuses)
+
+
+def for_entry(name: str, of: str = "p") -> ResourceClaim:
+    owner = OwnerReference(kind="Pod", name=of, uid=pod(of).uid, is_controller=True)
+    return replace(claim(f"{of}-{name}"), owners=(owner,), annotations=((ENTRY, name),))
+
+
+async def test_a_pod_that_never_names_all_its_claims_is_given_all_their_names() -> None:
+    belief = belief_of(two("gpu", "nic"), for_entry("gpu"), for_entry("nic"))
+    here = Touches(belief)
+    await here.until(100.0)
+    # As the controller of 1.36 does it, for ever: now the one, now the other.
+    for turn in range(int(REMADE_WITHIN_S / LOOK_S) + 1):
+        assert here.named == []
+        belief.apply(Changed(two("gpu" if turn % 2 else "nic")))
+        await here.until(100.0 + (turn + 1) * LOOK_S)
+    assert [(name, statuses) for _, name, statuses in here.named] == [("p", {"gpu": "p-gpu", "nic": "p-nic"})]
+    belief.apply(Changed(two("gpu", "nic")))
+    await here.until(900.0)
+    assert (len(here.named), here.told) == (1, [])
+
+
+async def test_what_is_not_named_because_it_is_not_made_is_the_controllers_business() -> None:
+    here = Touches(belief_of(two("gpu"), for_entry("gpu"), for_entry("nic", of="another")))
+    await here.until(10 * PATIENCE_S)
+    assert (here.named, here.told) == ([], [])
+
+
+async def test_a_pod_with_a_claim_that_is_gone_is_touched_before_anything_is_named() -> None:
+    here = Touches(belief_of(two("gpu"), for_entry("nic")))
+    await here.until(LOOK_S + REMADE_WITHIN_S)
+    assert (here.named, len(here.told)) == ([], 1)
+
+
+async def test_of_two_claims_for_one_entry_the_same_is_named_whichever_was_heard_of_first() -> None:
+    claims = [
+        for_entry("gpu"),
+        for_entry("nic"),
+        replace(for_entry("nic"), key=ObjectKey("ns", "p-nic-2"), uid=Uid("2")),
+    ]
+    for order in itertools.permutations(claims):
+        here = Touches(belief_of(two(), *order))
+        await here.until(LOOK_S + REMADE_WITHIN_S)
+        assert [statuses for *_, statuses in here.named] == [{"gpu": "p-gpu", "nic": "p-nic"}]

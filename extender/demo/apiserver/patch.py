@@ -1,4 +1,4 @@
-"""Patches of the three kinds that clients send. What is patched is left as it was; the result is another object."""
+"""Patches of the four kinds that clients send. What is patched is left as it was; the result is another object."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -62,6 +62,25 @@ def _merged_list(target: list[Any], patch: list[Any], field: str) -> list[Any]:
         else:
             merged[entry.get(key)] = strategic_patch(merged.get(entry.get(key)), entry)
     return list(merged.values())
+
+
+def apply_patch(target: Any, patch: Any, path: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Apply an object without force: whatever it says otherwise than what is there is a conflict.
+
+    Who manages what is not kept here. So what is there is taken for somebody else's, and nothing is ever taken back.
+    """
+    if isinstance(patch, dict):
+        merged = dict(target) if isinstance(target, dict) else {}
+        return merged | {name: apply_patch(merged.get(name), value, f"{path}.{name}") for name, value in patch.items()}
+    key = MERGE_KEYS.get(path.rpartition(".")[2])
+    if key is not None and isinstance(patch, list):
+        entries = {entry[key]: entry for entry in (target or ())}
+        return list(
+            (entries | {entry[key]: apply_patch(entries.get(entry[key]), entry, path) for entry in patch}).values()
+        )
+    if target not in (None, patch):
+        raise Failure(409, f"Apply failed with 1 conflict: {path}")
+    return deepcopy(patch)
 
 
 def json_patch(target: Any, patch: Any) -> Any:  # noqa: ANN401 - any JSON

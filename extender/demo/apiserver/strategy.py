@@ -8,6 +8,8 @@ from extender.demo.apiserver.kinds import Kind
 
 Json = dict[str, Any]
 RESERVATIONS_MAX = 256
+# Of each kind, the field of the status whose manager is kept.
+SIGNED = {"ResourceClaim": "allocation", "Pod": "nominatedNodeName"}
 POD_DEFAULTS: Json = {
     "schedulerName": "default-scheduler",
     "restartPolicy": "Always",
@@ -51,13 +53,14 @@ def on_status(kind: Kind, old: Json, new: Json) -> Json:
 
 
 def signed(kind: Kind, old: Json, new: Json, manager: str) -> Json:
-    """Return *new* with the field manager that its allocation is from: of all fields, this one's is kept here."""
-    given = (new.get("status") or {}).get("allocation")
-    if kind.name != "ResourceClaim" or given == (old.get("status") or {}).get("allocation"):
+    """Return *new* with the field manager that its allocation or nomination is from: of all fields, these are kept."""
+    field = SIGNED.get(kind.name, "")
+    given = (new.get("status") or {}).get(field)
+    if not field or given == (old.get("status") or {}).get(field):
         return new
     metadata = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
     if given:
-        fields: Json = {"f:status": {"f:allocation": {}}}
+        fields: Json = {"f:status": {f"f:{field}": {}}}
         entry = {"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": fields}
         metadata["managedFields"] = [entry]
     return {**new, "metadata": metadata}

@@ -15,6 +15,7 @@ from extender.model.node import Node, Pod
 from extender.model.parse.claim import claim_of, class_of, template_of
 from extender.model.parse.fields import Fields, Malformed
 from extender.model.parse.footprint import footprint_of
+from extender.model.parse.metadata import writers_of
 from extender.model.parse.node import node_of, pod_of
 from extender.model.parse.rule import rule_of
 from extender.model.parse.slice import slice_of
@@ -72,6 +73,12 @@ def parse_node(raw: object) -> Node | Problem:
 def parse_pod(raw: object) -> Pod | Problem:
     """Read one Pod."""
     return _read(pod_of, raw, "Pod")
+
+
+def nominators(raw: Mapping[str, object]) -> tuple[str, ...]:
+    """Name the field managers that the nomination of a Pod is from, as far as the API server keeps them."""
+    metadata = raw.get("metadata")
+    return writers_of(metadata, "f:nominatedNodeName") if isinstance(metadata, dict) else ()
 
 
 def parse_footprint(raw: object) -> Footprint | Problem:

@@ -1,6 +1,5 @@
 """ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from extender.model.claim import (
@@ -18,7 +17,7 @@ from extender.model.names import ClassName, Uid
 from extender.model.parse.alike import alike
 from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of
 from extender.model.parse.fields import Fields, shared_name
-from extender.model.parse.metadata import key_of, owners_of
+from extender.model.parse.metadata import key_of, owners_of, writers_of
 from extender.model.parse.selection import TOLERATION, toleration_of
 
 FLAT_VERSIONS = ("v1beta1", "v1alpha3")
@@ -66,21 +65,9 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
-        writers=tuple(_writers(metadata.raw.get("managedFields"))) if status.has("allocation") else (),
+        writers=writers_of(metadata.raw, "f:allocation") if status.has("allocation") else (),
         is_classic=bool(spec.text("controller") or status.child("allocation").text("controller")),
     )
-
-
-def _writers(managed: object) -> Iterator[str]:
-    """Name the field managers that the allocation is from, as far as the API server keeps them.
-
-    Nothing depends on the rest of what it keeps, which is long: only what is looked for is looked at.
-    """
-    for entry in managed if isinstance(managed, list) else ():
-        fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
-        status = fields.get("f:status") if isinstance(fields, dict) else None
-        if isinstance(status, dict) and "f:allocation" in status:
-            yield shared_name(str(entry.get("manager", "")))
 
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:

@@ -17,7 +17,7 @@ from extender.model.claim import (
 )
 from extender.model.names import DeviceKey, DeviceName, DriverName, ObjectKey, PoolName, Uid
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
-from extender.model.parse import parse_template
+from extender.model.parse import nominators, parse_template
 from extender.model.quantity import parse_quantity
 from extender.model.taint import Toleration
 from tests import fleet
@@ -301,3 +301,16 @@ def test_the_writers_of_a_claim_are_the_managers_of_its_allocation(kept: object,
 def test_a_claim_without_an_allocation_has_no_writers() -> None:
     before = changed(CLAIM, "metadata", "managedFields", value=[managed("a", "allocation")])
     assert read_claim(changed(before, "status", "allocation", value=None)).writers == ()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "managers"),
+    [
+        ({"managedFields": [managed("a", "nominatedNodeName"), managed("b", "conditions")]}, ("a",)),
+        ({}, ()),
+        (None, ()),
+    ],
+    ids=["one", "none-kept", "nonsense"],
+)
+def test_a_nomination_is_from_the_managers_of_that_field(metadata: object, managers: tuple[str, ...]) -> None:
+    assert nominators({"metadata": metadata}) == managers
