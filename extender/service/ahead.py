@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import islice
-from operator import is_
 from typing import Final, Literal
 
 from extender.kube.outcome import Done
@@ -17,6 +16,8 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.recall import World
+from extender.scheduling.remedy import are_named
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -33,7 +34,7 @@ FEWEST_NODES: Final = 1000
 FEWEST_BEFORE: Final = 4
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
 MOST: Final = 64
-# Pods that are written for at once.
+# Pods that are written for at once, and that are planned before those that were too early are looked at again.
 BATCH: Final = 16
 # Pods of which it is remembered that they had their turn.
 REMEMBERED: Final = 10_000
@@ -47,7 +48,7 @@ class Sent:
 
     pod: Pod
     offer: Offer
-    seen: tuple[object, ...]
+    seen: World
     version: str = ""
 
     @property
@@ -104,7 +105,7 @@ class Ahead:
     recent: Recent = field(default_factory=Recent)
     _fresh: list[tuple[int, str, int, Uid]] = field(default_factory=list)
     _sent: dict[Uid, Sent] = field(default_factory=dict)
-    _had: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
+    _had: OrderedDict[Uid, bool] = field(default_factory=OrderedDict)
     _ignored: int = 0
     _count: int = 0
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
@@ -117,16 +118,16 @@ class Ahead:
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
-        if pod.uid in self._had or pod.nominated_node or pod.scheduling_gates or not _are_made(pod) or not self.is_on:
+        if pod.uid in self._had or pod.nominated_node or pod.scheduling_gates or not are_named(pod) or not self.is_on:
             return
-        self._remember(pod.uid)
+        self._remember(pod.uid, is_asked=False)
         self._count += 1
         # As the scheduler takes them: by priority, then by age.
         heappush(self._fresh, (-pod.priority, pod.created, self._count, pod.uid))
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
-        self._remember(pod.uid)
+        self._remember(pod.uid, is_asked=True)
         sent = self._sent.pop(pod.uid, None)
         if sent is None:
             return
@@ -158,16 +159,26 @@ class Ahead:
         """Look at all that are on their way, and send more."""
         self._forget()
         await self._renew()
-        while wanted := await self._next():
-            await asyncio.gather(*map(self._nominate, wanted))
+        gate = asyncio.Semaphore(BATCH)
+        async with asyncio.TaskGroup() as writing:
+            # Each is written for at once, while others are planned: the scheduler may be about to ask about it.
+            while await self._next(lambda sent: writing.create_task(self._begun(sent, gate))):
+                pass
+
+    async def _begun(self, sent: Sent, gate: asyncio.Semaphore) -> None:
+        async with gate:
+            try:
+                await self._nominate(sent)
+            except Exception:  # others are being written for beside it
+                LOG.exception("a round of sending pods ahead failed")
 
     def _heeded(self, *, is_right: bool) -> None:
         self._ignored = 0 if is_right else self._ignored + 1
         if self._ignored == ENOUGH:
             LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
 
-    def _remember(self, pod: Uid) -> None:
-        self._had[pod] = None
+    def _remember(self, pod: Uid, *, is_asked: bool) -> None:
+        self._had[pod] = is_asked
         if len(self._had) > REMEMBERED:
             self._had.popitem(last=False)
 
@@ -177,30 +188,34 @@ class Ahead:
             promise = self.belief.ledger.of_pod(uid)
             if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
                 del self._sent[uid]
+            if promise is None:
+                # Nobody has asked, so it was not sent there in vain.
+                self.planner.withdraw(uid)
 
-    async def _next(self) -> list[Sent]:
-        """Plan the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
+    async def _next(self, send: Callable[[Sent], object]) -> bool:
+        """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
 
-        Between two of them the scheduler is answered.
+        Between two of them the scheduler is answered. Tell whether there were any.
         """
-        early, wanted = [], list[Sent]()
-        while self._fresh and len(self._sent) < MOST and len(wanted) < BATCH:
+        early, count = [], 0
+        while self._fresh and len(self._sent) < MOST and count < BATCH:
             entry = heappop(self._fresh)
             pod = self.belief.pods.with_uid(entry[-1])
             needs = needs_of(pod, self.belief) if pod else None
             if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
                 early.append(entry)
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
-                wanted.append(sent)
+                send(sent)
+                count += 1
             await asyncio.sleep(0)
         for entry in early:
             heappush(self._fresh, entry)
-        return wanted
+        return bool(count)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
         pod, snapshot = needs.pod, self.belief.cluster.snapshot
-        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid):
+        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._had.get(pod.uid):
             return None
         promised = [(sent.node, sent.pod.terms.amounts) for sent in self._sent.values()]
         suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
@@ -209,19 +224,15 @@ class Ahead:
         plan = self.planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
         if not isinstance(plan, Offer):
             return None
-        sent = self._sent[pod.uid] = Sent(pod, plan, self._view(plan.placement.node))
+        sent = self._sent[pod.uid] = Sent(pod, plan, self.planner.chooser.world(plan.placement.node))
         return sent
-
-    def _view(self, node: NodeName) -> tuple[object, ...]:
-        snapshot = self.belief.cluster.snapshot
-        return snapshot.inventory, snapshot.rules, snapshot.classes, snapshot.nodes.get(node)
 
     async def _renew(self) -> None:
         """Plan those anew about whose node something has changed, as long as the scheduler has not asked."""
         anew = list[Sent]()
         for uid, sent in tuple(self._sent.items()):
-            view = self._view(sent.node)
-            if all(map(is_, sent.seen, view)):
+            view = self.planner.chooser.world(sent.node)
+            if sent.seen.is_like(view):
                 continue
             if self._is_good(sent):
                 self._sent[uid] = replace(sent, seen=view)
@@ -246,7 +257,9 @@ class Ahead:
         del self._sent[before.pod.uid]
         self.planner.withdraw(before.pod.uid)
         pod = self.belief.pods.with_uid(before.pod.uid)
-        needs = needs_of(pod, self.belief) if pod else None
+        # Whom another may have nominated since, as the scheduler does for preemption, is that one's concern.
+        is_ours = pod and (not pod.nominated_node or self.belief.pods.current(pod).resource_version == before.version)
+        needs = needs_of(pod, self.belief) if pod and is_ours else None
         sent = self._planned(needs) if isinstance(needs, Needs) else None
         self.metrics.guess("renewed")
         if sent is not None and sent.node == before.node and before.is_written:
@@ -259,7 +272,9 @@ class Ahead:
         if sent is not None and not sent.is_written:
             await self._nominate(sent, has_heard=before.is_written)
         elif sent is None and before.is_written and self.belief.pods.with_uid(uid) and not self._is_promised(uid):
-            await self.writes.nominate(before.pod, None)
+            # Whoever has changed the pod since may have nominated it as well.
+            pod = replace(before.pod, resource_version=before.version)
+            await self.writes.nominate(pod, None, is_guarded=True)
 
     def _is_promised(self, pod: Uid) -> bool:
         """Tell whether anything was promised to *pod*, as when the scheduler has asked meanwhile."""
@@ -283,9 +298,3 @@ class Ahead:
         self.recent.put(replace(pod, resource_version=version, nominated_node=sent.node))
         if self._sent.get(sent.pod.uid) is sent:
             self._sent[sent.pod.uid] = replace(sent, version=version)
-
-
-def _are_made(pod: Pod) -> bool:
-    """Tell whether the claims that *pod* has from templates have been made."""
-    made = {status.name for status in pod.claim_statuses}
-    return all(entry.name in made for entry in pod.claims if entry.template_name)

@@ -88,6 +88,8 @@ class Answers:
         hindrance = self._hindrance()
         if hindrance:
             return Failed(hindrance)
+        # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
+        self.asked(request.pod, ())
         victims = {NodeName(name): items.pods for name, items in request.victims.items()}
         try:
             return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}

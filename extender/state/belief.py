@@ -87,7 +87,7 @@ class Belief:
 
     def _apply(self, change: Change) -> None:
         before, known = self._known(change), _uids(self.cluster, change)
-        self.cluster.apply(self.ownership.told(change))
+        self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:

@@ -31,9 +31,10 @@ class Objects:
         """Name what is in two claims of ours, and what a pod of ours is bound with though a stranger has it.
 
         A stranger gives what looks free to it while our write of the same device is on its way: one is taken back then,
-        before our pod is bound.
+        before our pod is bound. Of a shared claim that is given anew, a pod that has finished uses nothing any more.
         """
-        used = {name for pod in self.pods if pod["spec"].get("nodeName") for name in self.wanted(pod)}
+        bound = [pod for pod in self.pods if pod["spec"].get("nodeName") and pod["status"].get("phase") not in FINISHED]
+        used = {name for pod in bound for name in self.wanted(pod)}
         for device, names in self._shared():
             ours = [name for name in names if not name.startswith(STRANGER)]
             if len(ours) > 1 or used.intersection(ours):

@@ -1,6 +1,6 @@
 """The cluster and the people in it: what is there at the beginning, and what they do to it later."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -49,7 +49,7 @@ class People:
     def furnish(self) -> None:
         """Put up nodes, devices, classes, templates and shared claims."""
         for name, devices in DEVICES.items():
-            self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {}})
+            self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {"allocatable": {"pods": "110"}}})
             self.api.registry.create(self.kind("resourceslices"), "", _slice(name, range(devices), 1))
         selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
         spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
@@ -157,9 +157,14 @@ class People:
         for pod in self.strangers():
             self.api.registry.delete(POD, key_of(pod), GRACE)
 
-    def rename(self) -> None:
+    def rename_any(self) -> None:
+        """Do as ``rename`` to any pod, not the oldest."""
+        pods = self.pods()
+        self.rename(self.random.sample(pods, len(pods)))
+
+    def rename(self, pods: Sequence[Json] | None = None) -> None:
         """Make a second claim for a pod that waits, and name that: as its controller does that heard of no first."""
-        for pod in self.pods():
+        for pod in self.pods() if pods is None else pods:
             made: list[Json] = pod["status"].get("resourceClaimStatuses") or []
             key = NAMESPACE, next((entry["resourceClaimName"] for entry in made), "")
             known = self.api.store.get(self.kind("resourceclaims"), key)

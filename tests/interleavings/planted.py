@@ -8,6 +8,8 @@ from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from extender.scheduling import assigning, claiming, remedy
+from extender.service.ahead import Ahead
+from extender.service.lapses import Lapses
 from extender.state import ledger
 from extender.state.belief import Belief
 from extender.state.ledger import Ledger
@@ -51,6 +53,14 @@ BUGS: Final = {
     ),
     "nobody finds out about writes without an answer": Bug(
         remedy.settled, "if is_open and key", "if not is_open and key"
+    ),
+}
+# Those that only show where pods are nominated ahead.
+AHEAD: Final = {
+    "a pod is nominated whatever has become of it": Bug(Ahead._nominate, "sent.node, is_guarded=True)", "sent.node)"),
+    "what another has nominated is taken back": Bug(Lapses._take_back, "not in nominators(read.object)", "in ()"),
+    "a pod is remembered as it was before it was nominated": Bug(
+        Ahead._nominate, "version, nominated_node=sent.node)", "version)"
     ),
 }
 

@@ -60,6 +60,8 @@ class Play:
     seed: int
     takeover_s: float = TAKEOVER_S
     crashes: float = CRASHES
+    # Whether pods are nominated ahead.
+    nominates: bool = False
     loop: Loop = field(default_factory=Loop)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -78,12 +80,12 @@ class Play:
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        self.desk = Desk(self.api, self.loop.time)
+        self.desk = Desk(self.api, self.loop.time, self.happened)
         self.people = People(self.api, self.random)
         self.controller = Controller(self.api)
         self.scheduler = Scheduler(
             self.loop, self.api.store, self.people.kind("resourceclaims"), self.random,
-            lambda: self.process if self.is_leading else None,
+            lambda: self.process if self.is_leading else None, self.api.registry, self.nominates,
         )  # fmt: skip
 
     # What happens
@@ -94,7 +96,8 @@ class Play:
 
     def start(self) -> None:
         """Begin a new life of the extender, which knows nothing."""
-        self.process, self.is_leading = process_of(self.loop, self.desk), True
+        self.process = process_of(self.loop, self.desk, lambda: self.is_leading, nominates=self.nominates)
+        self.is_leading = True
         self.process.begin()
         if self.random.random() < PROMPT:
             self.catch_up()
@@ -215,7 +218,7 @@ class Play:
 
     def acts(self) -> dict[str, tuple[float, Callable[[], object]]]:
         people = self.people
-        return {
+        acts: dict[str, tuple[float, Callable[[], object]]] = {
             "answer": (300, self.answer),
             "watch": (260, self.watch),
             "attempt": (120, self.attempt),
@@ -233,6 +236,8 @@ class Play:
             "crash": (self.crashes, self.crash),
             "hand over": (0.2, self.hand_over),
         }
+        beside = {"preempt": (8, self.scheduler.preempt), "rename": (8, people.rename_any)}
+        return acts | (beside if self.nominates else {})
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -275,6 +280,8 @@ class Play:
         """Check what must hold at once, where anything was written."""
         for mistake in self.mistakes:
             raise Broken(f"{mistake!r} ({self.where()})") from mistake
+        for complaint in self.desk.complaints:
+            raise Broken(f"{complaint} ({self.where()})")
         if self.checked != self.api.store.revision:
             self.checked = self.api.store.revision
             objects = self.objects()
@@ -353,11 +360,13 @@ class Play:
 
 
 @contextmanager
-def staged(seed: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> Iterator[Play]:
+def staged(
+    seed: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False
+) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes)
+        play = Play(seed, takeover_s, crashes, nominates)
         stack.callback(play.loop.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -386,8 +395,10 @@ class _Listening(logging.Handler):
             self._mistakes.append(record.exc_info[1])
 
 
-def played(seed: int, steps: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> Counter[str]:
+def played(
+    seed: int, steps: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False
+) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    with staged(seed, takeover_s, crashes) as play:
+    with staged(seed, takeover_s, crashes, nominates=nominates) as play:
         play.run(steps)
         return play.happened

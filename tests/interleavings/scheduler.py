@@ -7,7 +7,8 @@ from random import Random
 from typing import Any, Final
 
 from extender.demo.apiserver.kinds import NODE, POD, Kind
-from extender.demo.apiserver.store import Store
+from extender.demo.apiserver.registry import Registry
+from extender.demo.apiserver.store import Store, key_of
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
@@ -20,6 +21,7 @@ FIRST_BACKOFF_S: Final = 1.0
 LAST_BACKOFF_S: Final = 10.0
 FLUSH_S: Final = 300.0
 HTTP_TIMEOUT_S: Final = 30.0
+MANAGER: Final = "kube-scheduler"
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class Queued:
     due: float
     attempts: int = 0
     rejected_at: str = ""
+    is_held: bool = False
 
 
 @dataclass(slots=True)
@@ -36,7 +39,7 @@ class Scheduler:
     """One kube-scheduler after another. *extender* is whom it calls, None while there is nobody.
 
     closed: nodes that other plugins refuse; narrowness: how often it looks at some nodes only; spoilt: how many pods
-    something else stops after they were let pass.
+    something else stops after they were let pass; held: how many it does not try at all, as long as *preempts*.
     """
 
     loop: Loop
@@ -44,9 +47,13 @@ class Scheduler:
     claims: Kind
     random: Random
     extender: Callable[[], Process | None]
+    registry: Registry
+    # Whether it nominates nodes as well, and takes that back: in the plays in which we do so ahead.
+    nominates: bool = False
     closed: tuple[str, ...] = ()
     narrowness: float = 0.0
     spoilt: float = 0.0
+    held: float = 0.0
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
@@ -67,10 +74,14 @@ class Scheduler:
         self.closed = tuple(self.random.sample(names, self.random.choice((0, 0, 1, 2))))
         self.narrowness = self.random.choice((0.0, 0.3, 0.9))
         self.spoilt = self.random.choice((0.0, 0.05, 0.3))
+        if self.nominates:
+            self.held = self.random.choice((0.0, 0.2, 0.5))
 
     def relax(self) -> None:
         """Have nobody but the extender refuse anything."""
-        self.closed, self.narrowness, self.spoilt = (), 0.0, 0.0
+        self.closed, self.narrowness, self.spoilt, self.held = (), 0.0, 0.0, 0.0
+        for item in self.queue.values():
+            item.is_held = False
         self.event()
 
     def due(self) -> list[Json]:
@@ -79,7 +90,8 @@ class Scheduler:
         for uid in self.queue.keys() - waiting.keys():
             del self.queue[uid]
         for uid in waiting:
-            self.queue.setdefault(uid, Queued(self.loop.moment))
+            if uid not in self.queue:
+                self.queue[uid] = Queued(self.loop.moment, is_held=self.held > 0 and self.random.random() < self.held)
         return [pod for uid, pod in waiting.items() if uid not in self.binding and self._is_due(self.queue[uid], pod)]
 
     def attempt(self, pod: Json) -> None:
@@ -105,6 +117,14 @@ class Scheduler:
         self.loop.settle()
         return None
 
+    def preempt(self) -> bool:
+        """Nominate a node for some pod, as where others have to make room for it."""
+        waiting = [pod for pod in self._waiting() if pod["metadata"]["uid"] not in self.binding]
+        if waiting:
+            node = self.random.choice(self.store.all(NODE))["metadata"]["name"]
+            self._nominate(self.random.choice(waiting), node)
+        return bool(waiting)
+
     def poll(self) -> int:
         """See which bindings have ended, and count those that ended well."""
         ended = [(uid, task) for uid, task in self.binding.items() if task.done()]
@@ -112,6 +132,7 @@ class Scheduler:
             del self.binding[uid]
             if task.result() and uid in self.queue:
                 self._delay(self.queue[uid])
+                self._clear(uid)
         return sum(not task.result() for _, task in ended)
 
     def event(self) -> None:
@@ -137,7 +158,7 @@ class Scheduler:
     def _is_due(self, item: Queued, pod: Json) -> bool:
         if item.rejected_at and item.rejected_at != _told(pod):
             item.rejected_at, item.due = "", min(item.due, self.loop.moment)
-        return item.due <= self.loop.moment
+        return item.due <= self.loop.moment and not item.is_held
 
     def _window(self, names: list[str]) -> list[str]:
         if self.random.random() >= self.narrowness:
@@ -165,13 +186,27 @@ class Scheduler:
 
     def _again(self, pod: Pod) -> None:
         self._delay(self.queue[pod.uid])
+        self._clear(pod.uid)
 
     def _reject(self, pod: Pod, *, is_ours: bool) -> None:
         item = self.queue[pod.uid]
         self._delay(item)
+        self._clear(pod.uid)
         if is_ours:
             known = self.store.get(POD, pod.key)
             item.rejected_at, item.due = _told(known), self.loop.moment + FLUSH_S
+
+    def _clear(self, uid: str) -> None:
+        """Take a nomination back, as after every attempt that fails, whoever made it."""
+        known = next((pod for pod in self.store.each(POD) if pod["metadata"]["uid"] == uid), None)
+        if self.nominates and known and known["status"].get("nominatedNodeName"):
+            self._nominate(known, None)
+
+    def _nominate(self, pod: Json, node: str | None) -> None:
+        def nominated(old: Json) -> Json:
+            return {**old, "status": {**old["status"], "nominatedNodeName": node}}
+
+        self.registry.update(POD, key_of(pod), "status", nominated, manager=MANAGER)
 
     def _delay(self, item: Queued) -> None:
         item.attempts += 1

@@ -1,6 +1,7 @@
 """The API server: requests lie before it until somebody decides what becomes of them; most of that is bad luck."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -57,7 +58,9 @@ class Desk:
 
     api: ApiServer
     moment: Callable[[], float]
+    happened: Counter[str]
     open: list[Request] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
 
     def perform(self, request: Request) -> Answer:
         """Have *request* done as the API server does it."""
@@ -80,11 +83,23 @@ class Desk:
             case "DELETE", _:
                 return told(200, registry.delete(target.kind, target.key, content or {}))
         assert request.body is not None
+        before = registry.get(target.kind, target.key)
         patch = PATCHES[request.body.content_type]
         made = registry.update(
             target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True, manager=US
         )
+        self._note(before, made)
         return told(200, made)
+
+    def _note(self, before: Json, after: Json) -> None:
+        """Count nominations and what is taken back of them, which has to be our own."""
+        was, node = _nominated(before), _nominated(after)
+        if was == node:
+            return
+        self.happened["nominated" if node else "nomination taken back"] += 1
+        managers = {entry["manager"] for entry in before["metadata"].get("managedFields") or ()}
+        if not node and US not in managers:
+            self.complaints.append(f"the nomination of {before['metadata']['name']} by somebody else is taken back")
 
     def land(self, request: Request, *, is_heard: bool = True) -> None:
         """Do what *request* asks for; whoever waits for it may hear of it."""
@@ -108,6 +123,10 @@ class Desk:
         old = [request for request in self.open if self.moment() - request.sent_at > LATE_S]
         self.open = [request for request in self.open if request not in old]
         return old
+
+
+def _nominated(item: Json) -> str | None:
+    return (item.get("status") or {}).get("nominatedNodeName")
 
 
 def _plain(body: Body | None) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.interleavings.planted import BUGS, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, Bug, planted
 from tests.interleavings.play import CRASHES, TAKEOVER_S, Broken, played
 
 STEPS = 10_000
@@ -10,22 +10,30 @@ STEPS = 10_000
 RUNS = 10
 
 
-def long_test(takeover_s: float = TAKEOVER_S, crashes: float = CRASHES) -> None:
+def long_test(takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False) -> None:
     for seed in range(1, RUNS + 1):
-        played(seed, STEPS, takeover_s, crashes)
+        played(seed, STEPS, takeover_s, crashes, nominates=nominates)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_nothing_is_lost_whatever_comes_in_between(seed: int) -> None:
-    happened = played(seed, STEPS)
+@pytest.mark.parametrize(("seed", "nominates"), [(1, False), (2, False), (3, True)])
+def test_nothing_is_lost_whatever_comes_in_between(seed: int, *, nominates: bool) -> None:
+    happened = played(seed, STEPS, nominates=nominates)
     assert happened["bindings ended"] > 100
     assert min(happened[name] for name in ("crash", "hand over", "land", "stumble", "scheduler restarts")) > 0
+    # Elsewhere only those are nominated that have waited in vain.
+    assert (happened["nominated"] > 150) is nominates
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 def test_a_planted_bug_is_found(bug: Bug) -> None:
     with planted(bug), pytest.raises(Broken):
         long_test()
+
+
+@pytest.mark.parametrize("bug", AHEAD.values(), ids=AHEAD)
+def test_a_bug_planted_where_pods_are_nominated_ahead_is_found(bug: Bug) -> None:
+    with planted(bug), pytest.raises(Broken):
+        long_test(nominates=True)
 
 
 def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
@@ -35,3 +43,4 @@ def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
 
 def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000) == played(3, 1000)
+    assert played(3, 1000, nominates=True) == played(3, 1000, nominates=True)

@@ -8,6 +8,7 @@ from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
 from extender.demo.apiserver.selection import selection_of
 from extender.demo.apiserver.store import Record, Store
+from extender.kube.recent import Recent
 from extender.kube.resource import Resource
 from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed
@@ -23,8 +24,10 @@ class Watching:
     store: Store
     kind: Kind
     resource: Resource
+    recent: Recent
     tell: Callable[[Told], None]
     moment: Callable[[], float]
+    complain: Callable[[str], None]
     position: int = 0
     listed: tuple[Listed, int] | None = None
     last: Told | None = None
@@ -78,4 +81,9 @@ class Watching:
         self.tell(self.last)
 
     def _parsed(self, item: Json) -> Any:
-        return self.resource.parse(item, "v1")
+        """Read *item*, or return what an answer has shown of it, which has to be the same."""
+        fresh = self.resource.parse(item, "v1")
+        known = self.recent.read(type(fresh), item, lambda: fresh)
+        if known != fresh:
+            self.complain(f"what an answer has shown of {item['metadata']['name']} is not what is stored")
+        return known

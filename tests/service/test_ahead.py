@@ -10,20 +10,24 @@ import pytest
 
 from extender.kube.outcome import Done, Outcome, Unknown
 from extender.model.change import Changed, Gone, Listed, Noun
+from extender.model.device import Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim
+from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
 from extender.service.ahead import ENOUGH, FEWEST_BEFORE, MINORS, MOST, Ahead, Sending
 from extender.state.belief import Belief
+from extender.state.ledger import Event
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
 
 N1, N2 = NodeName("n1"), NodeName("n2")
+PART = CounterConsumption(counter_set="whole", counters=(Counter("parts", parse_quantity("1")),))
 DONE = Done({"metadata": {"resourceVersion": "9"}})
 
 
@@ -32,11 +36,13 @@ class Nominations:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, NodeName | None]] = []
+        self.based_on: list[str] = []
         self.outcome: Outcome = DONE
 
     async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
-        assert is_guarded or node is None
+        assert is_guarded
         self.sent.append((pod.key.name, node))
+        self.based_on.append(pod.resource_version)
         return self.outcome
 
 
@@ -96,6 +102,34 @@ def pods(count: int) -> list[Pod]:
 
 def claims(count: int) -> list[Noun]:
     return [claim(f"c{number:03}") for number in range(count)]
+
+
+async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, planned = Scene(*claims(4)), list[int]()
+    write = scene.writes.nominate
+
+    async def noted(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+        planned.append(len(scene.ahead._sent))
+        return await write(pod, node, is_guarded=is_guarded)
+
+    monkeypatch.setattr(scene.writes, "nominate", noted)
+    scene.appear(*pods(4))
+    assert len(await scene.settle()) == 4
+    assert planned[0] < 4
+
+
+async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, write = Scene(*claims(3)), Nominations()
+
+    async def broken(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+        if pod.key.name == "p000":
+            raise RuntimeError
+        return await write.nominate(pod, node, is_guarded=is_guarded)
+
+    monkeypatch.setattr(scene.writes, "nominate", broken)
+    scene.appear(*pods(3))
+    await scene.settle()
+    assert sorted(name for name, _ in write.sent) == ["p001", "p002"]
 
 
 async def test_each_pod_is_sent_to_devices_of_its_own() -> None:
@@ -165,6 +199,16 @@ async def test_who_was_asked_about_is_not_sent_any_more() -> None:
     assert await scene.settle() == []
 
 
+async def test_who_was_asked_about_while_in_line_is_not_sent_any_more() -> None:
+    scene = Scene()
+    (one,) = pods(1)
+    scene.appear(one)
+    assert await scene.settle() == []
+    scene.ahead.asked(one, names("n1", "n2"))
+    scene.tell(*claims(1))
+    assert await scene.settle() == []
+
+
 @pytest.mark.parametrize(
     ("outcome", "version", "asked", "result"),
     [
@@ -226,7 +270,46 @@ async def test_a_pod_for_which_no_node_is_left_is_sent_nowhere() -> None:
     await scene.settle()
     scene.tell(*(replace(node(name), is_unschedulable=True) for name in ("n1", "n2")))
     assert await scene.settle() == [("p000", None)]
+    # Nobody who has changed the pod since is overruled.
+    assert scene.writes.based_on == ["1", "9"]
     assert list(scene.belief.ledger) == []
+
+
+async def test_a_pod_whose_promise_has_run_out_was_sent_nowhere_in_vain() -> None:
+    scene = Scene(*claims(1))
+    (one,) = pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    scene.belief.ledger.tell(one.uid, Event.EXPIRED)
+    assert await scene.settle() == []
+    again = scene.planner.plan(one, None, 1.0, is_answer=False)
+    assert isinstance(again, Offer)
+    assert again.placement.node == first
+
+
+async def test_a_pod_that_another_has_nominated_is_not_sent_elsewhere() -> None:
+    scene = Scene(node("n3"), gpus("n3", 4), *claims(1))
+    (one,) = pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    (second, third) = {N1, N2, NodeName("n3")} - {first}
+    scene.tell(replace(one, nominated_node=second, resource_version="12"))
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    # What it was sent to first is taken back, if that is what it has still heard last.
+    assert [node for _, node in await scene.settle()] == [None]
+    assert scene.writes.based_on[-1] == "9"
+    assert third not in [node for _, node in scene.writes.sent]
+
+
+async def test_a_pod_that_another_has_nominated_to_the_same_node_is_not_sent_elsewhere() -> None:
+    scene = Scene(*claims(1))
+    scene.writes.outcome = Unknown("late")
+    (one,) = pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    scene.tell(replace(one, nominated_node=first, resource_version="12"))
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    assert await scene.settle() == []
 
 
 async def test_a_pod_that_was_asked_about_is_left_alone_whatever_changes() -> None:
@@ -319,6 +402,39 @@ async def test_what_changes_elsewhere_moves_nobody() -> None:
     other = N2 if first == N1 else N1
     scene.tell(gpus(other, 2), replace(node(other), is_unschedulable=True))
     assert await scene.settle() == []
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [Traits(), Traits(allow_multiple_allocations=True), Traits(consumes_counters=(PART,))],
+    ids=["whole", "shared", "partitioned"],
+)
+async def test_only_what_is_published_for_its_own_node_has_a_pod_planned_anew(
+    traits: Traits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, planned, usual = Scene(*claims(1)), list[object](), Planner.plan
+    scene.tell(published("n1", 4, traits), published("n2", 4, traits))
+    scene.appear(*pods(1))
+    ((_, first),) = await scene.settle()
+    assert first is not None
+
+    def plan(planner: Planner, *asked: Any, **how: Any) -> Plan:
+        planned.append(asked[0])
+        return usual(planner, *asked, **how)
+
+    monkeypatch.setattr(Planner, "plan", plan)
+    scene.tell(published(N2 if first == N1 else N1, 3, traits), gpus("another", 2))
+    await scene.settle()
+    assert planned == []
+    scene.tell(published(first, 3, traits))
+    await scene.settle()
+    assert len(planned) == 1
+
+
+def published(name: str, devices: int, traits: Traits) -> ResourceSlice:
+    """Publish devices, each of which takes one of four where they are partitions."""
+    four = CounterSet(name="whole", counters=(Counter("parts", parse_quantity("4")),))
+    return replace(gpus(name, devices, traits), shared_counters=(four,) if traits.consumes_counters else ())
 
 
 async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -> None:

@@ -7,7 +7,7 @@ from extender.model.footprint import Footprint
 from extender.service.answers import Answers
 from extender.service.offers import Offers
 from extender.service.scores import REMEMBERED
-from extender.web.verbs import FilterRequest, PrioritizeRequest
+from extender.web.verbs import FilterRequest, PreemptRequest, PrioritizeRequest, Victims
 from tests.scheduling.cast import chooser_of, names, node, planner_of
 from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker
 
@@ -64,3 +64,10 @@ def test_nodes_that_come_between_filter_and_prioritize_have_no_score() -> None:
     answering.belief.apply(Changed(node("new", {GPU: 8})))
     answering.belief.apply(Listed(Footprint, ()))
     assert answering.prioritize(PrioritizeRequest(asking("p", gpu=2), [*ALL, "new"])) == [10, 9, 0]
+
+
+def test_a_pod_for_which_others_are_to_be_evicted_has_been_asked_about() -> None:
+    answering, told = answers(), list[tuple[object, ...]]()
+    answering.asked = lambda pod, names: told.append((pod.key.name, *names))
+    answering.preempt(PreemptRequest(asking("p", gpu=2), {"rest": Victims(())}))
+    assert told == [("p",)]
