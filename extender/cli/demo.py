@@ -3,7 +3,8 @@
 import asyncio
 import shutil
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from math import isfinite
 
 from extender.cli.table import printable
 from extender.demo.stage import stage
@@ -15,9 +16,25 @@ DESCRIPTION = "Let pods arrive in a cluster in memory and tell each decision in 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of this subcommand."""
-    parser.add_argument("--nodes", type=int, default=3, help="how many nodes there are (3)")
-    parser.add_argument("--pods", type=int, default=14, help="how many pods arrive (14)")
-    parser.add_argument("--pause", type=float, default=0.1, help="seconds between two of them (0.1)")
+    parser.add_argument("--nodes", type=_amount, default=3, help="how many nodes there are (3)")
+    parser.add_argument("--pods", type=_amount, default=14, help="how many pods arrive (14)")
+    parser.add_argument("--pause", type=_seconds, default=0.1, help="seconds between two of them (0.1)")
+
+
+def _amount(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ArgumentTypeError("must be a number, at least 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not (isfinite(seconds) and seconds >= 0):
+        raise ArgumentTypeError("must be a number of seconds")
+    return seconds
 
 
 def run(arguments: Namespace) -> int:

@@ -10,6 +10,7 @@ import orjson
 
 from extender.cli.table import aligned, printable
 from extender.config.address import address_of
+from extender.model.names import is_dns_subdomain
 
 SUMMARY = "say what was decided about a pod, and why"
 DESCRIPTION = (
@@ -30,8 +31,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Ask, and return the exit status."""
-    namespace, slash, name = arguments.pod.partition("/")
-    if not (namespace and slash and name):
+    namespace, _, name = arguments.pod.partition("/")
+    if not (is_dns_subdomain(namespace) and is_dns_subdomain(name)):
         return _refuse(f"{arguments.pod!r} is not NAMESPACE/NAME", WRONG_USAGE)
     try:
         address = address_of(arguments.server)
@@ -39,7 +40,7 @@ def run(arguments: Namespace) -> int:
         return _refuse(f"--server {error}", WRONG_USAGE)
     try:
         status, body = _asked(address.host, address.port, f"/v1/decisions/{namespace}/{name}")
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, UnicodeError) as error:
         return _refuse(f"{arguments.server} does not answer: {error}", NOTHING)
     if status != HTTPStatus.OK:
         return _refuse(printable(body.decode(errors="replace").strip()), NOTHING)

@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import uvloop
 
@@ -21,7 +23,7 @@ from extender.service.assembly import running
 from extender.service.inspection import Unsafe
 from extender.service.listening import options_of
 from extender.telemetry.log import configure as configure_log
-from extender.web.server import Options
+from extender.web.server import CannotListen, Options
 
 SUMMARY = "answer kube-scheduler and allocate devices"
 DESCRIPTION = (
@@ -30,6 +32,8 @@ DESCRIPTION = (
     "settings that are not safe on the cluster that was found."
 )
 GIVE_BACK_EVERY_S: Final = 30.0
+# A start that takes longer waits for somebody.
+START_S: Final = 60.0
 SERVED, NO_CLUSTER, UNUSABLE, UNSAFE = 0, 1, 2, 3
 
 
@@ -55,6 +59,9 @@ def run(arguments: Namespace) -> int:
         place = settings.api.kubeconfig or "the usual places"
         sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
         return NO_CLUSTER
+    except CannotListen as error:
+        sys.stderr.write(f"dra-extender: listen.{error.which}: {error}\n")
+        return UNUSABLE
     except Unsafe as unsafe:
         sys.stderr.writelines(f"dra-extender: {reason}\n" for reason in unsafe.reasons)
         return UNSAFE
@@ -69,10 +76,28 @@ async def _serve(settings: Settings, options: Options) -> None:
     # What is read at the start stays, and has no circles in it: looking through it, even once, takes half a second.
     gc.disable()
     async with running(settings, access, options) as service:
-        await service.ready()
-        settle()
-        gc.enable()
-        await until(ended)
+        if await before(ended, service.ready()):
+            settle()
+            gc.enable()
+            await until(ended)
+
+
+async def before(ended: asyncio.Event, begun: Coroutine[Any, Any, object]) -> bool:
+    """Tell whether it has begun before the end: without an API server it does not, and a signal still ends it."""
+    beginning, ending = asyncio.create_task(begun), asyncio.create_task(ended.wait())
+    first = partial(asyncio.wait, (beginning, ending), return_when=asyncio.FIRST_COMPLETED)
+    try:
+        done, _ = await first(timeout=START_S)
+        if not done:
+            gc.enable()  # each attempt that fails leaves circles, and there is nothing to hurry for
+            await first()
+        if beginning.done():
+            await beginning
+        return not ended.is_set()
+    finally:
+        beginning.cancel()
+        ending.cancel()
+        await asyncio.gather(beginning, ending, return_exceptions=True)
 
 
 async def until(ended: asyncio.Event) -> None:

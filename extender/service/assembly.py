@@ -47,6 +47,7 @@ from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.keeping import Keeping
+from extender.service.lapses import Lapses
 from extender.service.leading import Alone, Leading, leading_of
 from extender.service.minds import minds_of
 from extender.service.notices import Notices
@@ -75,6 +76,11 @@ class Apis(NamedTuple):
 
     api: Api
     leases: Api
+
+    async def close(self) -> None:
+        """Close both."""
+        await self.leases.close()
+        await self.api.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,15 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     api = Api(credentials, called=metrics.api, agent=agent)
     # Many writes at a time must not keep the Lease from being renewed.
     lease_api = Api(credentials, LEASE_CONNECTIONS, metrics.api, agent)
-    service, work = _assembled(settings, Apis(api, lease_api), options, metrics)
-    await service.server.start()
+    apis = Apis(api, lease_api)
+    service, work = _assembled(settings, apis, options, metrics)
+    try:
+        await service.server.start()
+    except OSError:
+        for part in work.values():
+            part.close()
+        await apis.close()
+        raise
     tasks = [asyncio.create_task(part, name=name) for name, part in work.items()]
     for task in tasks:
         task.add_done_callback(service.health.lost)
@@ -120,8 +133,7 @@ async def running(settings: Settings, credentials: Credentials, options: Options
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await lease_api.close()
-        await api.close()
+        await apis.close()
 
 
 async def _ended(service: Service) -> None:
@@ -157,9 +169,9 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.attention, sink.warming = attention, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
-        sending = Sending(settings.waking.nominate_ahead, versions.minor)
-        may, suitable = partial(_may_send, health, leading), Suitable(belief.loads)
-        sink.ahead = Ahead(belief, planner, suitable, writes, metrics, now, may, sending, rhythm.recent)
+        sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
+        mind, sink.lapses = (belief, planner, Suitable(belief.loads)), Lapses(belief, writes, metrics, now, may)
+        sink.ahead = Ahead(*mind, writes, metrics, now, may, sending, rhythm.recent)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
@@ -173,7 +185,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run(), "inspection": inspection.run(), "closing": sink.intrusion.run()}
-    work |= {"nominations ahead": sink.ahead.run()} if sink.ahead else {}
+    work |= sink.nominating()
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}
@@ -223,6 +235,7 @@ class _Sink:
     intrusion: Intrusion | None = None
     attention: Attention | None = None
     ahead: Ahead | None = None
+    lapses: Lapses | None = None
     warming: Warming | None = None
     keeping: Keeping | None = None
 
@@ -237,6 +250,13 @@ class _Sink:
         """Pass on about which pod the scheduler asks."""
         if self.ahead is not None:
             self.ahead.asked(pod, names)
+        if self.lapses is not None:
+            self.lapses.asked(pod.uid)
+
+    def nominating(self) -> Work:
+        """Return the work of nominating nodes, and of taking that back."""
+        ahead: Work = {"nominations ahead": self.ahead.run()} if self.ahead else {}
+        return ahead | ({"nominations taken back": self.lapses.run()} if self.lapses else {})
 
     def stir(self) -> None:
         if self.attention is not None:

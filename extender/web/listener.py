@@ -147,7 +147,10 @@ class Listener:
             return too_large()
         except TimeoutError:
             return refused(408, "the body did not come")
-        except (web.RequestPayloadError, ClientError, OSError) as error:
+        except (web.RequestPayloadError, ClientError, OSError, RuntimeError) as error:
+            # The last is what the library says where the client has gone after a call and half of another.
+            if isinstance(error, RuntimeError) and request.protocol.connected:
+                raise
             return refused(400, f"the body could not be read: {error}")
 
 

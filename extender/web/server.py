@@ -43,6 +43,14 @@ class Address(NamedTuple):
     port: int
 
 
+class CannotListen(OSError):  # noqa: N818 - says what went wrong, and is caught by that name
+    """An address that cannot be listened on; *which* of the two it is."""
+
+    def __init__(self, which: str, address: Address, error: OSError) -> None:
+        self.which = which
+        super().__init__(f"{address.host}:{address.port} cannot be listened on: {error.strerror or error}")
+
+
 LOOPBACK: Final = Address("127.0.0.1", 8888)
 EVERYWHERE: Final = Address("", 8080)  # the kubelet and Prometheus ask from elsewhere
 
@@ -90,10 +98,10 @@ class Server:
         calls, probes = self._listeners
         try:
             self.ports = (
-                await calls.start(*self._options.verbs),
-                await probes.start(*self._options.probes) if self._options.probes else 0,
+                await _started(calls, "verbs", self._options.verbs),
+                await _started(probes, "probes", self._options.probes) if self._options.probes else 0,
             )
-        except OSError:
+        except CannotListen:
             await self.stop()
             raise
         if self._certificates:
@@ -170,6 +178,13 @@ class Server:
             else:
                 LOG.info("certificates taken")
                 self._application.metrics.certificates(is_valid=True)
+
+
+async def _started(listener: Listener, which: str, address: Address) -> int:
+    try:
+        return await listener.start(*address)
+    except OSError as error:
+        raise CannotListen(which, address, error) from error
 
 
 def _wrong_method(allowed: str) -> web.Response:

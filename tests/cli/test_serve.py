@@ -16,12 +16,13 @@ from tests.controlplane.processes import free_port
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"schedulerName": "dra-scheduler"}}
 
+CONTEXT = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+
 
 @pytest.fixture
 async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
     server = ApiServer(token="secret")  # noqa: S106 - of a server that lives as long as a test
     path = tmp_path / "kubeconfig"
-    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     path.write_text(
         json.dumps(
             {
@@ -29,7 +30,7 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
                 "kind": "Config",
                 "clusters": [{"name": "c", "cluster": {"server": await server.start()}}],
                 "users": [{"name": "u", "user": {"token": "secret"}}],
-                "contexts": [context],
+                "contexts": [CONTEXT],
                 "current-context": "c",
             }
         )
@@ -50,10 +51,10 @@ async def called(port: int, method: str, path: str, body: object = None) -> tupl
     return int(first.split()[1]), rest.partition(b"\r\n\r\n")[2]
 
 
-async def until_ready(port: int) -> None:
+async def until_ready(port: int, path: str = "/readyz") -> None:
     while True:
         try:
-            if (await called(port, "GET", "/readyz"))[0] == 200:
+            if (await called(port, "GET", path))[0] == 200:
                 return
         except OSError:
             pass
@@ -81,6 +82,26 @@ async def test_it_serves_until_a_signal_ends_it(kubeconfig: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, said = await process.communicate()
     assert (process.returncode, said) == (0, b"") or b"error" not in said
+
+
+async def test_a_signal_ends_it_though_the_api_server_never_answered(tmp_path: Path) -> None:
+    path, port = tmp_path / "kubeconfig", free_port()
+    parts = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{free_port()}"}}]}
+    parts |= {"users": [{"name": "u", "user": {"token": "t"}}], "contexts": [CONTEXT]}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", **parts}))
+    flags = [f"--api-kubeconfig={path}", "--listen-verbs=127.0.0.1:0", f"--listen-probes=127.0.0.1:{port}"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "extender", "serve", *flags, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(60):
+        try:
+            await until_ready(port, "/livez")
+            process.send_signal(signal.SIGTERM)
+            await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+    assert process.returncode == 0
 
 
 def test_settings_that_cannot_be_used_are_all_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,9 +137,29 @@ def test_explain_says_that_nobody_answers(capsys: pytest.CaptureFixture[str]) ->
     assert "does not answer" in capsys.readouterr().err
 
 
-def test_explain_wants_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "p"]) == 2
-    assert "NAMESPACE/NAME" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["p", "/p", "ns/", "ns/p/q", "ns/ö", "n s/p", "ns/p?q", "ns/\udc80", "ns/../p"])
+def test_explain_wants_the_name_of_a_pod(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["explain", name]) == 2
+    assert "is not NAMESPACE/NAME" in capsys.readouterr().err
+
+
+def test_explain_says_that_there_is_no_such_host(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "ns/p", "--server=..:1"]) == 1
+    assert "does not answer" in capsys.readouterr().err
+
+
+async def test_an_address_that_is_taken_is_named_with_its_setting(kubeconfig: Path) -> None:
+    taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = taken.sockets[0].getsockname()[1]
+    flags = [f"--api-kubeconfig={kubeconfig}", "--listen-verbs=127.0.0.1:0", f"--listen-probes=127.0.0.1:{port}"]
+    command = [sys.executable, "-m", "extender", "serve", *flags]
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(60):
+        _, said = await process.communicate()
+    taken.close()
+    assert process.returncode == 2
+    (line,) = said.decode().splitlines()
+    assert line.startswith(f"dra-extender: listen.probes: 127.0.0.1:{port} cannot be listened on: ")
 
 
 async def test_a_start_that_is_not_safe_is_refused_with_the_setting(kubeconfig: Path) -> None:
@@ -129,6 +170,17 @@ async def test_a_start_that_is_not_safe_is_refused_with_the_setting(kubeconfig: 
         _, said = await process.communicate()
     assert process.returncode == 3
     assert "dra-extender: ownership.keepTaint: " in said.decode().splitlines()[-1]
+
+
+async def test_what_fails_at_a_start_that_never_ends_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, enabled = asyncio.Event(), asyncio.Event()
+    monkeypatch.setattr(serve, "START_S", 0.0)
+    monkeypatch.setattr("gc.enable", enabled.set)
+    waiting = asyncio.create_task(serve.before(ended, asyncio.Event().wait()))
+    async with asyncio.timeout(60):
+        await enabled.wait()
+        ended.set()
+        assert not await waiting
 
 
 async def test_memory_is_given_back_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from extender.telemetry.keys import ERROR_ID
 from extender.telemetry.metrics import Metrics
 from extender.web import listener
 from extender.web.listener import Terms
-from extender.web.server import Address, Application, Options, Server
+from extender.web.server import Address, Application, CannotListen, Options, Server
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
@@ -184,8 +184,9 @@ async def test_an_address_that_is_taken_is_an_error_and_leaves_nothing_open() ->
         taken = Address("127.0.0.1", server.ports[1])
         standin = StandIn()
         late = Server(Application(standin, standin, standin, Metrics()), Options(verbs=ANYWHERE, probes=taken))
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(CannotListen, match="address already in use") as caught:
             await late.start()
+        assert (caught.value.which, f":{taken.port} " in str(caught.value)) == ("probes", True)
         assert all(listener._runner is None for listener in late._listeners)
 
 
@@ -267,6 +268,20 @@ async def test_a_scheduler_that_gives_up_does_not_end_its_bind() -> None:
             answering.cancel()
         standin.released.set()
         await standin.ended.wait()
+
+
+async def test_a_client_that_goes_amid_its_second_call_leaves_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    head = b"POST /filter HTTP/1.1\r\nHost: e\r\nContent-Length: "
+    async with serving(StandIn()) as server:
+        for turns in range(20):
+            async with connected(server.ports[0]) as connection:
+                connection.writer.write(head + b"2\r\n\r\n{}" + head + b"9\r\n\r\n{")
+                for _ in range(turns % 4):
+                    await asyncio.sleep(0)
+                connection.writer.transport.abort()
+        async with connected(server.ports[0]) as connection:
+            assert (await connection.post("/bind", recorded("bind"))).status == 200
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 async def test_other_calls_are_answered_while_a_bind_waits() -> None:
