@@ -16,6 +16,7 @@ STEPS ?= 100000
 SEED ?= 1
 PODS ?= 24000
 VERSION ?= 1.37.1
+BUILDER ?= docker
 
 .PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded faults soak
 
@@ -109,8 +110,8 @@ pythons: .venv/ready ## Ask the same questions under every Python that is presen
 	done | tee .pythons
 	@test "$$(grep -v present .pythons | cut -d ' ' -f 2 | sort -u | wc -l)" = 1
 
-image: ## Build the container image dra-extender
-	docker build --tag dra-extender .
+image: ## Build the container image dra-extender, of our version; BUILDER (docker), which may be podman or buildah
+	$(BUILDER) build --tag dra-extender:$(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml) .
 
 clean: ## Remove .venv and every cache
 	rm -rf .venv .venv-* .pythons build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

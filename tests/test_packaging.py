@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -153,6 +154,14 @@ def test_continuous_integration_runs_the_readmes_test_command() -> None:
 
 def test_the_code_knows_its_version() -> None:
     assert PROJECT["project"]["version"] == VERSION
+
+
+def test_the_image_that_is_built_is_the_one_that_is_applied() -> None:
+    made = subprocess.run(["make", "--dry-run", "image"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f"--tag dra-extender:{VERSION} " in made
+    for overlay in ("1.36", "1.37"):
+        images = yaml.safe_load((ROOT / "scheduler-config" / overlay / "kustomization.yaml").read_text())["images"]
+        assert [image["newTag"] for image in images if image["name"] == "dra-extender"] == [VERSION]
 
 
 def test_the_code_alone_runs_as_in_the_image(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_the_advisors_component_owns_nothing_and_may_write_events_alone(
     }
     rules = advising["ClusterRole", "dra-extender"]["rules"]
     writing = [rule for rule in rules if not {"get", "list", "watch"} >= set(rule["verbs"])]
-    assert [(rule["resources"], rule["verbs"]) for rule in writing] == [(["events"], ["create", "patch"])]
+    assert [(rule["resources"], rule["verbs"]) for rule in writing] == [(["events"], ["create"])]
 
 
 def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
