@@ -14,8 +14,11 @@ import pytest
 
 from extender.cli import SUBCOMMANDS
 from extender.config.table import rows
+from extender.scheduling.vocabulary import Word
+from extender.service.auditing import REASONS
 from tests.tree import ROOT, files
 
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 README = (ROOT / "README.md").read_text()
 HOUSE = (ROOT / "extender" / "README.md").read_text()
 DOCUMENTS = [str(path.relative_to(ROOT)) for path in files(".md")]
@@ -116,3 +119,24 @@ def test_links_inside_the_tree_lead_somewhere(document: str) -> None:
     path = ROOT / document
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_to_a_heading_find_it(document: str) -> None:
+    path = ROOT / document
+    for file, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", path.read_text()):
+        text = (path.parent / file if file else path).read_text()
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("word", [*Word, *REASONS.values()])
+def test_what_a_pod_is_told_is_explained_to_who_runs_it(word: str) -> None:
+    assert f"`{word}`" in OPERATIONS
+
+
+def test_each_line_of_the_log_that_tells_of_trouble_says_what_helps() -> None:
+    call = re.compile(r"LOG\.(?:warning|error|critical|exception)\(\s*\"([^\"]+)\"")
+    lines = {line for path in files(".py", root=ROOT / "extender") for line in call.findall(path.read_text())}
+    assert len(lines) > 10
+    assert {line for line in lines if f"`{line}`" not in OPERATIONS} == set()
