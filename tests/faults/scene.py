@@ -22,6 +22,7 @@ from tests.controlplane.manifests import SCHEDULER as CONFIGURATION
 from tests.controlplane.plane import Plane, Scheduler
 from tests.controlplane.processes import free_port, start, stop
 from tests.faults import cluster
+from tests.faults.account import account
 from tests.faults.proxy import Proxy
 from tests.invariants.checker import Moment, at_once, bare, counted, doubles_in_use, held, in_use, overdrawn, unwanted
 from tests.invariants.waiting import fitting, waiting
@@ -261,7 +262,15 @@ class Scene:
         try:
             return await until(is_calm, "calm")
         except TimeoutError:
-            raise AssertionError(f"no calm: {seen}") from None
+            told = await self.account(seen)
+            raise AssertionError("\n".join((f"no calm: {seen}", *told))) from None
+
+    async def account(self, seen: Iterable[str]) -> list[str]:
+        """Ask everybody about the pods that are named in what was *seen*."""
+        moments: list[Moment] = []
+        with suppress(OSError, TimeoutError, RefusedError, aiohttp.ClientError):
+            moments += [await self.moment(), await self.moment()]
+        return [*account(self.plane, moments, seen)]
 
     async def served(self) -> None:
         """Have every pod served: end pods as long as others wait for their devices."""
