@@ -56,12 +56,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Pods a second while the cluster is filled, and then; what a pod came to; events that were left out."""
+    """Pods a second while the cluster is filled, and then; what a pod came to, and what else the extender counted."""
 
     filling: float
     measured: float
     costs: list[str]
-    dropped: float | None = None
 
 
 @dataclass(slots=True)
@@ -109,10 +108,19 @@ async def run(who: str, shape: str, size: Size, flags: Sequence[str]) -> Run:
                 before = await here.costs()
                 filling, measured = await bound(here, IN_TREE if who == IN_TREE else OURS, shape, size.pods)
                 told = (await here.costs()).since(before).told(2 * size.pods)
-                dropped = (
-                    counted(await scraped(probes), "dra_extender_events_total", result="dropped") if probes else None
-                )
-                return Run(filling, measured, told, dropped)
+                counts = tallies(await scraped(probes)) if probes else []
+                return Run(filling, measured, told + counts)
+
+
+def tallies(metrics: str) -> list[str]:
+    """Tell what was left out, and what became of the pods that were sent to a node before they were asked about."""
+    found = [f"events left out: {counted(metrics, 'dra_extender_events_total', result='dropped'):.0f}"]
+    late, right = (
+        counted(metrics, "dra_extender_nominations_ahead_total", result=result) for result in ("late", "right")
+    )
+    if late + right:
+        found.append(f"asked about before they had heard: {late:.0f} of {late + right:.0f} that were sent ahead")
+    return found
 
 
 def main() -> None:
@@ -153,8 +161,7 @@ def tell(report: Report, shape: str, runs: Runs, size: Size) -> None:
         report.add(f"{shape}, {size}, {part}, pods/s", f"{ours:.0f}", target(shape, size), beside)
     for who in WHO:
         typical = sorted(runs.by_who[who], key=lambda run: run.measured)[len(runs.by_who[who]) // 2]
-        dropped = f"; events left out: {typical.dropped:.0f}" if typical.dropped is not None else ""
-        report.note(f"{shape}, {size}, {who}: {'; '.join(typical.costs)}{dropped}")
+        report.note(f"{shape}, {size}, {who}: {'; '.join(typical.costs)}")
 
 
 def target(shape: str, size: Size) -> str:
