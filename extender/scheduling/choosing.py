@@ -18,7 +18,7 @@ from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Case, precedent_of
-from extender.scheduling.recall import Recall, World, world_of
+from extender.scheduling.recall import Grounds, Recall, World, grounds_of, world_of
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
@@ -70,6 +70,10 @@ class Chooser:
     def world(self, node: NodeName) -> World:
         """Return what decides, beside what is taken, which devices can be had on *node* now."""
         return world_of(self.belief.cluster.snapshot, node, self.taste)
+
+    def grounds(self) -> Grounds:
+        """Return what all worlds are made of now."""
+        return grounds_of(self.belief.cluster.snapshot, self.taste)
 
     def forget(self, pod: Uid) -> None:
         """Forget what was found for a pod that waits no longer."""

@@ -30,6 +30,22 @@ class World(NamedTuple):
         return are_same(self.slices, other.slices) and all(map(is_, self[1:], other[1:]))
 
 
+class Grounds(NamedTuple):
+    """What all worlds are made of."""
+
+    inventory: object
+    layout: object
+    reach: object
+    rules: object
+    classes: object
+    nodes: object
+    taste: object
+
+    def are(self, others: "Grounds | None") -> bool:
+        """Tell whether *others* are the same: then so are all worlds."""
+        return others is not None and all(map(is_, self, others))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What was chosen, for what was asked, in which world, and which devices these are."""
@@ -81,6 +97,13 @@ def world_of(snapshot: Snapshot, node: NodeName, taste: object) -> World:
     """Return what decides on *node* now."""
     slices = surroundings(snapshot, node)
     return World(slices, snapshot.rules, snapshot.classes, snapshot.nodes.get(node), taste)
+
+
+def grounds_of(snapshot: Snapshot, taste: object) -> Grounds:
+    """Return what worlds are made of now."""
+    return Grounds(
+        snapshot.inventory, snapshot.layout, snapshot.reach, snapshot.rules, snapshot.classes, snapshot.nodes, taste
+    )
 
 
 def _is_whole(device: DeviceKey, snapshot: Snapshot) -> bool:

@@ -2,12 +2,10 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
 from extender.kube.outcome import Done
 from extender.kube.recent import Recent
@@ -16,28 +14,25 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.recall import World
+from extender.scheduling.recall import Grounds, World
 from extender.scheduling.remedy import are_named
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
+from extender.service.line import Line
+from extender.service.sending import Sending
 from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
-# Minor versions of Kubernetes whose scheduler was seen to look at a nominated node alone.
-MINORS: Final = (36, 37)
-# A nomination is one write more for each pod. What it saves grows with the nodes that the scheduler does not look at.
-FEWEST_NODES: Final = 1000
-# Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written:
-# it is told what was planned all the same, and the write would only be in the way of the binding.
-FEWEST_BEFORE: Final = 4
-# Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets.
-MOST: Final = 64
-# Pods that are written for at once, and that are planned before those that were too early are looked at again.
+# Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets. While
+# many pods are made, the scheduler hears of a nomination a second late, by when it takes a hundred others.
+MOST: Final = 128
+# Pods that are written for at once, half of our connections: who is bound does not wait for those.
+AT_ONCE: Final = 32
+# Pods that are planned before those that were too early are looked at again, and those of whom a round looks whether
+# they wait still.
 BATCH: Final = 16
-# Pods of which it is remembered that they had their turn.
-REMEMBERED: Final = 10_000
 # After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
 ENOUGH: Final = 32
 
@@ -65,32 +60,6 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Sending:
-    """Whether pods are sent ahead. *minor* asks the API server for its minor version."""
-
-    mode: Literal["auto", "always", "never"] = "always"
-    minor: Callable[[], Awaitable[int]] | None = None
-    is_known: bool = False
-
-    async def find_out(self) -> None:
-        """Learn whether this version's scheduler heeds nominations: the API does not promise that."""
-        minor = await self.minor() if self.minor and self.mode == "auto" else MINORS[-1]
-        self.is_known = minor in MINORS
-        if not self.is_known:
-            why = f"Kubernetes 1.{minor} was not tried"
-            LOG.warning("pods are not sent ahead", extra={keys.REASON: why})
-
-    def pays(self, nodes: int) -> bool:
-        """Tell whether the scheduler is spared more than the nomination costs."""
-        return self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
-
-    @property
-    def fewest_before(self) -> int:
-        """How many pods have to wait before one that will have heard of its node when it is asked about."""
-        return 0 if self.mode == "always" else FEWEST_BEFORE
-
-
-@dataclass(slots=True)
 class Ahead:
     """Nominates nodes for pods as they appear, as soon as their claims are there."""
 
@@ -103,11 +72,12 @@ class Ahead:
     leads: Callable[[], bool] = lambda: True
     sending: Sending = field(default_factory=lambda: Sending(is_known=True))
     recent: Recent = field(default_factory=Recent)
-    _fresh: list[tuple[int, str, int, Uid]] = field(default_factory=list)
+    _line: Line = field(default_factory=Line)
     _sent: dict[Uid, Sent] = field(default_factory=dict)
-    _had: OrderedDict[Uid, bool] = field(default_factory=OrderedDict)
+    _written_for: set[Uid] = field(default_factory=set)
+    _renewed: Grounds | None = None
+    _looked: int = 0  # how many of those sent were seen to wait still since the first one was
     _ignored: int = 0
-    _count: int = 0
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -118,16 +88,15 @@ class Ahead:
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
-        if pod.uid in self._had or pod.nominated_node or pod.scheduling_gates or not are_named(pod) or not self.is_on:
+        if self._line.has_had(pod.uid) or pod.nominated_node or not self.is_on:
             return
-        self._remember(pod.uid, is_asked=False)
-        self._count += 1
-        # As the scheduler takes them: by priority, then by age.
-        heappush(self._fresh, (-pod.priority, pod.created, self._count, pod.uid))
+        self._line.came(pod.uid)
+        if not pod.scheduling_gates and are_named(pod):
+            self._line.join(pod)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
-        self._remember(pod.uid, is_asked=True)
+        self._line.asked(pod.uid)
         sent = self._sent.pop(pod.uid, None)
         if sent is None:
             return
@@ -140,51 +109,56 @@ class Ahead:
 
     def stir(self) -> None:
         """Have the pods looked at: something has changed."""
-        if self._fresh or self._sent:
+        if self._line or self._sent:
             self._stirred.set()
 
     async def run(self) -> None:
         """Plan for ever."""
         await self.sending.find_out()
-        while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            try:
-                await self._round()
-            except Exception:
-                # Whatever went wrong with one pod, it goes the usual way, and the others have the next round.
-                LOG.exception("a round of sending pods ahead failed")
+        gate = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as writing:
+            while True:
+                await self._stirred.wait()
+                self._stirred.clear()
+                try:
+                    # Each is written for at once, while others are planned: the scheduler may be about to ask about it.
+                    await self._round(lambda sent: self._begin(sent, writing, gate))
+                except Exception:
+                    # Whatever went wrong with one pod, it goes the usual way, and the others have the next round.
+                    LOG.exception("a round of sending pods ahead failed")
 
-    async def _round(self) -> None:
+    async def _round(self, send: Callable[[Sent], object]) -> None:
         """Look at all that are on their way, and send more."""
         self._forget()
         await self._renew()
-        gate = asyncio.Semaphore(BATCH)
-        async with asyncio.TaskGroup() as writing:
-            # Each is written for at once, while others are planned: the scheduler may be about to ask about it.
-            while await self._next(lambda sent: writing.create_task(self._begun(sent, gate))):
-                pass
+        while await self._next(send):
+            pass
 
-    async def _begun(self, sent: Sent, gate: asyncio.Semaphore) -> None:
-        async with gate:
-            try:
+    def _begin(self, sent: Sent, writing: asyncio.TaskGroup, gate: asyncio.Semaphore) -> None:
+        self._written_for.add(sent.pod.uid)
+        writing.create_task(self._write(sent, gate))
+
+    async def _write(self, sent: Sent, gate: asyncio.Semaphore) -> None:
+        try:
+            async with gate:
                 await self._nominate(sent)
-            except Exception:  # others are being written for beside it
-                LOG.exception("a round of sending pods ahead failed")
+        except Exception:  # others are being written for beside it
+            LOG.exception("a round of sending pods ahead failed")
+        finally:
+            self._written_for.discard(sent.pod.uid)
+            if self._renewed is None:
+                self._stirred.set()
 
     def _heeded(self, *, is_right: bool) -> None:
         self._ignored = 0 if is_right else self._ignored + 1
         if self._ignored == ENOUGH:
             LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
 
-    def _remember(self, pod: Uid, *, is_asked: bool) -> None:
-        self._had[pod] = is_asked
-        if len(self._had) > REMEMBERED:
-            self._had.popitem(last=False)
-
     def _forget(self) -> None:
-        """Forget the pods that wait no longer, or whose promise has run out."""
-        for uid in tuple(self._sent):
+        """Forget the pods that wait no longer, or whose promise has run out: a few in each of many rounds."""
+        some = tuple(islice(self._sent, self._looked, self._looked + BATCH))
+        self._looked = self._looked + BATCH if len(some) == BATCH else 0
+        for uid in some:
             promise = self.belief.ledger.of_pod(uid)
             if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
                 del self._sent[uid]
@@ -198,24 +172,24 @@ class Ahead:
         Between two of them the scheduler is answered. Tell whether there were any.
         """
         early, count = [], 0
-        while self._fresh and len(self._sent) < MOST and count < BATCH:
-            entry = heappop(self._fresh)
-            pod = self.belief.pods.with_uid(entry[-1])
+        while self._line and len(self._sent) < MOST and count < BATCH:
+            place = self._line.take()
+            pod = self.belief.pods.with_uid(place.pod)
             needs = needs_of(pod, self.belief) if pod else None
             if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
-                early.append(entry)
+                early.append(place)
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 send(sent)
                 count += 1
             await asyncio.sleep(0)
-        for entry in early:
-            heappush(self._fresh, entry)
+        for place in early:
+            self._line.put_back(place)
         return bool(count)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
         pod, snapshot = needs.pod, self.belief.cluster.snapshot
-        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._had.get(pod.uid):
+        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._line.was_asked(pod.uid):
             return None
         promised = [(sent.node, sent.pod.terms.amounts) for sent in self._sent.values()]
         suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
@@ -229,15 +203,13 @@ class Ahead:
 
     async def _renew(self) -> None:
         """Plan those anew about whose node something has changed, as long as the scheduler has not asked."""
-        anew = list[Sent]()
-        for uid, sent in tuple(self._sent.items()):
-            view = self.planner.chooser.world(sent.node)
-            if sent.seen.is_like(view):
-                continue
-            if self._is_good(sent):
-                self._sent[uid] = replace(sent, seen=view)
-                continue
-            anew.append(sent)
+        grounds = self.planner.chooser.grounds()
+        if grounds.are(self._renewed):
+            return
+        changed = self._changed()
+        # Two writes for one pod would race: those that are being written for are looked at once that is over.
+        anew = [sent for sent in changed if sent.pod.uid not in self._written_for and not self._is_good(sent)]
+        self._renewed = None if self._written_for.intersection(sent.pod.uid for sent in changed) else grounds
         moved = list[tuple[Sent, Sent | None]]()
         for sent in anew:
             # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
@@ -246,11 +218,20 @@ class Ahead:
             await asyncio.sleep(0)
         await asyncio.gather(*(self._corrected(*each) for each in moved))
 
+    def _changed(self) -> list[Sent]:
+        """Return those about whose node something has changed."""
+        world = self.planner.chooser.world
+        return [sent for sent in self._sent.values() if not sent.seen.is_like(world(sent.node))]
+
     def _is_good(self, sent: Sent) -> bool:
-        needs = needs_of(sent.pod, self.belief)
-        if not isinstance(needs, Needs) or self.planner.chooser.kept(needs, sent.node) is None:
+        """Tell whether a pod can go where it is sent to all the same; then that is remembered."""
+        needs, chooser = needs_of(sent.pod, self.belief), self.planner.chooser
+        if not isinstance(needs, Needs) or chooser.kept(needs, sent.node) is None:
             return False
-        return self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
+        is_good = self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
+        if is_good:
+            self._sent[sent.pod.uid] = replace(sent, seen=chooser.world(sent.node))
+        return is_good
 
     def _moved(self, before: Sent) -> Sent | None:
         """Plan a pod anew: to be sent elsewhere, or nowhere."""

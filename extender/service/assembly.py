@@ -33,7 +33,7 @@ from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
 from extender.service.advising import Advising
-from extender.service.ahead import Ahead, Sending
+from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
 from extender.service.auditing import Auditing
@@ -55,6 +55,7 @@ from extender.service.observer import Observer
 from extender.service.offers import Offers
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
+from extender.service.sending import Sending
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.state.domain import writer_of

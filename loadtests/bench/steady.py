@@ -22,7 +22,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.taste import Taste
-from extender.service.ahead import FEWEST_NODES
+from extender.service.sending import FEWEST_NODES
 from extender.state.belief import Belief
 from extender.topology.document import Document
 from loadtests.bench import choose

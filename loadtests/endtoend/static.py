@@ -17,7 +17,7 @@ import orjson
 import yaml
 from aiohttp import web
 
-from extender.service.ahead import FEWEST_BEFORE
+from extender.service.sending import FEWEST_BEFORE
 from tests.controlplane.client import Object
 
 DRIVER: Final = "gpu.example.com"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from extender.service.ahead import FEWEST_NODES
+from extender.service.sending import FEWEST_NODES
 from loadtests.bench.report import Report
 from loadtests.endtoend.metrics import counted, scraped
 from loadtests.endtoend.rig import DRIVER, IN_TREE, OURS, Rig, rig, template

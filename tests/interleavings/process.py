@@ -21,7 +21,7 @@ from extender.scheduling.ranking import Answer, Policy
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
-from extender.service.ahead import Ahead, Sending
+from extender.service.ahead import Ahead
 from extender.service.answers import Answers
 from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
@@ -33,6 +33,7 @@ from extender.service.journal import Journal
 from extender.service.lapses import Lapses
 from extender.service.notices import Notices
 from extender.service.offers import Offers
+from extender.service.sending import Sending
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics

@@ -1,8 +1,8 @@
 """Pods sent to their nodes before the scheduler asks about them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,8 @@ from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import ENOUGH, FEWEST_BEFORE, MINORS, MOST, Ahead, Sending
+from extender.service.ahead import ENOUGH, MOST, Ahead
+from extender.service.sending import FEWEST_BEFORE, MINORS, Sending
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry.metrics import Metrics
@@ -132,6 +133,62 @@ async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatc
     assert sorted(name for name, _ in write.sent) == ["p001", "p002"]
 
 
+class Held(Nominations):
+    """Writes that take until *is_over*."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_over = asyncio.Event()
+
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+        outcome = await super().nominate(pod, node, is_guarded=is_guarded)
+        await self.is_over.wait()
+        return outcome
+
+
+@asynccontextmanager
+async def held(scene: Scene) -> AsyncIterator[Held]:
+    """Have pods sent ahead, by writes that are not over."""
+    scene.writes = scene.ahead.writes = Held()  # type: ignore[assignment]  # only nominations are asked for
+    running = asyncio.create_task(scene.ahead.run())
+    try:
+        yield scene.writes
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def rested(scene: Scene) -> None:
+    scene.ahead.stir()
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+async def test_pods_are_planned_and_written_for_while_others_still_are() -> None:
+    scene = Scene(*claims(2))
+    async with held(scene) as writes:
+        for one in pods(2):
+            scene.appear(one)
+            await rested(scene)
+        assert [name for name, _ in writes.sent] == ["p000", "p001"]
+
+
+async def test_a_pod_that_is_being_written_for_is_sent_elsewhere_after_that() -> None:
+    scene = Scene(*claims(1))
+    async with held(scene) as writes:
+        scene.appear(*pods(1))
+        await rested(scene)
+        ((_, first),) = writes.sent
+        assert first is not None
+        scene.tell(replace(node(first), is_unschedulable=True))
+        await rested(scene)
+        assert writes.sent == [("p000", first)]
+        writes.is_over.set()
+        await rested(scene)
+    assert writes.sent == [("p000", first), ("p000", N2 if first == N1 else N1)]
+    assert writes.based_on == ["1", "9"]
+
+
 async def test_each_pod_is_sent_to_devices_of_its_own() -> None:
     scene = Scene(*claims(4), devices=2)
     scene.appear(*pods(4))
@@ -144,6 +201,13 @@ async def test_the_most_important_go_first_then_the_oldest() -> None:
     later = "2026-01-02T00:00:00Z"
     scene.appear(replace(young, created=later), old, replace(important, created=later, priority=5))
     assert [name for name, _ in await scene.settle()] == ["p002", "p001", "p000"]
+
+
+async def test_of_equals_the_first_that_came_goes_first_however_late_it_is_let_through() -> None:
+    scene = Scene(*claims(2))
+    first, second = pods(2)
+    scene.appear(replace(first, scheduling_gates=("kueue.x-k8s.io/admission",)), second, first)
+    assert [name for name, _ in await scene.settle()] == ["p000", "p001"]
 
 
 async def test_a_pod_waits_for_its_claims() -> None:
@@ -456,7 +520,7 @@ async def test_a_scheduler_that_hears_late_is_sent_more_all_the_same() -> None:
 
 
 async def test_who_is_asked_about_at_once_is_planned_and_not_written_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.service.ahead.FEWEST_NODES", 1)
+    monkeypatch.setattr("extender.service.sending.FEWEST_NODES", 1)
     scene = Scene(*claims(FEWEST_BEFORE + 1), devices=FEWEST_BEFORE + 1)
     scene.ahead.sending = Sending("auto", is_known=True)
     every = pods(FEWEST_BEFORE + 1)

@@ -1,0 +1,71 @@
+"""Pods in the order in which kube-scheduler takes them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.model.names import Uid
+from extender.model.node import Pod
+from extender.service.line import REMEMBERED, Line
+from tests.scheduling.cast import pod
+
+
+def taken(line: Line) -> list[Uid]:
+    return [line.take().pod for _ in range(len(line))]
+
+
+def lined_up(came: Iterable[Pod], joined: Iterable[Pod]) -> Line:
+    line = Line()
+    for each in came:
+        line.came(each.uid)
+    for each in joined:
+        line.join(each)
+    return line
+
+
+@given(st.permutations(range(6)), st.permutations(range(6)))
+def test_of_equals_who_came_first_is_taken_first_whoever_joined_first(came: list[int], joined: list[int]) -> None:
+    pods = [pod(f"p{number}") for number in range(6)]
+    line = lined_up((pods[number] for number in came), (pods[number] for number in joined))
+    assert taken(line) == [pods[number].uid for number in came]
+
+
+def test_before_that_come_priority_and_age() -> None:
+    first, old, important = pod("first"), pod("old"), pod("important")
+    first = replace(first, created="2026-01-02T00:00:00Z")
+    important = replace(important, created="2026-01-03T00:00:00Z", priority=1)
+    pods = (first, old, important)
+    assert taken(lined_up(pods, pods)) == [important.uid, old.uid, first.uid]
+
+
+def test_who_is_put_back_stands_where_it_stood() -> None:
+    pods = [pod("a"), pod("b")]
+    line = lined_up(pods, pods)
+    line.put_back(line.take())
+    assert taken(line) == [each.uid for each in pods]
+
+
+def test_who_was_asked_about_has_had_its_turn() -> None:
+    line, never, asked = Line(), pod("never"), pod("asked")
+    line.came(never.uid)
+    line.came(asked.uid)
+    line.asked(asked.uid)
+    assert [line.has_had(each.uid) for each in (never, asked)] == [False, True]
+    assert [line.was_asked(each.uid) for each in (never, asked)] == [False, True]
+
+
+def test_who_has_joined_has_a_turn_and_was_not_asked_about() -> None:
+    one = pod("one")
+    line = lined_up([one], [one])
+    assert line.has_had(one.uid)
+    assert not line.was_asked(one.uid)
+
+
+def test_of_many_that_never_join_the_last_are_remembered() -> None:
+    line = lined_up([], [])
+    for number in range(REMEMBERED + 10):
+        line.came(Uid(f"u{number}"))
+    assert len(line._came) == REMEMBERED
+    assert Uid("u0") not in line._came
