@@ -29,8 +29,8 @@ from extender.state.ledger import Event
 from extender.topology.memo import Memo
 
 __all__ = ["Offer", "Plain", "Plan", "Planner", "Rejection", "Trouble"]
-# Plans of pods that were sent to a node, remembered until the scheduler asks about it.
-AHEAD = 128
+# Plans of pods that were sent to a node or woken, remembered until the scheduler asks about it.
+AHEAD = 256
 # Nodes on which devices are chosen before the offer is given up: counting and choosing agree, so the first will do.
 TRIES = 3
 # Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -78,6 +78,7 @@ class Ahead:
     _renewed: Grounds | None = None
     _looked: int = 0  # how many of those sent were seen to wait still since the first one was
     _ignored: int = 0
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -115,32 +116,31 @@ class Ahead:
     async def run(self) -> None:
         """Plan for ever."""
         await self.sending.find_out()
-        gate = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as writing:
             while True:
                 await self._stirred.wait()
                 self._stirred.clear()
                 try:
                     # Each is written for at once, while others are planned: the scheduler may be about to ask about it.
-                    await self._round(lambda sent: self._begin(sent, writing, gate))
+                    await self._round(lambda sent: self._begin(sent, writing))
                 except Exception:
                     # Whatever went wrong with one pod, it goes the usual way, and the others have the next round.
                     LOG.exception("a round of sending pods ahead failed")
 
     async def _round(self, send: Callable[[Sent], object]) -> None:
         """Look at all that are on their way, and send more."""
-        self._forget()
+        self._forget_some()
         await self._renew()
         while await self._next(send):
             pass
 
-    def _begin(self, sent: Sent, writing: asyncio.TaskGroup, gate: asyncio.Semaphore) -> None:
+    def _begin(self, sent: Sent, writing: asyncio.TaskGroup) -> None:
         self._written_for.add(sent.pod.uid)
-        writing.create_task(self._write(sent, gate))
+        writing.create_task(self._write(sent))
 
-    async def _write(self, sent: Sent, gate: asyncio.Semaphore) -> None:
+    async def _write(self, sent: Sent) -> None:
         try:
-            async with gate:
+            async with self._gate:
                 await self._nominate(sent)
         except Exception:  # others are being written for beside it
             LOG.exception("a round of sending pods ahead failed")
@@ -154,17 +154,24 @@ class Ahead:
         if self._ignored == ENOUGH:
             LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
 
-    def _forget(self) -> None:
-        """Forget the pods that wait no longer, or whose promise has run out: a few in each of many rounds."""
+    def _forget_some(self) -> None:
+        """Look at a few of those on their way: there are many rounds."""
         some = tuple(islice(self._sent, self._looked, self._looked + BATCH))
-        self._looked = self._looked + BATCH if len(some) == BATCH else 0
-        for uid in some:
+        gone = self._forget(some)
+        self._looked = self._looked + BATCH - gone if len(some) == BATCH else 0
+
+    def _forget(self, pods: Iterable[Uid]) -> int:
+        """Forget those of *pods* that wait no longer, or whose promise has run out; say how many."""
+        gone = 0
+        for uid in pods:
             promise = self.belief.ledger.of_pod(uid)
             if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
                 del self._sent[uid]
+                gone += 1
             if promise is None:
                 # Nobody has asked, so it was not sent there in vain.
                 self.planner.withdraw(uid)
+        return gone
 
     async def _next(self, send: Callable[[Sent], object]) -> bool:
         """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
@@ -206,16 +213,19 @@ class Ahead:
         grounds = self.planner.chooser.grounds()
         if grounds.are(self._renewed):
             return
-        changed = self._changed()
+        self._renewed = None
         # Two writes for one pod would race: those that are being written for are looked at once that is over.
-        anew = [sent for sent in changed if sent.pod.uid not in self._written_for and not self._is_good(sent)]
-        self._renewed = None if self._written_for.intersection(sent.pod.uid for sent in changed) else grounds
+        changed = self._changed()
+        anew = [sent for sent in changed if sent.pod.uid not in self._written_for]
+        self._forget([sent.pod.uid for sent in anew])
         moved = list[tuple[Sent, Sent | None]]()
         for sent in anew:
             # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
-            if self._sent.get(sent.pod.uid) is sent:
+            if self._sent.get(sent.pod.uid) is sent and not self._is_good(sent):
                 moved.append((sent, self._moved(sent)))
-            await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        if len(anew) == len(changed):
+            self._renewed = grounds
         await asyncio.gather(*(self._corrected(*each) for each in moved))
 
     def _changed(self) -> list[Sent]:
@@ -250,12 +260,13 @@ class Ahead:
     async def _corrected(self, before: Sent, sent: Sent | None) -> None:
         """Write where a pod goes now, if it has heard otherwise, or may have to hear."""
         uid = before.pod.uid
-        if sent is not None and not sent.is_written:
-            await self._nominate(sent, has_heard=before.is_written)
-        elif sent is None and before.is_written and self.belief.pods.with_uid(uid) and not self._is_promised(uid):
-            # Whoever has changed the pod since may have nominated it as well.
-            pod = replace(before.pod, resource_version=before.version)
-            await self.writes.nominate(pod, None, is_guarded=True)
+        async with self._gate:
+            if sent is not None and not sent.is_written:
+                await self._nominate(sent, has_heard=before.is_written)
+            elif sent is None and before.is_written and self.belief.pods.with_uid(uid) and not self._is_promised(uid):
+                # Whoever has changed the pod since may have nominated it as well.
+                pod = replace(before.pod, resource_version=before.version)
+                await self.writes.nominate(pod, None, is_guarded=True)
 
     def _is_promised(self, pod: Uid) -> bool:
         """Tell whether anything was promised to *pod*, as when the scheduler has asked meanwhile."""

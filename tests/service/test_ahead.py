@@ -17,7 +17,7 @@ from extender.model.node import Pod, PodClaim
 from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.needs import Needs, Refused, needs_of
-from extender.scheduling.planner import Offer, Plan, Planner
+from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
 from extender.service.ahead import ENOUGH, MOST, Ahead
 from extender.service.sending import FEWEST_BEFORE, MINORS, Sending
@@ -253,6 +253,31 @@ async def test_no_more_are_on_their_way_than_the_scheduler_soon_takes() -> None:
     assert node_name is not None
     scene.ahead.asked(pod(first), [node_name])
     assert [name for name, _ in await scene.settle()] == [f"p{MOST:03}"]
+
+
+def test_plans_are_remembered_of_more_pods_than_are_on_their_way_at_a_time() -> None:
+    assert AHEAD >= 2 * MOST
+
+
+async def test_one_that_cannot_be_planned_anew_keeps_no_other_where_it_cannot_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene, usual = Scene(*claims(2)), Planner.plan
+    scene.appear(*pods(2))
+    ((_, first), (_, second)) = await scene.settle()
+    scene.tell(*(replace(node(str(name)), is_unschedulable=True) for name in {first, second}))
+    scene.tell(node("n3"), gpus("n3", 4))
+
+    def plan(planner: Planner, asked: Pod, *rest: Any, **how: Any) -> Plan:
+        if asked.key.name == "p000":
+            raise ArithmeticError
+        return usual(planner, asked, *rest, **how)
+
+    monkeypatch.setattr(Planner, "plan", plan)
+    assert await scene.settle() == []
+    ((name, where),) = await scene.settle()
+    assert name == "p001"
+    assert where not in {first, second}
 
 
 async def test_who_was_asked_about_is_not_sent_any_more() -> None:
