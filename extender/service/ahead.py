@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+from extender.kube.api import CONNECTIONS
 from extender.kube.outcome import Done
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
@@ -26,10 +27,10 @@ from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets. While
-# many pods are made, the scheduler hears of a nomination a second late, by when it takes a hundred others.
+# many pods are made, the scheduler hears of a nomination only after it has taken dozens of others.
 MOST: Final = 128
 # Pods that are written for at once, half of our connections: who is bound does not wait for those.
-AT_ONCE: Final = 32
+AT_ONCE: Final = CONNECTIONS // 2
 # Pods that are planned before those that were too early are looked at again, and those of whom a round looks whether
 # they wait still.
 BATCH: Final = 16
