@@ -62,9 +62,12 @@ class Answer:
     """What filter answers."""
 
     policy: Annotated[
-        Literal["all", "shortlist", "one"],
-        Key("all: every node that fits; shortlist: the best of them; one: the best one"),
-    ] = "shortlist"
+        Literal["auto", "all", "shortlist", "one"],
+        Key(
+            "all: every node that fits; shortlist: the best of them; one: the best one; "
+            "auto: one where kube-scheduler would weigh nothing else of the pod, or a shortlist"
+        ),
+    ] = "auto"
     shortlist: Annotated[
         int,
         Key("how many nodes a shortlist has; more than 11 could not all have scores of their own", least=1, most=11),

@@ -21,6 +21,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
 from extender.scheduling.refining import Unfinished, is_settled, refined
+from extender.scheduling.suitable import is_weighed
 from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
@@ -257,7 +258,17 @@ class Planner:
         nodes = tuple(names[number] for number in ranking.nodes.tolist())
         scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
         best = compared(self.chooser, surveyed, ranking, scores, placement)
+        if self._is_alone(needs.pod, placement.node, surveyed.snapshot):
+            nodes, scores = (placement.node,), {placement.node: FULL}
         return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
+
+    def _is_alone(self, pod: Pod, node: NodeName, snapshot: Snapshot) -> bool:
+        """Tell whether *node* is offered without the next best ones: nothing but how full they are speaks for those."""
+        return (
+            self.policy.answer is Answer.AUTO
+            and not self._trips.of(pod.uid).came_back
+            and not is_weighed(pod, snapshot.nodes[node])
+        )
 
 
 def _unwanted(surveyed: Survey, nodes: Numbers) -> Rejection:

@@ -20,6 +20,7 @@ Numbers = NDArray[np.int64]
 class Answer(StrEnum):
     """How many of the nodes that fit the scheduler is offered."""
 
+    AUTO = "auto"
     ALL = "all"
     SHORTLIST = "shortlist"
     ONE = "one"
@@ -27,15 +28,18 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What to offer: all nodes, so that the scheduler's own scores count fully, the best *shortlist*, or the best."""
+    """What to offer: all nodes, so that the scheduler's own scores count fully, the best *shortlist*, or the best.
 
-    answer: Answer = Answer.SHORTLIST
+    By AUTO it is the best one of the shortlist where the scheduler would weigh nothing else of a pod, see Suitable.
+    """
+
+    answer: Answer = Answer.AUTO
     shortlist: int = 8
 
     @property
     def most(self) -> int | None:
         """How many nodes to offer; None for all."""
-        return {Answer.ALL: None, Answer.SHORTLIST: self.shortlist, Answer.ONE: 1}[self.answer]
+        return {Answer.ALL: None, Answer.ONE: 1}.get(self.answer, self.shortlist)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ import numpy as np
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from extender.model.node_selector import matches
 from extender.model.quantity import Amounts
-from extender.model.taint import NO_SCHEDULE, Taint, blocking
+from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
 from extender.model.terms import Terms
 from extender.state.loads import Loads
 from extender.state.seats import Rows
@@ -26,6 +26,9 @@ from extender.topology.memo import Memo
 # Terms of which it is remembered which nodes meet them.
 KINDS: Final = 64
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+# Whose pods the plugin PodTopologySpread would have far from each other, unless its defaults are changed.
+SPREAD: Final = frozenset(("ReplicaSet", "StatefulSet", "ReplicationController"))
 
 Key = tuple[object, object, object]
 
@@ -114,6 +117,22 @@ def is_met(terms: Terms, node: Node) -> bool:
     labels = dict(node.labels)
     has_labels = all(labels.get(key) == value for key, value in terms.labels)
     return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, labels))
+
+
+def is_weighed(pod: Pod, node: Node) -> bool:
+    """Tell whether kube-scheduler's plugins may like another node better than *node* for more than how full it is.
+
+    They look at what the pod prefers, at other pods, volumes and ports, at taints that only put off; and the pods of
+    some controllers are spread by default.
+    """
+    return (
+        not pod.terms.is_all
+        or any(owner.is_controller and owner.kind in SPREAD for owner in pod.owners)
+        or any(
+            taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(entry, taint) for entry in pod.terms.tolerations)
+            for taint in node.taints
+        )
+    )
 
 
 def _placed(

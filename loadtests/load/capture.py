@@ -62,6 +62,7 @@ async def proxied(here: Rig) -> AsyncIterator[Proxy]:
         f"--listen-probes=127.0.0.1:{probes}",
         f"--api-kubeconfig={here.plane.kubeconfig('extender')}",
         f"--ownership-drivers={','.join(OWNED)}",
+        "--answer-policy=shortlist",  # or nobody would ask prioritize
     ]
     process = start(Path(sys.executable), "-m", "extender", "serve", *flags, log=here.plane.folder / "extender.log")
     async with aiohttp.ClientSession(trust_env=False) as session:

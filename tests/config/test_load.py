@@ -73,7 +73,7 @@ WRONG = {
     "too-small": ("answer: {shortlist: 0}", "answer.shortlist: must be at least 1"),
     "too-large": ("api: {timeoutSeconds: 61}", "api.timeoutSeconds: must be at most 60"),
     "not-finite": ("watch: {maxAgeSeconds: .nan}", "watch.maxAgeSeconds: must be a number"),
-    "choice": ("answer: {policy: best}", "answer.policy: must be one of all, shortlist, one"),
+    "choice": ("answer: {policy: best}", "answer.policy: must be one of auto, all, shortlist, one"),
     "flag": ("waking: {nominate: 1}", "waking.nominate: must be true or false"),
     "text": ("tls: {certificate: 1}", "tls.certificate: must be text"),
     "null": ("tls: {certificate: }", "tls.certificate: must be text"),

@@ -18,6 +18,7 @@ from extender.demo.apiserver.server import ApiServer
 from extender.demo.controller import Controller
 from extender.kube.answer import Unanswered
 from extender.scheduling.drift import findings
+from extender.scheduling.ranking import Answer
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
 from tests.interleavings.loop import Loop
@@ -44,6 +45,9 @@ ARRIVES = 0.7
 LONGEST_BIND_S = 20.0
 # How long nobody answers after a process has ended: until nothing can land any more that it has sent.
 TAKEOVER_S = LATE_S + 1
+
+# What is offered: the best node alone, or several, of which the scheduler may take another than the best.
+OFFERS = (Answer.AUTO, Answer.SHORTLIST)
 
 # How often a process ends at once, beside the weights of what else happens.
 CRASHES = 0.3
@@ -96,7 +100,11 @@ class Play:
 
     def start(self) -> None:
         """Begin a new life of the extender, which knows nothing."""
-        self.process = process_of(self.loop, self.desk, lambda: self.is_leading, nominates=self.nominates)
+        # Whoever is restarted may have been configured anew.
+        answer = self.random.choice(OFFERS)
+        self.process = process_of(
+            self.loop, self.desk, lambda: self.is_leading, answer=answer, nominates=self.nominates
+        )
         self.is_leading = True
         self.process.begin()
         if self.random.random() < PROMPT:

@@ -107,7 +107,7 @@ class Nominating:
             self.lapses.asked(pod.uid)
 
 
-def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, nominates: bool) -> Process:
+def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Answer, nominates: bool) -> Process:
     """Put a process together; it knows nothing."""
     line, store = Line(desk), desk.api.store
     followed = [resource for resource in RESOURCES if nominates or resource is not BOUND]
@@ -115,8 +115,7 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, nominates: 
     belief, freshness = Belief(SETTINGS.schedulers, Features(), domain=domain), Freshness(followed)
     numbers = count()
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
-    policy = Policy(Answer(SETTINGS.answer.policy), SETTINGS.answer.shortlist)
-    planner = Planner(belief, chooser, policy)
+    planner = Planner(belief, chooser, Policy(answer))
     writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds)
     stirred: list[Attention | Nominating] = []
     recent, nominating = Recent(), Nominating()

@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Changed, Gone
-from extender.model.claim import ResourceClaim
+from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.taint import NO_SCHEDULE, Taint, Toleration
+from extender.model.terms import Terms
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.ranking import Answer, Policy
@@ -31,6 +34,7 @@ from tests.scheduling.cast import (
 NODES = (node("n1"), node("n2"), node("n3"))
 ALL = names("n1", "n2", "n3")
 ONE = Policy(Answer.ONE)
+SHORTLIST = Policy(Answer.SHORTLIST)
 
 
 def fleet(*free: int) -> Belief:
@@ -74,7 +78,13 @@ def test_r5_the_fullest_node_is_the_best() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "offered"),
-    [(Policy(Answer.ALL), 3), (Policy(Answer.SHORTLIST, 2), 2), (Policy(Answer.SHORTLIST, 9), 3), (ONE, 1)],
+    [
+        (Policy(Answer.ALL), 3),
+        (Policy(Answer.SHORTLIST, 2), 2),
+        (Policy(Answer.SHORTLIST, 9), 3),
+        (ONE, 1),
+        (Policy(), 1),
+    ],
 )
 def test_a_policy_says_how_many_nodes_are_offered(policy: Policy, offered: int) -> None:
     belief = fleet(3, 1, 2)
@@ -85,7 +95,7 @@ def test_a_policy_says_how_many_nodes_are_offered(policy: Policy, offered: int) 
 def test_only_nodes_that_were_asked_about_are_offered_each_once() -> None:
     belief = fleet(3, 1, 2)
     (subject,) = racing(belief, 1)
-    plan = planner_of(belief).plan(subject, names("n3", "n3", "unknown", "n1"), 0.0)
+    plan = planner_of(belief, SHORTLIST).plan(subject, names("n3", "n3", "unknown", "n1"), 0.0)
     assert isinstance(plan, Offer)
     assert list(plan.nodes) == names("n3", "n1")
 
@@ -146,6 +156,47 @@ def test_a_pod_whose_claims_are_being_written_is_neither_offered_nor_refused() -
     assert belief.ledger.reserve(offer.placement.promise(offer.needs, 0.0))
     assert isinstance(planner.plan(subject, ALL, 0.0), Trouble)
     assert len(promised(belief)) == 1
+
+
+def owned_by(kind: str, *, is_controller: bool = True) -> dict[str, object]:
+    return {"owners": (OwnerReference(kind=kind, name="o", uid=Uid("o"), is_controller=is_controller),)}
+
+
+WARY = Taint(key="wary", effect="PreferNoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "taints", "offered"),
+    [
+        ({}, (), ["n2"]),
+        ({"terms": Terms(is_all=False)}, (), ["n2", "n3", "n1"]),
+        (owned_by("ReplicaSet"), (), ["n2", "n3", "n1"]),
+        (owned_by("StatefulSet"), (), ["n2", "n3", "n1"]),
+        (owned_by("ReplicaSet", is_controller=False), (), ["n2"]),
+        (owned_by("Job"), (), ["n2"]),
+        ({}, (WARY,), ["n2", "n3", "n1"]),
+        ({"terms": Terms(tolerations=(Toleration(key="wary", operator="Exists"),))}, (WARY,), ["n2"]),
+        ({}, (replace(WARY, effect=NO_SCHEDULE),), ["n2"]),
+    ],
+)
+def test_the_best_node_is_offered_alone_where_the_scheduler_would_weigh_nothing_else(
+    of_pod: dict[str, object], taints: tuple[Taint, ...], offered: list[str]
+) -> None:
+    belief = fleet(3, 1, 2)
+    belief.apply(Changed(replace(node("n2"), taints=taints)))
+    (subject,) = racing(belief, 1)
+    plan = planned(planner_of(belief), replace(subject, **of_pod))  # type: ignore[arg-type]  # by name
+    assert list(plan.nodes) == offered == list(plan.scores)
+    assert plan.placement.node == "n2"
+    assert [best.node for best in plan.best] == ["n2", "n3"]
+
+
+def test_a_pod_that_came_back_from_the_one_node_that_it_was_offered_is_offered_several() -> None:
+    belief = fleet(3, 1, 2)
+    planner = planner_of(belief)
+    (subject,) = racing(belief, 1)
+    assert list(planned(planner, subject).nodes) == ["n2"]
+    assert list(planned(planner, subject).nodes) == ["n3", "n1"]
 
 
 @pytest.mark.parametrize("policy", [ONE, Policy(Answer.SHORTLIST, 2)], ids=lambda item: item.answer)

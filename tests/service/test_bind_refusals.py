@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.config.settings import Answer, Settings
 from extender.demo.apiserver.kinds import POD
 from tests.service.door import Door, opened
 
@@ -15,7 +16,7 @@ FREE = ["n1", "n2"]
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
-    async with opened() as found:
+    async with opened(settings=Settings(answer=Answer(policy="shortlist"))) as found:
         yield found
 
 
