@@ -65,7 +65,7 @@ class Answer:
         Literal["auto", "all", "shortlist", "one"],
         Key(
             "all: every node that fits; shortlist: the best of them; one: the best one; "
-            "auto: one where kube-scheduler would weigh nothing else of the pod, or a shortlist"
+            "auto: one, or a shortlist where kube-scheduler may prefer another"
         ),
     ] = "auto"
     shortlist: Annotated[

@@ -258,16 +258,17 @@ class Planner:
         nodes = tuple(names[number] for number in ranking.nodes.tolist())
         scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
         best = compared(self.chooser, surveyed, ranking, scores, placement)
-        if self._is_alone(needs.pod, placement.node, surveyed.snapshot):
+        if self._is_alone(needs.pod, placement, surveyed.snapshot):
             nodes, scores = (placement.node,), {placement.node: FULL}
         return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
 
-    def _is_alone(self, pod: Pod, node: NodeName, snapshot: Snapshot) -> bool:
-        """Tell whether *node* is offered without the next best ones: nothing but how full they are speaks for those."""
+    def _is_alone(self, pod: Pod, placement: Placement, snapshot: Snapshot) -> bool:
+        """Tell whether a node is offered without the next best: its devices speak for it, and hardly any plugin."""
         return (
             self.policy.answer is Answer.AUTO
+            and bool(placement.claims or placement.hidden)
             and not self._trips.of(pod.uid).came_back
-            and not is_weighed(pod, snapshot.nodes[node])
+            and not is_weighed(pod, snapshot.nodes[placement.node])
         )
 
 

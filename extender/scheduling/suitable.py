@@ -108,9 +108,9 @@ class Suitable:
 
 
 def is_met(terms: Terms, node: Node) -> bool:
-    """Tell whether *node* meets *terms*, but for what is left of it."""
+    """Tell whether *node* meets *terms*, but for what is left of it; one that puts the pod off does not."""
     taints = (*node.taints, UNSCHEDULABLE) if node.is_unschedulable else node.taints
-    if taints and blocking(taints, terms.tolerations):
+    if taints and (blocking(taints, terms.tolerations) or is_put_off(terms, node)):
         return False
     if not terms.labels and terms.affinity is None:
         return True
@@ -123,16 +123,17 @@ def is_weighed(pod: Pod, node: Node) -> bool:
     """Tell whether kube-scheduler's plugins may like another node better than *node* for more than how full it is.
 
     They look at what the pod prefers, at other pods, volumes and ports, at taints that only put off; and the pods of
-    some controllers are spread by default.
+    some controllers are spread by default. Of Services, which have theirs spread, too, and of what bound pods prefer
+    we know nothing.
     """
-    return (
-        not pod.terms.is_all
-        or any(owner.is_controller and owner.kind in SPREAD for owner in pod.owners)
-        or any(
-            taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(entry, taint) for entry in pod.terms.tolerations)
-            for taint in node.taints
-        )
-    )
+    is_spread = any(owner.is_controller and owner.kind in SPREAD for owner in pod.owners)
+    return is_spread or not pod.terms.is_all or is_put_off(pod.terms, node)
+
+
+def is_put_off(terms: Terms, node: Node) -> bool:
+    """Tell whether *node* has a taint that kube-scheduler would rather avoid."""
+    soft = (taint for taint in node.taints if taint.effect == PREFER_NO_SCHEDULE)
+    return any(not any(tolerates(entry, taint) for entry in terms.tolerations) for taint in soft)
 
 
 def _placed(

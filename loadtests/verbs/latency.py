@@ -59,7 +59,7 @@ class Measured:
     @property
     def rates(self) -> tuple[float, float]:
         """Pods a second by what is waited for alone, and with JSON."""
-        waits = [sum(map(sum, (told["Filter"], told["Prioritize"], told["Bind"]))) for told in self.rounds]
+        waits = [sum(sum(told[verb.capitalize()] or ()) for verb in VERBS) for told in self.rounds]
         coded = [sum(told["Json"]) for told in self.rounds]
         counts = [len(told["Filter"]) for told in self.rounds]
         wire = median(1e6 * count / spent for count, spent in zip(counts, waits, strict=True))

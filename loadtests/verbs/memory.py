@@ -1,7 +1,7 @@
 """Cold start, memory after it, and memory after many pods: the extender on an API server that answers at once.
 
 5,000 nodes of 8 devices, 40,000 bound pods and 20,000 claims are listed over TLS. The pods of the cycles take turns
-through filter, prioritize and bind on a hundred names each, four shapes of claims; then they end.
+through filter and bind on a hundred names each, four shapes of claims; then they end.
 """
 
 import os

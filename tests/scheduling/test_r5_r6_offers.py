@@ -22,6 +22,7 @@ from tests.scheduling.cast import (
     chooser_of,
     claim,
     device,
+    given,
     gpus,
     held,
     names,
@@ -78,13 +79,7 @@ def test_r5_the_fullest_node_is_the_best() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "offered"),
-    [
-        (Policy(Answer.ALL), 3),
-        (Policy(Answer.SHORTLIST, 2), 2),
-        (Policy(Answer.SHORTLIST, 9), 3),
-        (ONE, 1),
-        (Policy(), 1),
-    ],
+    [(Policy(Answer.ALL), 3), (Policy(Answer.SHORTLIST, 2), 2), (Policy(Answer.SHORTLIST, 9), 3), (ONE, 1)],
 )
 def test_a_policy_says_how_many_nodes_are_offered(policy: Policy, offered: int) -> None:
     belief = fleet(3, 1, 2)
@@ -189,6 +184,22 @@ def test_the_best_node_is_offered_alone_where_the_scheduler_would_weigh_nothing_
     assert list(plan.nodes) == offered == list(plan.scores)
     assert plan.placement.node == "n2"
     assert [best.node for best in plan.best] == ["n2", "n3"]
+
+
+def test_a_taint_that_puts_off_says_nothing_for_the_best_node_where_another_has_it() -> None:
+    belief = fleet(3, 1, 2)
+    belief.apply(Changed(replace(node("n3"), taints=(WARY,))))
+    (subject,) = racing(belief, 1)
+    assert list(planned(planner_of(belief), subject).nodes) == ["n2"]
+
+
+def test_where_no_devices_are_kept_the_scheduler_has_its_say() -> None:
+    belief = fleet(2, 2, 0)
+    allocation = replace(given(device("n1", 0)), node_selector=None)
+    belief.apply(Changed(replace(claim("network"), allocation=allocation)))
+    plan = planned(planner_of(belief), pod("p", "network"))
+    assert sorted(plan.nodes) == ["n1", "n2", "n3"]
+    assert promised(belief) == []
 
 
 def test_a_pod_that_came_back_from_the_one_node_that_it_was_offered_is_offered_several() -> None:

@@ -47,7 +47,12 @@ def suited(belief: Belief, terms: Terms, **beside: object) -> list[str] | None:
         ({"taints": (SICK,)}, Terms(), False),
         ({"taints": (SICK,)}, Terms(tolerations=(Toleration(key="sick", operator="Exists"),)), True),
         ({"taints": (Taint(key="sick", effect=NO_EXECUTE),)}, Terms(), False),
-        ({"taints": (Taint(key="sick", effect="PreferNoSchedule"),)}, Terms(), True),
+        ({"taints": (Taint(key="sick", effect="PreferNoSchedule"),)}, Terms(), False),
+        (
+            {"taints": (Taint(key="sick", effect="PreferNoSchedule"),)},
+            Terms(tolerations=(Toleration(key="sick", operator="Exists"),)),
+            True,
+        ),
         ({"is_unschedulable": True}, Terms(), False),
         ({"is_unschedulable": True}, Terms(tolerations=(Toleration(operator="Exists"),)), True),
     ],
