@@ -100,11 +100,21 @@ def test_attribute_without_value_is_refused(attribute: Attribute) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["1", "'a'", "true", "semver('1.2.3')", "[1]", "['a']", "device.driver", f"{DOMAIN}.model", "[semver('1.0.0')]"],
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("'a'", "a"),
+        ("true", True),
+        ("semver('1.2.3')", Semver(1, 2, 3)),
+        ("[1]", (1,)),
+        ("['a']", ("a",)),
+        ("device.driver", "dra.example.com"),
+        (f"{DOMAIN}.model", "A100"),
+        ("[semver('1.0.0')]", (Semver(1, 0, 0),)),
+    ],
 )
-def test_derived_attribute_is_a_scalar_or_a_list_of_scalars(text: str) -> None:
-    compile_attribute(text)
+def test_derived_attribute_is_a_scalar_or_a_list_of_scalars(text: str, value: object) -> None:
+    assert compile_attribute(text).compute(DEVICE, Budget()) == value
 
 
 @pytest.mark.parametrize(

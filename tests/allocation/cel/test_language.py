@@ -1,6 +1,6 @@
 import pytest
 
-from extender.allocation.cel import Budget, CompileError, Verdict, compile_expression, compile_selector
+from extender.allocation.cel import Budget, CompileError, Verdict, compile_expression, compile_selector, describe
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
 from tests.allocation.cel.devices import DEVICE
 
@@ -33,6 +33,10 @@ def test_expression_does_not_compile(expression: str) -> None:
         compile_selector(expression)
 
 
-@pytest.mark.parametrize("expression", [*REFUSED["result"]])
-def test_result_type_is_free_outside_of_selectors(expression: str) -> None:
-    compile_expression(expression)
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [*zip(REFUSED["result"], ("int", "string", "list", "string", "map", "optional", "null", "type"), strict=True)],
+)
+def test_result_type_is_free_outside_of_selectors(expression: str, kind: str) -> None:
+    described = describe(compile_expression(expression).compute(DEVICE, Budget()))
+    assert described["type"] == kind
