@@ -30,7 +30,7 @@ class Answer(StrEnum):
 class Policy:
     """What to offer: all nodes, so that the scheduler's own scores count fully, the best *shortlist*, or the best.
 
-    By AUTO it is the best one of the shortlist where the scheduler would weigh nothing else of a pod, see Suitable.
+    By AUTO it is the best one of the shortlist, unless the scheduler may prefer another: see is_weighed.
     """
 
     answer: Answer = Answer.AUTO
