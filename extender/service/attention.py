@@ -13,7 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import is_waited_for
-from extender.scheduling.needs import Needs, made_for, needs_of
+from extender.scheduling.needs import Needs, Refused, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word
@@ -57,7 +57,7 @@ class Attention:
     wall: Callable[[], float]
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
-    _steers: dict[Uid, None] = field(default_factory=dict)
+    _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
     _cleared: set[Uid] = field(default_factory=set)
@@ -74,12 +74,12 @@ class Attention:
     def rejected(self, pod: Pod, plan: Rejection) -> None:
         """Remember that *pod* waits; where it fits on a node that was not looked at, have it tried there."""
         self.waker.put(pod.uid)
+        self._unsteered(pod)
         if plan.elsewhere is not None:
-            self._steers[pod.uid] = None
-        if plan.word is Word.CLAIM_STALE:
-            self._cleared.add(pod.uid)
+            self._steers[pod.uid] = False
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
+            self._cleared.add(pod.uid)
         elif unusable(pod, self.belief):
             self._refusals[pod.uid] += 1
         self.stir()
@@ -87,8 +87,12 @@ class Attention:
     def offered(self, pod: Pod) -> None:
         """Remember that *pod* was offered nodes."""
         self.waker.drop(pod.uid)
-        self._steers.pop(pod.uid, None)
+        self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
+
+    def _unsteered(self, pod: Pod) -> None:
+        """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
+        self._steers.pop(pod.uid, None)
         self._cleared.discard(pod.uid)
 
     def ended(self, order: Order, result: Result) -> None:
@@ -179,32 +183,44 @@ class Attention:
         """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
         return bool(unusable(pod, self.belief)) or any(made_for(pod, self.belief))
 
+    def _is_refused(self, pod: Pod) -> bool:
+        """Tell whether its own claims keep *pod* away, perhaps some that it may not free: others use them, too."""
+        needs = needs_of(pod, self.belief)
+        return isinstance(needs, Refused) and needs.word in FREED_AT_ONCE
+
     async def _freed(self, pod: Pod) -> bool:
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
         if is_free:
+            self._cleared.add(pod.uid)
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
         return is_free
 
     def _resume(self) -> None:
-        """Steer the pods whose claims of earlier attempts are gone: that makes no difference to what is free."""
+        """Steer the pods whose own claims are in the way no more: that may make no difference to what is free.
+
+        The scheduler may have seen that before we did, and have asked and been told of those claims once more. So it
+        asks again, even if nothing fits: what it says of the pod is to be so.
+        """
         for uid in tuple(self._cleared):
             pod = self.belief.pods.with_uid(uid)
-            if pod is not None and any(made_for(pod, self.belief)):
+            if pod is not None and (self._is_hindered(pod) or self._is_refused(pod)):
                 continue
             self._cleared.discard(uid)
-            self._steers[uid] = None
+            self._steers[uid] = True
 
     async def _steer(self) -> None:
         for uid in tuple(self._steers):
             # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
             pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
-            self._steers.pop(uid, None)
+            is_outdated = self._steers.pop(uid, False)
             if pod is None:
                 continue
             # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
             plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
             if isinstance(plan, Offer):
                 await self._wake(pod, plan.placement.node)
+            elif is_outdated:
+                await self._wake(pod)
 
     async def _ready(self) -> None:
         """Wake the pods whose devices are ready, or will not be any more."""
@@ -219,9 +235,9 @@ class Attention:
             if pod is not None and not (isinstance(needs, Needs) and not needs.allocated):
                 await self._wake(pod, node)
 
-    async def _wake(self, pod: Pod, node: NodeName) -> None:
-        way = "nomination" if self.habits.nominates and pod.nominated_node != node else "annotation"
-        if way == "nomination":
+    async def _wake(self, pod: Pod, node: NodeName | None = None) -> None:
+        way = "nomination" if node and self.habits.nominates and pod.nominated_node != node else "annotation"
+        if node and way == "nomination":
             outcome = await self.writes.nominate(pod, node)
         else:
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")

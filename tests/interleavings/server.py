@@ -88,15 +88,17 @@ class Desk:
         made = registry.update(
             target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True, manager=US
         )
-        self._note(before, made)
+        is_guarded = isinstance(content, dict) and "resourceVersion" in content.get("metadata", {})
+        self._note(before, made, is_guarded=is_guarded)
         return told(200, made)
 
-    def _note(self, before: Json, after: Json) -> None:
-        """Count nominations and what is taken back of them, which has to be our own."""
+    def _note(self, before: Json, after: Json, *, is_guarded: bool) -> None:
+        """Count nominations and what is taken back of them, which has to be our own; those ahead are guarded."""
         was, node = _nominated(before), _nominated(after)
         if was == node:
             return
-        self.happened["nominated" if node else "nomination taken back"] += 1
+        word = "nominated ahead" if is_guarded else "nominated"
+        self.happened[word if node else "nomination taken back"] += 1
         managers = {entry["manager"] for entry in before["metadata"].get("managedFields") or ()}
         if not node and US not in managers:
             self.complaints.append(f"the nomination of {before['metadata']['name']} by somebody else is taken back")

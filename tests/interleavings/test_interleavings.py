@@ -20,8 +20,9 @@ def test_nothing_is_lost_whatever_comes_in_between(seed: int, *, nominates: bool
     happened = played(seed, STEPS, nominates=nominates)
     assert happened["bindings ended"] > 100
     assert min(happened[name] for name in ("crash", "hand over", "land", "stumble", "scheduler restarts")) > 0
-    # Elsewhere only those are nominated that have waited in vain.
-    assert (happened["nominated"] > 150) is nominates
+    # Those that have waited in vain are nominated in either case.
+    assert happened["nominated"] > 0
+    assert happened["nominated ahead"] > 100 if nominates else not happened["nominated ahead"]
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)

@@ -11,6 +11,7 @@ from extender.kube.outcome import Done, Outcome
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
+from extender.scheduling.claiming import consumer_of
 from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
@@ -100,7 +101,7 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
-    attention._steers |= {POD.uid: None, OTHER.uid: None}
+    attention._steers |= {POD.uid: False, OTHER.uid: False}
     steering = asyncio.create_task(attention._steer())
     await asyncio.sleep(0)
     attention.offered(OTHER)
@@ -144,6 +145,52 @@ async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_
     world.server.control()
     assert left.key not in world.server.claims
     assert list(attention._cleared) == [EXTENDED.uid]
+
+
+def contested(*users: Pod) -> World:
+    """A pod whose claim has what an earlier claim holds, as all other devices; *users* has the pods that use it."""
+    everything = held(claim("x"), device("n1", 0), device("n1", 1), device("n2", 0), by=OTHER)
+    claims = everything, held(claim("a", version=2), device("n1", 0))
+    world = world_of(*claims)
+    reserved = tuple(map(consumer_of, users))
+    world.server.put(replace(world.server.claims[A], reserved_for=reserved))
+    world.server.deliver(world.belief)
+    return world
+
+
+def refused(attention: Attention) -> None:
+    plan = attention.waker.planner.plan(POD, [N1], 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(POD, plan)
+
+
+async def test_r3_a_pod_that_fits_nowhere_is_told_so_once_its_contested_claim_is_freed() -> None:
+    world, wakes = contested(POD), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    refused(attention)
+    for _ in range(3):
+        await attention.round()
+    assert allocation_of(world.server, "a") is None
+    assert (wakes.touched, wakes.woken) == ([POD.key.name], [])
+
+
+async def test_r3_a_pod_that_was_asked_about_since_its_claim_was_freed_is_not_told_again() -> None:
+    world, wakes = contested(POD), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    refused(attention)
+    await attention._free()
+    refused(attention)
+    await attention.round()
+    assert (wakes.touched, wakes.woken) == ([], [])
+
+
+async def test_r3_while_others_use_what_is_contested_its_pod_is_not_told_again_and_again() -> None:
+    world, wakes = contested(POD, OTHER), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    for _ in range(3):
+        refused(attention)
+        await attention.round()
+    assert (wakes.touched, wakes.woken) == ([], [])
 
 
 async def test_r4_a_claim_that_is_deleted_is_given_up_once_by_a_pod_that_nobody_asks_about() -> None:
