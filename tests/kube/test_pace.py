@@ -56,6 +56,18 @@ async def test_work_is_cut_into_turns_between_which_others_run() -> None:
     assert runs[:3] == [3, 6, 7]
 
 
+async def test_work_that_others_hold_up_has_longer_turns_up_to_a_limit() -> None:
+    clock = Counted()
+    turns = Turns(turn_s=1.0, clock=lambda: clock.time)
+    task = asyncio.create_task(turns.take(clock.steps("work", 50)))
+    runs = []
+    while not task.done():
+        await asyncio.sleep(0)
+        clock.time += 15.0
+        runs.append(clock.order.count("work"))
+    assert runs[:6] == [1, 3, 8, 15, 23, 31]
+
+
 async def test_two_share_the_turns() -> None:
     clock = Counted()
     turns = Turns(turn_s=2.0, clock=lambda: clock.time)
