@@ -11,18 +11,19 @@ from extender.kube.api import CONNECTIONS
 from extender.kube.outcome import Done
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
-from extender.model.names import NodeName, Uid
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.recall import Grounds, World
+from extender.scheduling.recall import Grounds
 from extender.scheduling.remedy import are_named
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.service.line import Line
 from extender.service.sending import Sending
+from extender.service.sent import Sent
 from extender.state.belief import Belief
-from extender.telemetry import keys
+from extender.state.ledger import Promise
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -34,30 +35,8 @@ AT_ONCE: Final = CONNECTIONS // 2
 # Pods that are planned before those that were too early are looked at again, and those of whom a round looks whether
 # they wait still.
 BATCH: Final = 16
-# After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
-ENOUGH: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written."""
-
-    pod: Pod
-    offer: Offer
-    seen: World
-    version: str = ""
-
-    @property
-    def is_written(self) -> bool:
-        return bool(self.version)
-
-    def is_known_by(self, shown: Pod) -> bool:
-        """Tell whether who shows the pod so has heard of its node."""
-        return shown.nominated_node == self.node or (self.is_written and shown.resource_version == self.version)
-
-    @property
-    def node(self) -> NodeName:
-        return self.offer.placement.node
+# How long devices are kept for claims that are yet to be made: who makes them may be kept from it, as by a quota.
+MADE_WITHIN_S: Final = 10.0
 
 
 @dataclass(slots=True)
@@ -76,24 +55,28 @@ class Ahead:
     _line: Line = field(default_factory=Line)
     _sent: dict[Uid, Sent] = field(default_factory=dict)
     _written_for: set[Uid] = field(default_factory=set)
+    _missed: list[Uid] = field(default_factory=list)
     _renewed: Grounds | None = None
     _looked: int = 0  # how many of those sent were seen to wait still since the first one was
-    _ignored: int = 0
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_on(self) -> bool:
-        """Whether the scheduler is worth sending pods to: as far as we know it heeds nominations."""
+        """Whether pods are sent ahead."""
         nodes = len(self.belief.cluster.snapshot.layout.nodes)
-        return self._ignored < ENOUGH and self.leads() and self.sending.pays(nodes)
+        return self.leads() and self.sending.pays(nodes)
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
+        sent = self._sent.get(pod.uid)
+        if sent is not None:
+            self._sent[pod.uid] = sent.shown_as(pod)
+            self._missed += [pod.uid] if sent.is_missed_by(pod) else []
         if self._line.has_had(pod.uid) or pod.nominated_node or not self.is_on:
             return
         self._line.came(pod.uid)
-        if not pod.scheduling_gates and are_named(pod):
+        if not pod.scheduling_gates and self.belief.templates.foresees(pod):
             self._line.join(pod)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
@@ -106,7 +89,7 @@ class Ahead:
         self.metrics.guess("right" if is_right else "wrong" if is_known else "late")
         # Of what it has not heard of yet it cannot have taken up anything.
         if is_right or is_known:
-            self._heeded(is_right=is_right)
+            self.sending.heeded(is_right=is_right)
         self._stirred.set()
 
     def stir(self) -> None:
@@ -131,6 +114,10 @@ class Ahead:
     async def _round(self, send: Callable[[Sent], object]) -> None:
         """Look at all that are on their way, and send more."""
         self._forget_some()
+        missed, self._missed = self._missed, []
+        for uid in missed:
+            if uid in self._sent and uid not in self._written_for:
+                send(self._sent[uid])
         await self._renew()
         while await self._next(send):
             pass
@@ -150,11 +137,6 @@ class Ahead:
             if self._renewed is None:
                 self._stirred.set()
 
-    def _heeded(self, *, is_right: bool) -> None:
-        self._ignored = 0 if is_right else self._ignored + 1
-        if self._ignored == ENOUGH:
-            LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
-
     def _forget_some(self) -> None:
         """Look at a few of those on their way: there are many rounds."""
         some = tuple(islice(self._sent, self._looked, self._looked + BATCH))
@@ -163,16 +145,23 @@ class Ahead:
 
     def _forget(self, pods: Iterable[Uid]) -> int:
         """Forget those of *pods* that wait no longer, or whose promise has run out; say how many."""
-        gone = 0
+        before = len(self._sent)
         for uid in pods:
-            promise = self.belief.ledger.of_pod(uid)
-            if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
+            promise, pod = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid)
+            is_late = pod is not None and promise is not None and self._lacks_claims(pod, promise)
+            if promise is None or promise.is_answer or promise.is_binding or pod is None or is_late:
                 del self._sent[uid]
-                gone += 1
-            if promise is None:
+            if promise is None or is_late:
                 # Nobody has asked, so it was not sent there in vain.
                 self.planner.withdraw(uid)
-        return gone
+        return before - len(self._sent)
+
+    def _lacks_claims(self, pod: Pod, promise: Promise) -> bool:
+        """Tell whether nobody makes the claims of *pod* that were foreseen; then others like them are not, either."""
+        if promise.is_answer or are_named(pod) or self.now() - promise.since < MADE_WITHIN_S:
+            return False
+        self.belief.templates.doubt(pod)
+        return True
 
     async def _next(self, send: Callable[[Sent], object]) -> bool:
         """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
@@ -183,9 +172,10 @@ class Ahead:
         while self._line and len(self._sent) < MOST and count < BATCH:
             place = self._line.take()
             pod = self.belief.pods.with_uid(place.pod)
-            needs = needs_of(pod, self.belief) if pod else None
-            if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
-                early.append(place)
+            needs = self._needs(pod) if pod else None
+            if pod and isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+                # Who waits for what is not foreseen any more comes back once that is named.
+                early.append(place) if are_named(pod) else self._line.leave(place)
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 send(sent)
                 count += 1
@@ -193,6 +183,10 @@ class Ahead:
         for place in early:
             self._line.put_back(place)
         return bool(count)
+
+    def _needs(self, pod: Pod) -> Needs | Refused:
+        """Say what *pod* needs: claims that are yet to be made, too."""
+        return needs_of(pod, self.belief, self.belief.templates.foreseen)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
@@ -203,7 +197,7 @@ class Ahead:
         suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
         if suitable is None:
             return None
-        plan = self.planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
+        plan = self.planner.plan_ahead(needs, self.now(), suitable)
         if not isinstance(plan, Offer):
             return None
         sent = self._sent[pod.uid] = Sent(pod, plan, self.planner.chooser.world(plan.placement.node))
@@ -216,7 +210,8 @@ class Ahead:
             return
         self._renewed = None
         # Two writes for one pod would race: those that are being written for are looked at once that is over.
-        changed = self._changed()
+        world = self.planner.chooser.world
+        changed = [sent for sent in self._sent.values() if not sent.seen.is_like(world(sent.node))]
         anew = [sent for sent in changed if sent.pod.uid not in self._written_for]
         self._forget([sent.pod.uid for sent in anew])
         moved = list[tuple[Sent, Sent | None]]()
@@ -229,14 +224,9 @@ class Ahead:
             self._renewed = grounds
         await asyncio.gather(*(self._corrected(*each) for each in moved))
 
-    def _changed(self) -> list[Sent]:
-        """Return those about whose node something has changed."""
-        world = self.planner.chooser.world
-        return [sent for sent in self._sent.values() if not sent.seen.is_like(world(sent.node))]
-
     def _is_good(self, sent: Sent) -> bool:
         """Tell whether a pod can go where it is sent to all the same; then that is remembered."""
-        needs, chooser = needs_of(sent.pod, self.belief), self.planner.chooser
+        needs, chooser = self._needs(self.belief.pods.with_uid(sent.pod.uid) or sent.pod), self.planner.chooser
         if not isinstance(needs, Needs) or chooser.kept(needs, sent.node) is None:
             return False
         is_good = self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
@@ -251,7 +241,7 @@ class Ahead:
         pod = self.belief.pods.with_uid(before.pod.uid)
         # Whom another may have nominated since, as the scheduler does for preemption, is that one's concern.
         is_ours = pod and (not pod.nominated_node or self.belief.pods.current(pod).resource_version == before.version)
-        needs = needs_of(pod, self.belief) if pod and is_ours else None
+        needs = self._needs(pod) if pod and is_ours else None
         sent = self._planned(needs) if isinstance(needs, Needs) else None
         self.metrics.guess("renewed")
         if sent is not None and sent.node == before.node and before.is_written:
@@ -276,18 +266,35 @@ class Ahead:
     async def _nominate(self, sent: Sent, *, has_heard: bool = False) -> None:
         """Write where *sent* goes, unless it is asked about before. One that *has_heard* otherwise is told anyway."""
         # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
-        if self._sent.get(sent.pod.uid) is not sent:
+        known = sent.pod if has_heard else self._waiting(sent)
+        if known is None or self._sent.get(sent.pod.uid) is not sent:
             return
-        if not has_heard and sent.pod.uid in islice(self._sent, self.sending.fewest_before):
-            return
-        pod = self.belief.pods.current(sent.pod)
+        pod = self.belief.pods.current(known)
         outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)
         self.metrics.wake("ahead", "done" if isinstance(outcome, Done) else "failed")
         if not isinstance(outcome, Done):
+            self._miss(sent, pod)
             return
         version = outcome.resource_version
-        self.belief.pods.moved(sent.pod, version)
+        self.belief.pods.moved(known, version)
         # Guarded as it was, the write has changed nothing else: what the watch will show need not be read.
         self.recent.put(replace(pod, resource_version=version, nominated_node=sent.node))
         if self._sent.get(sent.pod.uid) is sent:
             self._sent[sent.pod.uid] = replace(sent, version=version)
+
+    def _miss(self, sent: Sent, pod: Pod) -> None:
+        """Have another try where *pod* has changed meanwhile, as when its claims are named."""
+        known = self.belief.pods.with_uid(pod.uid)
+        if known is not None and self._sent.get(pod.uid) is sent:
+            self._sent[pod.uid] = replace(sent, missed=pod.resource_version)
+            self.shown(known)
+            self._stirred.set()
+
+    def _waiting(self, sent: Sent) -> Pod | None:
+        """Return who is to hear of its node; None where that comes too late, or another has nominated it."""
+        pod = self.belief.pods.with_uid(sent.pod.uid)
+        if pod is None or pod.nominated_node:
+            return None
+        # Before its claims are named the scheduler does not look at it.
+        is_next = are_named(pod) and pod.uid in islice(self._sent, self.sending.fewest_before)
+        return None if is_next else pod

@@ -56,6 +56,11 @@ class Line:
         """Let one that was taken stand where it stood."""
         heappush(self._waiting, place)
 
+    def leave(self, place: Place) -> None:
+        """Let one that was taken wait outside; it is to join again, where it stood."""
+        self._had.pop(place.pod, None)
+        _remember(self._came, place.pod, place.came)
+
     def asked(self, pod: Uid) -> None:
         """Take note that the scheduler has taken *pod*."""
         self._came.pop(pod, None)

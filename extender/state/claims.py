@@ -1,6 +1,6 @@
 """Claims by name, and which of them a pod asks for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from extender.model.claim import ResourceClaim
@@ -28,6 +28,9 @@ class Unclear:
     """The pod asks in a way that is not known here, and must not be placed as if it did not ask."""
 
     message: str
+
+
+Foreseen = Callable[[Pod, PodClaim], ResourceClaim | None]
 
 
 class Claims:
@@ -89,11 +92,13 @@ class Claims:
         for key in self._by_key.keys() - set(keys):
             self.drop(key)
 
-    def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
-        """Find the claims of *pod*."""
+    def asked_by(self, pod: Pod, foreseen: Foreseen = lambda _pod, _entry: None) -> Asked | Waiting | Unclear:
+        """Find the claims of *pod*; in place of one that is yet to be made, what is *foreseen*."""
         found: dict[Uid, ResourceClaim] = {}
         for entry in pod.claims:
             claim = self._resolved(pod, entry)
+            if isinstance(claim, Waiting) and entry.template_name:
+                claim = foreseen(pod, entry) or claim
             if isinstance(claim, Waiting | Unclear):
                 return claim
             if claim is not None:

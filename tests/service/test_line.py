@@ -47,6 +47,16 @@ def test_who_is_put_back_stands_where_it_stood() -> None:
     assert taken(line) == [each.uid for each in pods]
 
 
+def test_who_leaves_has_had_no_turn_and_comes_back_to_where_it_stood() -> None:
+    pods = [pod("a"), pod("b"), pod("c")]
+    line = lined_up(pods, pods[:2])
+    line.leave(line.take())
+    assert [line.has_had(each.uid) for each in pods] == [False, True, False]
+    line.join(pods[2])
+    line.join(pods[0])
+    assert taken(line) == [each.uid for each in pods]
+
+
 def test_who_was_asked_about_has_had_its_turn() -> None:
     line, never, asked = Line(), pod("never"), pod("asked")
     line.came(never.uid)
