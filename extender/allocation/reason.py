@@ -97,11 +97,9 @@ def _shortage(situation: Situation, at: At) -> Reason | None:
     needed = max(1, len(found.every)) if ask.takes_all else ask.count
     free = found.free.bit_count()
     if free < needed or (ask.takes_all and not found.every):
-        kind, details = _causes(situation, at, ask)
-        has = f"has {free}" + (f": {details}" if details else "")
-        return Reason(
-            kind, f", request {ask.name} needs {needed} free {_devices(needed)}, {has}", at.claim, missing=needed - free
-        )
+        kind, details = _causes(situation, at, ask, needed - free)
+        text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
+        return Reason(kind, text, at.claim, missing=needed - free)
     given = sum(1 for place in range(free and found.free.bit_length()) if _can_give(situation, at, ask, place))
     if given < needed:
         text = f", request {ask.name} needs {needed} {_devices(needed)} within what is left of their pool's counters"
@@ -120,8 +118,11 @@ def _can_give(situation: Situation, at: At, ask: Ask, place: int) -> bool:
         return False
 
 
-def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
-    """Count why candidates are not free for *ask*; the kind is that of the most frequent cause."""
+def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Shortage, str]:
+    """Count why candidates are not free for *ask*; the kind is that of the most frequent cause.
+
+    Where they would not suffice if all were free, it is in vain to wait for that.
+    """
     causes: Counter[tuple[Shortage, str]] = Counter()
     for place, candidate in enumerate(situation.board.candidates):
         if situation.eligible[at].free >> place & 1 or not situation.passes(ask, place):
@@ -136,9 +137,10 @@ def _causes(situation: Situation, at: At, ask: Ask) -> tuple[Shortage, str]:
         else:
             causes[Shortage.CAPACITY, "without the capacity"] += 1
     listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
-    if not listed:
-        return Shortage.NO_MATCH, "no other matches"
-    return listed[0][0][0], ", ".join(f"{count} {cause}" for (_, cause), count in listed)
+    details = [f"{count} {cause}" for (_, cause), count in listed]
+    if causes.total() < missing:
+        return Shortage.NO_MATCH, ", ".join([*details, "no other matches"])
+    return listed[0][0][0], ", ".join(details)
 
 
 class Want(NamedTuple):

@@ -36,6 +36,12 @@ def used(*names: str) -> list[Json]:
             "claim c, request r needs 3 free devices, has 1: 2 in use",
         ),
         (
+            [published(GPU, *devices(1, 1, 1))],
+            exact("r", 4),
+            {"usedDevices": used("d0", "d1")},
+            "claim c, request r needs 4 free devices, has 1: 2 in use, no other matches",
+        ),
+        (
             [published(GPU, device("d", taints=[TAINT]))],
             exact("r"),
             {},
@@ -72,7 +78,7 @@ def used(*names: str) -> list[Json]:
             "each request could be satisfied alone, but not all of them together",
         ),
     ],
-    ids=["none", "match", "use", "taint", "capacity", "same", "different", "counters", "together"],
+    ids=["none", "match", "use", "too-many", "taint", "capacity", "same", "different", "counters", "together"],
 )
 def test_the_nearest_miss_is_told(slices: list[Json], request_: Json, fields: Json, reason: str) -> None:
     node = told(slices, request_, **fields)

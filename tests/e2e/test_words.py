@@ -31,10 +31,12 @@ def selecting(text: str) -> Callable[[World], Object]:
 CASES = {
     "too many": Case(
         lambda here: here.request(count=3),
-        "too few matching devices are free",
-        "InUse",
-        "too few matching devices are free: claim {here}-c, request gpu needs 3 free devices, has 0: 1 in use; "
-        "1 node: claim {here}-c, request gpu needs 3 free devices, has 0: 1 in use (such as {here}-a); "
+        "too few devices match the claim's requests",
+        "NoMatch",
+        "too few devices match the claim's requests: claim {here}-c, request gpu needs 3 free devices, has 2: "
+        "no other matches; "
+        "1 node: claim {here}-c, request gpu needs 3 free devices, has 0: 1 in use, no other matches "
+        "(such as {here}-a); "
         "1 node: claim {here}-c, request gpu needs 3 free devices, has 2: no other matches (such as {here}-b); "
         "1 node: no devices are published for the node (such as {here}-c)",
     ),
@@ -53,7 +55,8 @@ CASES = {
         "Constraint",
         "no set of free devices fulfils the claim's constraints: claim {here}-c needs 2 free devices with one value "
         "of {driver}/numa, best has 1; "
-        "1 node: claim {here}-c, request gpu needs 2 free devices, has 0: 1 in use (such as {here}-a); "
+        "1 node: claim {here}-c, request gpu needs 2 free devices, has 0: 1 in use, no other matches "
+        "(such as {here}-a); "
         "1 node: claim {here}-c needs 2 free devices with one value of {driver}/numa, best has 1 (such as {here}-b); "
         "1 node: no devices are published for the node (such as {here}-c)",
         lambda here: {"constraints": [{"requests": ["gpu"], "matchAttribute": f"{here.driver}/numa"}]},
@@ -117,7 +120,7 @@ async def test_pods_with_the_same_question_are_each_told_of_their_own_claim(here
     for name in ("first", "second"):
         await here.claim(name, here.request(count=3))
         pod = await here.pod(f"p-{name}", claims=(name,))
-        (note,) = await here.notes(pod, "InUse")
+        (note,) = await here.notes(pod, "NoMatch")
         assert f"claim {here.full(name)}, request gpu needs 3 free devices" in note
         assert note.count("claim ") == note.count(f"claim {here.full(name)},")
 
@@ -134,22 +137,22 @@ async def test_an_event_is_written_once_for_each_reason(here: World) -> None:
     await fleet(here)
     await here.claim("c", here.request(count=3))
     pod = await here.pod("p", claims=("c",))
-    await here.notes(pod, "InUse")
+    await here.notes(pod, "NoMatch")
     # Another pod's binding has it tried again, to the same end.
     asked = len(here.asked(pod))
     await here.bound(await here.pod("other", templates=("one",)))
     await here.until_asked(pod, asked + 1)
-    await here.notes(pod, "InUse")
-    assert len(await here.notes(pod, "InUse")) == 1
+    await here.notes(pod, "NoMatch")
+    assert len(await here.notes(pod, "NoMatch")) == 1
 
 
 async def test_what_was_decided_is_told_in_full_to_whoever_asks(here: World) -> None:
     first = await fleet(here)
     await here.claim("c", here.request(count=3))
     pod = await here.pod("p", claims=("c",))
-    (note,) = await here.notes(pod, "InUse")
+    (note,) = await here.notes(pod, "NoMatch")
     rejected = await here.stage.decided(pod)
-    assert (rejected["outcome"], rejected["reason"], rejected["note"]) == ("Rejected", "InUse", note)
+    assert (rejected["outcome"], rejected["reason"], rejected["note"]) == ("Rejected", "NoMatch", note)
     assert {tally["example"]: tally["nodes"] for tally in rejected["rejected"]} == {
         here.full("a"): 1,
         here.full("b"): 1,
