@@ -85,8 +85,9 @@ class Planner:
         return self._promised(needs.pod, self._planned(needs, None, Moment(now, is_answer=False, suitable=suitable)))
 
     def _promised(self, pod: Pod, plan: Plan) -> Plan:
-        """Have nothing promised to *pod* where it is offered nothing."""
-        if not isinstance(plan, Offer):
+        """Have nothing promised to *pod* where it is offered nothing, and is not to be asked about again at once."""
+        is_early = isinstance(plan, Trouble) and pod.uid in self._ahead
+        if not isinstance(plan, Offer) and not is_early:
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
 

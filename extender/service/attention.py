@@ -74,12 +74,14 @@ class Attention:
     def rejected(self, pod: Pod, plan: Rejection) -> None:
         """Remember that *pod* waits; where it fits on a node that was not looked at, have it tried there."""
         self.waker.put(pod.uid)
-        self._unsteered(pod)
+        if plan.word not in FREED_AT_ONCE:
+            self._unsteered(pod)
         if plan.elsewhere is not None:
             self._steers[pod.uid] = False
+        if plan.word is Word.CLAIM_STALE:
+            self._cleared.add(pod.uid)
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
-            self._cleared.add(pod.uid)
         elif unusable(pod, self.belief):
             self._refusals[pod.uid] += 1
         self.stir()
@@ -190,8 +192,9 @@ class Attention:
 
     async def _freed(self, pod: Pod) -> bool:
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
-        if is_free:
+        if is_free and pod.uid in self._refusals:  # or it was offered nodes meanwhile
             self._cleared.add(pod.uid)
+        if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
         return is_free
 
@@ -213,7 +216,8 @@ class Attention:
             # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
             pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
             is_outdated = self._steers.pop(uid, False)
-            if pod is None:
+            promise = self.belief.ledger.of_pod(uid)
+            if pod is None or (promise is not None and promise.is_answer):
                 continue
             # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
             plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)

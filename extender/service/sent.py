@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.plans import Offer
 from extender.scheduling.recall import World
@@ -12,14 +12,18 @@ from extender.scheduling.recall import World
 class Sent:
     """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written.
 
-    *missed* is the version for which it was to be written, and which was not the last one any more.
+    *heard* is the node that it was told of before this one. *missed* is the version in which it was known when it was
+    to be written for in vain. *made* are the claims that were made from its templates last, *since* when.
     """
 
     pod: Pod
     offer: Offer
     seen: World
     version: str = ""
+    heard: NodeName | None = None
     missed: str = ""
+    made: tuple[Uid, ...] = ()
+    since: float = 0.0
 
     @property
     def is_written(self) -> bool:
@@ -27,8 +31,8 @@ class Sent:
 
     def shown_as(self, pod: Pod) -> "Sent":
         """Return what has become of this when the watch shows *pod*: who names its claims may have come after us."""
-        is_ours = self.is_written and pod.nominated_node == self.node
-        return replace(self, version=pod.resource_version) if is_ours else self
+        is_newer = self.is_written and pod.nominated_node == self.node and pod.resource_version != self.version
+        return replace(self, version=pod.resource_version) if is_newer else self
 
     def is_missed_by(self, pod: Pod) -> bool:
         """Tell whether *pod* has not heard of its node, and may be written for in the version that is shown now."""

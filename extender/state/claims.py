@@ -18,9 +18,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The pod cannot be placed before something happens; *message* says what."""
+    """The pod cannot be placed before something happens; *message* says what. *is_unseen*: a claim is yet to come."""
 
     message: str
+    is_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Claims:
         found: dict[Uid, ResourceClaim] = {}
         for entry in pod.claims:
             claim = self._resolved(pod, entry)
-            if isinstance(claim, Waiting) and entry.template_name:
+            if isinstance(claim, Waiting) and claim.is_unseen and entry.template_name:
                 claim = foreseen(pod, entry) or claim
             if isinstance(claim, Waiting | Unclear):
                 return claim
@@ -117,7 +118,7 @@ class Claims:
             return self._usable(ObjectKey(pod.key.namespace, entry.claim_name))
         status = next((status for status in pod.claim_statuses if status.name == entry.name), None)
         if status is None:
-            return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet")
+            return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet", is_unseen=True)
         if not status.claim_name:
             return None
         claim = self._usable(ObjectKey(pod.key.namespace, status.claim_name))
@@ -128,7 +129,7 @@ class Claims:
     def _usable(self, key: ObjectKey) -> ResourceClaim | Waiting:
         claim = self._by_key.get(key)
         if claim is None:
-            return Waiting(f"there is no claim {key.name}")
+            return Waiting(f"there is no claim {key.name}", is_unseen=True)
         return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
 
 

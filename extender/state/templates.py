@@ -50,6 +50,11 @@ class Templates:
         uid = Uid(f"{UNMADE}{pod.uid}/{entry.name}")
         return ResourceClaim(key=key, uid=uid, spec=like.spec, annotations=policy, is_classic=like.is_classic)
 
+    def last(self, pod: Pod) -> tuple[Uid, ...]:
+        """Name what was made last from the templates from which something has yet to be made for *pod*."""
+        keys = (ObjectKey(pod.key.namespace, entry.template_name or "") for entry in unnamed_entries(pod))
+        return tuple(self._made.get(key, Uid("")) for key in keys)
+
     def doubt(self, pod: Pod) -> None:
         """Forget what was known of the templates of *pod* from which nothing is made; until something is."""
         for entry in unnamed_entries(pod):

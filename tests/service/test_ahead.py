@@ -19,11 +19,12 @@ from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.needs import Refused as Unplaced
-from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
+from extender.scheduling.planner import AHEAD, Offer, Plan, Planner, Trouble
 from extender.scheduling.steps import Refusal
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import MADE_WITHIN_S, MOST, Ahead
+from extender.service.ahead import Ahead
 from extender.service.sending import ENOUGH, FEWEST_BEFORE, MINORS, Sending
+from extender.service.underway import BATCH, FORESEEN, MADE_WITHIN_S, MOST
 from extender.state.ledger import Event
 from extender.state.templates import ENTRY
 from extender.telemetry.metrics import Metrics
@@ -324,7 +325,7 @@ async def test_a_pod_whose_claims_are_named_since_is_corrected_in_that_version()
 
 
 async def test_nothing_is_kept_for_long_for_claims_that_nobody_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.service.ahead.MOST", 2)
+    monkeypatch.setattr("extender.service.underway.MOST", 2)
     scene, second, _ = await foreseen()
     third, fourth = templated("third"), templated("fourth")
     scene.appear(third, fourth)
@@ -337,6 +338,81 @@ async def test_nothing_is_kept_for_long_for_claims_that_nobody_makes(monkeypatch
     scene.tell(made_for(fourth))
     scene.appear(named(fourth))
     assert [name for name, _ in await scene.settle()] == ["fourth"]
+
+
+async def test_devices_are_kept_for_as_long_as_claims_are_made_from_the_template_however_slowly() -> None:
+    scene, _, _ = await foreseen()
+    third = templated("third")
+    scene.now = MADE_WITHIN_S - 1
+    scene.tell(third, made_for(third))
+    await scene.settle()
+    scene.now = MADE_WITHIN_S + 1
+    await scene.settle()
+    assert len(promised(scene.belief)) == 1
+
+
+async def test_few_are_sent_whose_claims_are_yet_to_be_made_and_nobody_waits_for_these() -> None:
+    scene, _, _ = await foreseen(devices=FORESEEN)
+    scene.appear(*(templated(f"t{number:02}") for number in range(FORESEEN + 3)))
+    assert [name for name, _ in await scene.settle()] == [f"t{number:02}" for number in range(FORESEEN - 1)]
+    scene.tell(*claims(1))
+    scene.appear(*pods(1))
+    assert [name for name, _ in await scene.settle()] == ["p000"]
+    one = templated("t00")
+    scene.tell(made_for(one))
+    scene.appear(named(one))
+    assert [name for name, _ in await scene.settle()] == [f"t{FORESEEN - 1:02}"]
+
+
+async def test_pods_that_came_before_anything_was_made_from_their_template_are_sent_once_something_is() -> None:
+    scene, many = Scene(), [templated(f"t{number:02}") for number in range(2 * BATCH)]
+    scene.appear(*many)
+    assert await scene.settle() == []
+    scene.tell(made_for(many[0]))
+    scene.appear(named(many[0]))
+    sent = await scene.settle()
+    assert sent[0][0] == "t00"
+    assert len(sent) == len(many) // 4  # as many as there are devices
+
+
+async def test_what_is_kept_for_a_pod_stays_where_the_scheduler_knows_of_its_claim_before_we_do() -> None:
+    scene, second, node_name = await foreseen()
+    before, asked = promised(scene.belief), named(second, "10", node_name)
+    scene.ahead.asked(asked, [node_name])
+    assert isinstance(scene.planner.plan(asked, [node_name], 1.0), Trouble)
+    assert promised(scene.belief) == before
+    scene.tell(made_for(second), asked)
+    plan = scene.planner.plan(asked, [node_name], 2.0)
+    assert isinstance(plan, Offer)
+    assert promised(scene.belief) == before
+
+
+async def test_a_pod_that_is_shown_anew_while_others_are_planned_anew_is_so_all_the_same() -> None:
+    scene = Scene(node("n3"), gpus("n3", 4), *claims(2))
+    scene.appear(*pods(2))
+    ((_, first), (_, second)) = await scene.settle()
+    scene.tell(*(replace(node(str(name)), is_unschedulable=True) for name in {first, second}))
+    renewing = asyncio.create_task(scene.ahead._renew())
+    await asyncio.sleep(0)
+    scene.appear(replace(pods(2)[1], resource_version="20", nominated_node=second))
+    await renewing
+    assert {name for name, _ in scene.writes.sent[2:]} == {"p000", "p001"}
+    assert scene.writes.based_on[3] == "20"
+
+
+async def test_a_correction_that_was_missed_is_written_again_once_the_watch_shows_why() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    scene.writes.outcome = Refused(kind=Refusal.CONFLICT, status=409, reason="Conflict", message="")
+    scene.tell(replace(node(str(first)), is_unschedulable=True))
+    await scene.settle()
+    assert scene.writes.based_on == ["1", "9"]
+    assert await scene.settle() == []
+    scene.writes.outcome = DONE
+    scene.appear(replace(one, resource_version="12", nominated_node=first))
+    assert await scene.settle() == [("p000", N2 if first == N1 else N1)]
+    assert scene.writes.based_on[-1] == "12"
 
 
 async def test_who_is_asked_about_next_is_written_for_as_long_as_its_claims_are_not_named(
