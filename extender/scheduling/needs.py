@@ -10,7 +10,7 @@ from extender.model.node import Pod
 from extender.scheduling.claiming import is_reserved_for
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
-from extender.state.claims import Asked, Foreseen, Unclear, Waiting
+from extender.state.claims import Asked, Unclear, Waiting
 from extender.state.domain import Domain, classes_of
 from extender.state.ledger import UNMADE
 
@@ -51,8 +51,8 @@ class Needs:
         return ResourceClaim(key=key, uid=Uid(UNMADE + self.pod.uid), spec=hidden.spec)
 
 
-def needs_of(pod: Pod, belief: Belief, foreseen: Foreseen = lambda _pod, _entry: None) -> Needs | Refused:
-    """Say what *pod* needs; in place of claims that are yet to be made, what is *foreseen*."""
+def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
+    """Say what *pod* needs."""
     if not belief.pods.serves(pod):
         return Refused(Word.FOREIGN_SCHEDULER, f"scheduler {pod.scheduler!r} is not configured here")
     classes = belief.served_by_classes()
@@ -61,7 +61,7 @@ def needs_of(pod: Pod, belief: Belief, foreseen: Foreseen = lambda _pod, _entry:
         return Needs(pod)
     if pod.scheduling_group is not None:
         return Refused(Word.GANG, "spec.schedulingGroup is set")
-    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod, foreseen), belief)
+    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
     if not isinstance(asked, Asked):
         word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
         return Refused(word, asked.message)

@@ -68,8 +68,16 @@ class Planner:
         self._counted = Counted(self.belief.loads)
         self.belief.parting.append(self._forget)
 
-    def plan(self, pod: Pod, names: Sequence[str] | None, now: float, *, is_answer: bool = True) -> Plan:
-        """Say where *pod* may go among *names*, or anywhere, and promise it the best of that.
+    def plan(
+        self,
+        pod: Pod,
+        names: Sequence[str] | None,
+        now: float,
+        *,
+        is_answer: bool = True,
+        suitable: Flags | None = None,
+    ) -> Plan:
+        """Say where *pod* may go among *names*, or anywhere *suitable*, and promise it the best of that.
 
         Where the scheduler asks again (*is_answer*) for a pod that was offered a node, the pod came back from there.
         """
@@ -78,16 +86,8 @@ class Planner:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
         if is_answer:
             self._trips.end(pod.uid)
-        return self._promised(pod, self._planned(needs_of(pod, self.belief), names, Moment(now, is_answer)))
-
-    def plan_ahead(self, needs: Needs, now: float, suitable: Flags) -> Plan:
-        """Plan a pod that nobody has asked about, to which nothing was promised. Its claims may be yet to be made."""
-        return self._promised(needs.pod, self._planned(needs, None, Moment(now, is_answer=False, suitable=suitable)))
-
-    def _promised(self, pod: Pod, plan: Plan) -> Plan:
-        """Have nothing promised to *pod* where it is offered nothing, and is not to be asked about again at once."""
-        is_early = isinstance(plan, Trouble) and pod.uid in self._ahead
-        if not isinstance(plan, Offer) and not is_early:
+        plan = self._planned(pod, names, Moment(now, is_answer, suitable))
+        if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
 
@@ -108,13 +108,14 @@ class Planner:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
         return self._trips.steered_at(pod)
 
-    def _planned(self, needs: Needs | Refused, names: Sequence[str] | None, moment: Moment) -> Plan:
+    def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
+        needs = needs_of(pod, self.belief)
         if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
             # The scheduler has seen the claim, or it would have kept the pod: it is our watch that is behind.
             return Trouble(needs.detail)
         if isinstance(needs, Refused):
             return Rejection(needs.word, needs.detail)
-        return self._plain(needs.pod, names, moment) if needs.is_plain else self._with_devices(needs, names, moment)
+        return self._plain(pod, names, moment) if needs.is_plain else self._with_devices(needs, names, moment)
 
     def _plain(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plain:
         counts = counts_of(pod) if moment.is_answer else {}
@@ -161,12 +162,11 @@ class Planner:
             return None
         if len(names) > 1 and self.policy.answer is Answer.ALL:
             return None
-        kept = self.chooser.kept(needs, node)
-        if node in self._trips.of(needs.pod.uid).came_back or kept is None or not kept.gives_what(offer.placement):
+        if node in self._trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
             return None
-        self.belief.ledger.offer(kept.promise(needs, moment.now))
+        self.belief.ledger.offer(replace(promise, since=moment.now, is_answer=True))
         self._trips.of(needs.pod.uid).begin(node, is_answer=True)
-        return replace(offer, needs=needs, nodes=(node,), scores={node: FULL}, placement=kept)
+        return replace(offer, needs=needs, nodes=(node,), scores={node: FULL})
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import is_
 from typing import NamedTuple
 
@@ -80,24 +80,13 @@ class Recall:
         self, needs: Needs, node: NodeName, snapshot: Snapshot, taste: object, is_left: Callable[[DeviceKey], bool]
     ) -> Placement | None:
         """Return what the pod was given on *node*, where it is free in *snapshot* and *is_left* to it by promises."""
-        kept = self._of_made(needs)
-        if kept is None or kept.placement.node != node:
+        kept = self._kept.get(needs.pod.uid)
+        if kept is None or kept.placement.node != node or kept.asked != _asked(needs):
             return None
         if not kept.world.is_like(world_of(snapshot, node, taste)):
             return None
         is_had = all(_is_free(device, snapshot) and is_left(device) for device in kept.devices)
         return kept.placement if is_had else None
-
-    def _of_made(self, needs: Needs) -> Kept | None:
-        """Return what was chosen for *needs*, or for claims of theirs that had yet to be made."""
-        kept, asked = self._kept.get(needs.pod.uid), _asked(needs)
-        if kept is None or kept.asked == asked:
-            return kept
-        placement = kept.placement.made(needs.pending) if kept.asked[1:] == asked[1:] else None
-        if placement is None:
-            return None
-        kept = self._kept[needs.pod.uid] = replace(kept, asked=asked, placement=placement)
-        return kept
 
 
 def _asked(needs: Needs) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ kube-scheduler frees such allocations itself where its own plugin allocates. Our
 """
 
 from collections.abc import Generator, Iterator
+from typing import Final
 
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey
@@ -15,9 +16,10 @@ from extender.scheduling.steps import Outcome, ReadClaim, Step, TouchClaim
 from extender.state.belief import Belief, version
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
-from extender.state.templates import ENTRY, unnamed_entries
 
 Mending = Generator[Step, Outcome, bool]
+# On a claim that was made from a template: for which entry of the pod.
+ENTRY: Final = "resource.kubernetes.io/pod-claim-name"
 
 
 def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
@@ -58,7 +60,8 @@ def lacks_claims(pod: Pod, belief: Belief) -> bool:
 
 def are_named(pod: Pod) -> bool:
     """Tell whether *pod* names all claims that it has from templates, which have been made then."""
-    return not any(unnamed_entries(pod))
+    named = {status.name for status in pod.claim_statuses}
+    return all(entry.name in named for entry in pod.claims if entry.template_name)
 
 
 def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from extender.kube.outcome import Done
@@ -29,6 +30,8 @@ LOG: Final = logging.getLogger(__name__)
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
 REST_S: Final = 0.01
+# Pods of whom one round looks whether their own claims are in the way still.
+RESUMED: Final = 16
 # What frees the pod's own claims at once: no other attempt can end better.
 FREED_AT_ONCE: Final = frozenset((Word.CLAIM_CONTESTED, Word.CLAIM_STALE))
 
@@ -60,7 +63,7 @@ class Attention:
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
-    _cleared: set[Uid] = field(default_factory=set)
+    _cleared: dict[Uid, None] = field(default_factory=dict)
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
 
@@ -74,14 +77,12 @@ class Attention:
     def rejected(self, pod: Pod, plan: Rejection) -> None:
         """Remember that *pod* waits; where it fits on a node that was not looked at, have it tried there."""
         self.waker.put(pod.uid)
-        if plan.word not in FREED_AT_ONCE:
-            self._unsteered(pod)
+        self._unsteered(pod)
         if plan.elsewhere is not None:
             self._steers[pod.uid] = False
-        if plan.word is Word.CLAIM_STALE:
-            self._cleared.add(pod.uid)
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
+            self._cleared[pod.uid] = None
         elif unusable(pod, self.belief):
             self._refusals[pod.uid] += 1
         self.stir()
@@ -95,7 +96,7 @@ class Attention:
     def _unsteered(self, pod: Pod) -> None:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
         self._steers.pop(pod.uid, None)
-        self._cleared.discard(pod.uid)
+        self._cleared.pop(pod.uid, None)
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
@@ -193,7 +194,7 @@ class Attention:
     async def _freed(self, pod: Pod) -> bool:
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
         if is_free and pod.uid in self._refusals:  # or it was offered nodes meanwhile
-            self._cleared.add(pod.uid)
+            self._cleared[pod.uid] = None
         if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
         return is_free
@@ -204,12 +205,13 @@ class Attention:
         The scheduler may have seen that before we did, and have asked and been told of those claims once more. So it
         asks again, even if nothing fits: what it says of the pod is to be so.
         """
-        for uid in tuple(self._cleared):
+        for uid in tuple(islice(self._cleared, RESUMED)):
             pod = self.belief.pods.with_uid(uid)
-            if pod is not None and (self._is_hindered(pod) or self._is_refused(pod)):
-                continue
-            self._cleared.discard(uid)
-            self._steers[uid] = True
+            del self._cleared[uid]
+            if pod is not None and (self._is_refused(pod) or self._is_hindered(pod)):
+                self._cleared[uid] = None
+            else:
+                self._steers[uid] = True
 
     async def _steer(self) -> None:
         for uid in tuple(self._steers):

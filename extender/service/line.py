@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from extender.model.names import Uid
@@ -33,7 +32,6 @@ class Line:
     _waiting: list[Place] = field(default_factory=list)
     _came: OrderedDict[Uid, int] = field(default_factory=OrderedDict)
     _had: OrderedDict[Uid, bool] = field(default_factory=OrderedDict)
-    _outside: OrderedDict[Uid, None] = field(default_factory=OrderedDict)
     _count: int = 0
 
     def __len__(self) -> int:
@@ -47,7 +45,6 @@ class Line:
 
     def join(self, pod: Pod) -> None:
         """Put a pod that came in its place; it may be taken from now on."""
-        self._outside.pop(pod.uid, None)
         _remember(self._had, pod.uid, value=False)
         heappush(self._waiting, Place(-pod.priority, pod.created, self._came.pop(pod.uid), pod.uid))
 
@@ -59,37 +56,9 @@ class Line:
         """Let one that was taken stand where it stood."""
         heappush(self._waiting, place)
 
-    def leave(self, place: Place) -> None:
-        """Let one that was taken wait outside; it may join again, where it stood, unless it was asked about."""
-        if not self.was_asked(place.pod):
-            self._had.pop(place.pod, None)
-            _remember(self._came, place.pod, place.came)
-            self.wait(place.pod)
-
-    def wait(self, pod: Uid) -> None:
-        """Remember that *pod* waits for its claims."""
-        if pod not in self._outside:
-            _remember(self._outside, pod, None)
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether anybody waits for claims."""
-        return bool(self._outside)
-
-    def outside(self, count: int) -> tuple[Uid, ...]:
-        """Name so many of those that wait for their claims."""
-        return tuple(islice(self._outside, count))
-
-    def step_aside(self, pod: Uid, *, is_gone: bool) -> None:
-        """Let others that wait for their claims be looked at first; one that is gone is forgotten."""
-        del self._outside[pod]
-        if not is_gone:
-            self._outside[pod] = None
-
     def asked(self, pod: Uid) -> None:
         """Take note that the scheduler has taken *pod*."""
         self._came.pop(pod, None)
-        self._outside.pop(pod, None)
         _remember(self._had, pod, value=True)
 
     def has_had(self, pod: Uid) -> bool:

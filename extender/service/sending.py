@@ -12,8 +12,6 @@ LOG: Final = logging.getLogger(__name__)
 MINORS: Final = (36, 37)
 # A nomination is one write more for each pod. What it saves grows with the nodes that the scheduler does not look at.
 FEWEST_NODES: Final = 1000
-# After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
-ENOUGH: Final = 32
 # Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written:
 # it is told what was planned all the same, and the write would only be in the way of the binding.
 FEWEST_BEFORE: Final = 4
@@ -26,7 +24,6 @@ class Sending:
     mode: Literal["auto", "always", "never"] = "always"
     minor: Callable[[], Awaitable[int]] | None = None
     is_known: bool = False
-    _ignored: int = 0
 
     async def find_out(self) -> None:
         """Learn whether this version's scheduler heeds nominations: the API does not promise that."""
@@ -37,15 +34,8 @@ class Sending:
             LOG.warning("pods are not sent ahead", extra={keys.REASON: why})
 
     def pays(self, nodes: int) -> bool:
-        """Tell whether the scheduler is spared more than the nomination costs, as far as we know it heeds them."""
-        is_heeded = self._ignored < ENOUGH
-        return is_heeded and self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
-
-    def heeded(self, *, is_right: bool) -> None:
-        """Take note of what the scheduler made of a nomination that it had heard of."""
-        self._ignored = 0 if is_right else self._ignored + 1
-        if self._ignored == ENOUGH:
-            LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
+        """Tell whether the scheduler is spared more than the nomination costs."""
+        return self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
 
     @property
     def fewest_before(self) -> int:

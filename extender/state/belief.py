@@ -28,7 +28,6 @@ from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.sealing import Sealing
 from extender.state.seniority import Seniority
-from extender.state.templates import Templates
 from extender.topology.learning import Learning
 
 
@@ -40,7 +39,6 @@ class Belief:
     ) -> None:
         self.cluster = Cluster()
         self.pods = Pods(schedulers)
-        self.templates = Templates(self.cluster.claims, self.pods)
         self.loads = Loads()
         self.ledger = Ledger()
         self.questions = Questions(features, manner)
@@ -97,7 +95,6 @@ class Belief:
                 self._open()
                 if before is None or before.uid != claim.uid:
                     self.learning.saw(claim)
-                    self.templates.saw(claim)
                 self._seniority.put(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:

@@ -1,6 +1,6 @@
 """Claims by name, and which of them a pod asks for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from extender.model.claim import ResourceClaim
@@ -18,10 +18,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The pod cannot be placed before something happens; *message* says what. *is_unseen*: a claim is yet to come."""
+    """The pod cannot be placed before something happens; *message* says what."""
 
     message: str
-    is_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,6 @@ class Unclear:
     """The pod asks in a way that is not known here, and must not be placed as if it did not ask."""
 
     message: str
-
-
-Foreseen = Callable[[Pod, PodClaim], ResourceClaim | None]
 
 
 class Claims:
@@ -93,13 +89,11 @@ class Claims:
         for key in self._by_key.keys() - set(keys):
             self.drop(key)
 
-    def asked_by(self, pod: Pod, foreseen: Foreseen = lambda _pod, _entry: None) -> Asked | Waiting | Unclear:
-        """Find the claims of *pod*; in place of one that is yet to be made, what is *foreseen*."""
+    def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
+        """Find the claims of *pod*."""
         found: dict[Uid, ResourceClaim] = {}
         for entry in pod.claims:
             claim = self._resolved(pod, entry)
-            if isinstance(claim, Waiting) and claim.is_unseen and entry.template_name:
-                claim = foreseen(pod, entry) or claim
             if isinstance(claim, Waiting | Unclear):
                 return claim
             if claim is not None:
@@ -118,7 +112,7 @@ class Claims:
             return self._usable(ObjectKey(pod.key.namespace, entry.claim_name))
         status = next((status for status in pod.claim_statuses if status.name == entry.name), None)
         if status is None:
-            return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet", is_unseen=True)
+            return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet")
         if not status.claim_name:
             return None
         claim = self._usable(ObjectKey(pod.key.namespace, status.claim_name))
@@ -129,7 +123,7 @@ class Claims:
     def _usable(self, key: ObjectKey) -> ResourceClaim | Waiting:
         claim = self._by_key.get(key)
         if claim is None:
-            return Waiting(f"there is no claim {key.name}", is_unseen=True)
+            return Waiting(f"there is no claim {key.name}")
         return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
 
 

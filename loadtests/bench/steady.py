@@ -20,8 +20,7 @@ from extender.model.node import Node, Pod, PodClaim
 from extender.model.parse import parse_claim, parse_class, parse_node, parse_slice
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
-from extender.scheduling.needs import Needs, needs_of
-from extender.scheduling.planner import Offer, Plan, Planner, Trouble
+from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.taste import Taste
 from extender.service.sending import FEWEST_NODES
 from extender.state.belief import Belief
@@ -77,20 +76,16 @@ class Stream:
     names: Sequence[str] | None
     running: int | None = None
 
-    def _ahead(self, planner: Planner, subject: Pod) -> Plan:
-        needs = needs_of(subject, self.known)
-        everywhere = np.ones(len(self.known.cluster.snapshot.layout.nodes), np.bool_)
-        return planner.plan_ahead(needs, 0.0, everywhere) if isinstance(needs, Needs) else Trouble(needs.detail)
-
     def planned(self) -> Iterator[int]:
         """Plan pods, and bind them a little later; yield what each plan took, in ns of CPU."""
         taste = Taste(Document(), self.known.learning.mix_for, Commons(self.known.loads))
         planner = Planner(self.known, Chooser(self.known, lambda: "share", taste=taste))
-        binding, bound = deque[tuple[Pod, Offer]](), deque[ResourceClaim]()
+        binding, bound, is_answer = deque[tuple[Pod, Offer]](), deque[ResourceClaim](), self.names is not None
+        suitable = None if is_answer else np.ones(len(self.known.cluster.snapshot.layout.nodes), np.bool_)
         while True:
             subject = self._pod()
             started = thread_time_ns()
-            plan = planner.plan(subject, self.names, 0.0) if self.names else self._ahead(planner, subject)
+            plan = planner.plan(subject, self.names, 0.0, is_answer=is_answer, suitable=suitable)
             yield thread_time_ns() - started
             if not isinstance(plan, Offer):
                 raise TypeError(plan)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Change, Changed, Gone
-from extender.model.claim import ClaimSpec, ResourceClaim
 from extender.model.device import ResourceSlice, Traits
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
@@ -15,8 +14,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.ranking import Answer, Policy
 from extender.state.belief import Belief
-from extender.state.ledger import UNMADE, Event
-from extender.topology.policies import ANNOTATION
+from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, held, names, node, planner_of, pod
 
 N1 = NodeName("n1")
@@ -180,35 +178,3 @@ def test_a_plan_whose_devices_went_elsewhere_is_made_anew() -> None:
     assert isinstance(plan, Offer)
     (other,) = (result.device for _, given in plan.placement.claims for result in given.devices)
     assert other != taken
-
-
-def foreseen(policy: str = "", spec: ClaimSpec = CLAIM.spec) -> ResourceClaim:
-    annotations = ((ANNOTATION, policy),) if policy else ()
-    return ResourceClaim(key=ObjectKey("ns", "p-c"), uid=Uid(f"{UNMADE}uid-p/c"), spec=spec, annotations=annotations)
-
-
-def test_what_was_found_for_a_claim_that_had_yet_to_be_made_is_that_claims() -> None:
-    chooser = chooser_of(world())
-    before = chooser.place(replace(needs(chooser.belief), pending=(foreseen(),)), N1)
-    after = chooser.kept(needs(chooser.belief), N1)
-    assert isinstance(before, Placement)
-    assert after is not None
-    assert after.claims == ((CLAIM, before.claims[0][1]),)
-    assert after.gives_what(before)
-    assert chooser.again(needs(chooser.belief), N1) is after
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param((foreseen("pack"),), id="by another policy"),
-        pytest.param((foreseen(spec=claim("x", 2).spec),), id="asks for more"),
-        pytest.param((replace(foreseen(), uid=Uid("uid-x")),), id="was made, and is another"),
-        pytest.param((foreseen(), replace(foreseen(), uid=Uid(f"{UNMADE}uid-p/d"))), id="one of two"),
-        pytest.param((), id="none"),
-    ],
-)
-def test_what_was_found_for_another_claim_is_not(other: tuple[ResourceClaim, ...]) -> None:
-    chooser = chooser_of(world())
-    chooser.place(replace(needs(chooser.belief), pending=other), N1)
-    assert chooser.kept(needs(chooser.belief), N1) is None

@@ -8,27 +8,23 @@ from typing import Any
 
 import pytest
 
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Done, Outcome, Unknown
 from extender.model.change import Changed, Gone, Listed, Noun
-from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, ObjectKey, Uid
-from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.model.names import NodeName
+from extender.model.node import Pod, PodClaim
 from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
-from extender.scheduling.needs import Needs, needs_of
-from extender.scheduling.needs import Refused as Unplaced
-from extender.scheduling.planner import AHEAD, Offer, Plan, Planner, Trouble
-from extender.scheduling.steps import Refusal
+from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import Ahead
-from extender.service.sending import ENOUGH, FEWEST_BEFORE, MINORS, Sending
-from extender.service.underway import BATCH, FORESEEN, MADE_WITHIN_S, MOST
+from extender.service.ahead import ENOUGH, MOST, Ahead
+from extender.service.sending import FEWEST_BEFORE, MINORS, Sending
+from extender.state.belief import Belief
 from extender.state.ledger import Event
-from extender.state.templates import ENTRY
 from extender.telemetry.metrics import Metrics
-from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod, promised
+from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -57,7 +53,7 @@ class Scene:
     def __init__(self, *nouns: Noun, devices: int = 4, bound: Sequence[Footprint] = ()) -> None:
         self.belief = belief_of(node("n1"), gpus("n1", devices), node("n2"), gpus("n2", devices), *nouns)
         self.belief.apply(Listed(Footprint, tuple(bound)))
-        self.writes, self.metrics, self.now = Nominations(), Metrics(), 0.0
+        self.writes, self.metrics = Nominations(), Metrics()
         self.planner = planner_of(self.belief)
         self.ahead = Ahead(
             self.belief,
@@ -65,7 +61,7 @@ class Scene:
             Suitable(self.belief.loads),
             self.writes,  # type: ignore[arg-type]  # only nominations are asked for
             self.metrics,
-            lambda: self.now,
+            lambda: 0.0,
             sending=Sending("always", is_known=True),
         )
 
@@ -107,34 +103,6 @@ def pods(count: int) -> list[Pod]:
 
 def claims(count: int) -> list[Noun]:
     return [claim(f"c{number:03}") for number in range(count)]
-
-
-def templated(name: str, template: str = "t") -> Pod:
-    return replace(pod(name), claims=(PodClaim(name="c", template_name=template),))
-
-
-def made_for(owner: Pod, devices: int = 1) -> ResourceClaim:
-    """Make the claim of *owner* as the controller does."""
-    reference = OwnerReference(kind="Pod", name=owner.key.name, uid=owner.uid, is_controller=True)
-    return replace(claim(f"{owner.key.name}-c", devices), owners=(reference,), annotations=((ENTRY, "c"),))
-
-
-def named(owner: Pod, version: str = "2", node_name: NodeName | None = None) -> Pod:
-    status = PodClaimStatus(name="c", claim_name=f"{owner.key.name}-c")
-    return replace(owner, claim_statuses=(status,), resource_version=version, nominated_node=node_name)
-
-
-async def foreseen(**settings: Any) -> tuple[Scene, Pod, NodeName]:
-    """Have a pod sent ahead whose claim is yet to be made, as that of another was; return it and where to."""
-    scene, first, second = Scene(**settings), templated("first"), templated("second")
-    scene.appear(first)
-    scene.tell(made_for(first))
-    scene.ahead.asked(first, [])
-    scene.appear(second)
-    ((name, node_name),) = await scene.settle()
-    assert (name, scene.writes.based_on) == ("second", ["1"])
-    assert node_name is not None
-    return scene, second, node_name
 
 
 async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,185 +219,6 @@ async def test_a_pod_waits_for_its_claims() -> None:
     assert [name for name, _ in await scene.settle()] == ["q"]
 
 
-async def test_a_pod_is_sent_ahead_before_its_claim_is_made_and_gets_what_it_was_promised() -> None:
-    scene, second, node_name = await foreseen()
-    before, made = promised(scene.belief), made_for(second)
-    scene.tell(made)
-    scene.appear(named(second, "10", node_name))
-    assert await scene.settle() == []
-    asked = named(second, "10", node_name)
-    scene.ahead.asked(asked, [node_name])
-    plan = scene.planner.plan(asked, [node_name], 1.0)
-    assert isinstance(plan, Offer)
-    assert scene.guessed("right")
-    assert [given for given, _ in plan.placement.claims] == [made]
-    assert promised(scene.belief) == before
-    hold = scene.belief.ledger.hold_of(made.uid)
-    assert hold is not None
-    assert hold.version == 1
-    assert scene.planner.chooser.again(plan.needs, node_name) is plan.placement
-
-
-async def test_a_pod_whose_claim_turns_out_to_be_another_is_planned_anew() -> None:
-    scene, second, node_name = await foreseen()
-    made = made_for(second, devices=2)
-    scene.tell(made, named(second, "10", node_name))
-    asked = named(second, "10", node_name)
-    scene.ahead.asked(asked, [node_name])
-    plan = scene.planner.plan(asked, [node_name], 1.0)
-    assert isinstance(plan, Offer)
-    assert [promise.claims[0].claim for promise in scene.belief.ledger] == [made.uid]
-    assert len(promised(scene.belief)) == 2
-
-
-async def test_of_a_template_from_which_nothing_was_made_nothing_is_foreseen() -> None:
-    scene, second, _ = await foreseen()
-    elsewhere = replace(second, key=ObjectKey("another", "p"), uid=Uid("uid-p"))
-    scene.appear(templated("third", "u"), elsewhere)
-    scene.belief.apply(Gone(ResourceClaim, ObjectKey("ns", "first-c")))
-    scene.appear(templated("fourth"))
-    assert await scene.settle() == []
-
-
-async def test_a_pod_that_has_changed_before_it_was_written_for_is_written_for_again() -> None:
-    scene, (one,) = Scene(*claims(1)), pods(1)
-    scene.writes.outcome = Refused(kind=Refusal.CONFLICT, status=409, reason="Conflict", message="")
-    scene.appear(one)
-    ((_, node_name),) = await scene.settle()
-    assert await scene.settle() == []
-    scene.writes.outcome = DONE
-    scene.appear(replace(one, resource_version="2"))
-    assert await scene.settle() == [("p000", node_name)]
-    assert scene.writes.based_on == ["1", "2"]
-
-
-async def test_a_pod_that_was_shown_changed_while_it_was_written_for_is_written_for_again() -> None:
-    scene, (one,) = Scene(*claims(1)), pods(1)
-    async with held(scene) as writes:
-        writes.outcome = Refused(kind=Refusal.CONFLICT, status=409, reason="Conflict", message="")
-        scene.appear(one)
-        await rested(scene)
-        scene.appear(replace(one, resource_version="2"))
-        writes.is_over.set()
-        await rested(scene)
-        assert writes.based_on == ["1", "2"]
-
-
-async def test_a_pod_whose_claims_are_named_since_is_corrected_in_that_version() -> None:
-    scene, second, node_name = await foreseen()
-    scene.tell(made_for(second))
-    scene.appear(named(second, "12", node_name))
-    scene.tell(replace(node(node_name), is_unschedulable=True))
-    assert await scene.settle() == [("second", N2 if node_name == N1 else N1)]
-    assert scene.writes.based_on[-1] == "12"
-
-
-async def test_nothing_is_kept_for_long_for_claims_that_nobody_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("extender.service.underway.MOST", 2)
-    scene, second, _ = await foreseen()
-    third, fourth = templated("third"), templated("fourth")
-    scene.appear(third, fourth)
-    await scene.settle()
-    assert len(promised(scene.belief)) == 2
-    scene.now = MADE_WITHIN_S
-    await scene.settle()
-    assert promised(scene.belief) == []
-    assert [scene.ahead._line.has_had(item.uid) for item in (second, third, fourth)] == [True, True, False]
-    scene.tell(made_for(fourth))
-    scene.appear(named(fourth))
-    assert [name for name, _ in await scene.settle()] == ["fourth"]
-
-
-async def test_devices_are_kept_for_as_long_as_claims_are_made_from_the_template_however_slowly() -> None:
-    scene, _, _ = await foreseen()
-    third = templated("third")
-    scene.now = MADE_WITHIN_S - 1
-    scene.tell(third, made_for(third))
-    await scene.settle()
-    scene.now = MADE_WITHIN_S + 1
-    await scene.settle()
-    assert len(promised(scene.belief)) == 1
-
-
-async def test_few_are_sent_whose_claims_are_yet_to_be_made_and_nobody_waits_for_these() -> None:
-    scene, _, _ = await foreseen(devices=FORESEEN)
-    scene.appear(*(templated(f"t{number:02}") for number in range(FORESEEN + 3)))
-    assert [name for name, _ in await scene.settle()] == [f"t{number:02}" for number in range(FORESEEN - 1)]
-    scene.tell(*claims(1))
-    scene.appear(*pods(1))
-    assert [name for name, _ in await scene.settle()] == ["p000"]
-    one = templated("t00")
-    scene.tell(made_for(one))
-    scene.appear(named(one))
-    assert [name for name, _ in await scene.settle()] == [f"t{FORESEEN - 1:02}"]
-
-
-async def test_pods_that_came_before_anything_was_made_from_their_template_are_sent_once_something_is() -> None:
-    scene, many = Scene(), [templated(f"t{number:02}") for number in range(2 * BATCH)]
-    scene.appear(*many)
-    assert await scene.settle() == []
-    scene.tell(made_for(many[0]))
-    scene.appear(named(many[0]))
-    sent = await scene.settle()
-    assert sent[0][0] == "t00"
-    assert len(sent) == len(many) // 4  # as many as there are devices
-
-
-async def test_what_is_kept_for_a_pod_stays_where_the_scheduler_knows_of_its_claim_before_we_do() -> None:
-    scene, second, node_name = await foreseen()
-    before, asked = promised(scene.belief), named(second, "10", node_name)
-    scene.ahead.asked(asked, [node_name])
-    assert isinstance(scene.planner.plan(asked, [node_name], 1.0), Trouble)
-    assert promised(scene.belief) == before
-    scene.tell(made_for(second), asked)
-    plan = scene.planner.plan(asked, [node_name], 2.0)
-    assert isinstance(plan, Offer)
-    assert promised(scene.belief) == before
-
-
-async def test_a_pod_that_is_shown_anew_while_others_are_planned_anew_is_so_all_the_same() -> None:
-    scene = Scene(node("n3"), gpus("n3", 4), *claims(2))
-    scene.appear(*pods(2))
-    ((_, first), (_, second)) = await scene.settle()
-    scene.tell(*(replace(node(str(name)), is_unschedulable=True) for name in {first, second}))
-    renewing = asyncio.create_task(scene.ahead._renew())
-    await asyncio.sleep(0)
-    scene.appear(replace(pods(2)[1], resource_version="20", nominated_node=second))
-    await renewing
-    assert {name for name, _ in scene.writes.sent[2:]} == {"p000", "p001"}
-    assert scene.writes.based_on[3] == "20"
-
-
-async def test_a_correction_that_was_missed_is_written_again_once_the_watch_shows_why() -> None:
-    scene, (one,) = Scene(*claims(1)), pods(1)
-    scene.appear(one)
-    ((_, first),) = await scene.settle()
-    scene.writes.outcome = Refused(kind=Refusal.CONFLICT, status=409, reason="Conflict", message="")
-    scene.tell(replace(node(str(first)), is_unschedulable=True))
-    await scene.settle()
-    assert scene.writes.based_on == ["1", "9"]
-    assert await scene.settle() == []
-    scene.writes.outcome = DONE
-    scene.appear(replace(one, resource_version="12", nominated_node=first))
-    assert await scene.settle() == [("p000", N2 if first == N1 else N1)]
-    assert scene.writes.based_on[-1] == "12"
-
-
-async def test_who_is_asked_about_next_is_written_for_as_long_as_its_claims_are_not_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("extender.service.sending.FEWEST_NODES", 1)
-    scene, second, _ = await foreseen()
-    scene.ahead.sending, third = Sending("auto", is_known=True), templated("third")
-    scene.appear(third)
-    assert [name for name, _ in await scene.settle()] == ["third"]
-    fourth = templated("fourth")
-    scene.tell(made_for(fourth))
-    scene.appear(named(fourth))
-    assert await scene.settle() == []
-    assert all(scene.belief.ledger.of_pod(item.uid) for item in (second, third, fourth))
-
-
 async def test_nobody_is_sent_where_kube_scheduler_would_not_let_them_be() -> None:
     full, sick = taker("n1", pods=1), replace(node("n2", {"pods": 9}), taints=(Taint(key="sick", effect=NO_SCHEDULE),))
     scene = Scene(node("n1", {"pods": 1}), *claims(1), bound=[full])
@@ -473,18 +262,18 @@ def test_plans_are_remembered_of_more_pods_than_are_on_their_way_at_a_time() -> 
 async def test_one_that_cannot_be_planned_anew_keeps_no_other_where_it_cannot_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scene, usual = Scene(*claims(2)), Planner.plan_ahead
+    scene, usual = Scene(*claims(2)), Planner.plan
     scene.appear(*pods(2))
     ((_, first), (_, second)) = await scene.settle()
     scene.tell(*(replace(node(str(name)), is_unschedulable=True) for name in {first, second}))
     scene.tell(node("n3"), gpus("n3", 4))
 
-    def plan(planner: Planner, needs: Needs, *rest: Any) -> Plan:
-        if needs.pod.key.name == "p000":
+    def plan(planner: Planner, asked: Pod, *rest: Any, **how: Any) -> Plan:
+        if asked.key.name == "p000":
             raise ArithmeticError
-        return usual(planner, needs, *rest)
+        return usual(planner, asked, *rest, **how)
 
-    monkeypatch.setattr(Planner, "plan_ahead", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
     assert await scene.settle() == []
     ((name, where),) = await scene.settle()
     assert name == "p001"
@@ -638,7 +427,7 @@ async def test_what_the_scheduler_was_told_meanwhile_is_not_taken_back() -> None
 
 
 async def test_between_two_that_are_planned_anew_the_scheduler_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, turns, planned, usual = Scene(*claims(3)), [0], list[int](), Planner.plan_ahead
+    scene, turns, planned, usual = Scene(*claims(3)), [0], list[int](), Planner.plan
     scene.appear(*pods(3))
     await scene.settle()
 
@@ -646,7 +435,7 @@ async def test_between_two_that_are_planned_anew_the_scheduler_is_answered(monke
         planned.append(turns[0])
         return usual(planner, *asked, **how)
 
-    monkeypatch.setattr(Planner, "plan_ahead", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
     scene.tell(*(replace(node(name), is_unschedulable=True) for name in ("n1", "n2")))
     renewing = asyncio.create_task(scene.ahead._renew())
     while not renewing.done():
@@ -683,10 +472,10 @@ async def test_a_pod_with_which_something_goes_wrong_keeps_nobody_else(monkeypat
     scene = Scene(*claims(2))
     first, second = pods(2)
 
-    def judged(asked: Pod, *known: Any) -> Needs | Unplaced:
+    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
         if asked.uid == first.uid:
             raise ArithmeticError
-        return needs_of(asked, *known)
+        return needs_of(asked, belief)
 
     monkeypatch.setattr("extender.service.ahead.needs_of", judged)
     scene.appear(first)
@@ -712,7 +501,7 @@ async def test_what_changes_elsewhere_moves_nobody() -> None:
 async def test_only_what_is_published_for_its_own_node_has_a_pod_planned_anew(
     traits: Traits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, planned, usual = Scene(*claims(1)), list[object](), Planner.plan_ahead
+    scene, planned, usual = Scene(*claims(1)), list[object](), Planner.plan
     scene.tell(published("n1", 4, traits), published("n2", 4, traits))
     scene.appear(*pods(1))
     ((_, first),) = await scene.settle()
@@ -722,7 +511,7 @@ async def test_only_what_is_published_for_its_own_node_has_a_pod_planned_anew(
         planned.append(asked[0])
         return usual(planner, *asked, **how)
 
-    monkeypatch.setattr(Planner, "plan_ahead", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
     scene.tell(published(N2 if first == N1 else N1, 3, traits), gpus("another", 2))
     await scene.settle()
     assert planned == []

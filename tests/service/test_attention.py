@@ -158,10 +158,10 @@ def contested(*users: Pod) -> World:
     return world
 
 
-def refused(attention: Attention) -> None:
-    plan = attention.waker.planner.plan(POD, [N1], 0.0)
+def refused(attention: Attention, subject: Pod = POD) -> None:
+    plan = attention.waker.planner.plan(subject, [N1], 0.0)
     assert isinstance(plan, Rejection)
-    attention.rejected(POD, plan)
+    attention.rejected(subject, plan)
 
 
 async def test_r3_a_pod_that_fits_nowhere_is_told_so_once_its_contested_claim_is_freed() -> None:
@@ -182,6 +182,46 @@ async def test_r3_a_pod_that_was_asked_about_since_its_claim_was_freed_is_not_to
     refused(attention)
     await attention.round()
     assert (wakes.touched, wakes.woken) == ([], [])
+
+
+async def test_r3_another_pod_of_a_contested_claim_that_is_freed_is_told_so_too() -> None:
+    world, wakes, another = contested(POD), Wakes(), pod("another", "a")
+    world.server.put(another)
+    world.server.deliver(world.belief)
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    refused(attention)
+    refused(attention, another)
+    for _ in range(3):
+        await attention.round()
+    assert sorted(wakes.touched) == [another.key.name, POD.key.name]
+
+
+async def test_r3_a_pod_that_was_offered_a_node_while_its_claim_was_freed_is_left_alone() -> None:
+    world, wakes = contested(POD), Wakes()
+
+    class Offering(Steps):
+        async def carry(self, work: Generator[Step, StepOutcome, bool], deadline: float) -> bool:
+            is_done = await super().carry(work, deadline)
+            attention.offered(POD)
+            return is_done
+
+    attention = attention_of(world.belief, wakes, START, Offering(world))
+    refused(attention)
+    await attention._free()
+    await attention.round()
+    assert allocation_of(world.server, "a") is None
+    assert (wakes.touched, wakes.woken) == ([], [])
+
+
+async def test_a_pod_that_was_told_of_a_node_is_not_sent_to_another() -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START)
+    hold = ClaimHold(claim("b").uid, (Hold(device("n2", 0), Usage(dedicated=1)),))
+    assert world.belief.ledger.offer(Promise(OTHER.uid, NodeName("n2"), (hold,)))
+    attention._steers |= {OTHER.uid: True}
+    await attention._steer()
+    assert (wakes.touched, wakes.woken) == ([], [])
+    assert attention._steers == {}
 
 
 async def test_r3_while_others_use_what_is_contested_its_pod_is_not_told_again_and_again() -> None:

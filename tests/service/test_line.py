@@ -47,40 +47,6 @@ def test_who_is_put_back_stands_where_it_stood() -> None:
     assert taken(line) == [each.uid for each in pods]
 
 
-def test_who_leaves_has_had_no_turn_and_comes_back_to_where_it_stood() -> None:
-    pods = [pod("a"), pod("b"), pod("c")]
-    line = lined_up(pods, pods[:2])
-    line.leave(line.take())
-    assert [line.has_had(each.uid) for each in pods] == [False, True, False]
-    assert line.outside(9) == (pods[0].uid,)
-    line.join(pods[2])
-    line.join(pods[0])
-    assert line.outside(9) == ()
-    assert taken(line) == [each.uid for each in pods]
-
-
-def test_who_was_asked_about_does_not_come_back() -> None:
-    one = pod("one")
-    line = lined_up([one], [one])
-    place = line.take()
-    line.asked(one.uid)
-    line.leave(place)
-    assert line.was_asked(one.uid)
-    assert not line.is_waited_for
-
-
-def test_of_those_that_wait_for_claims_others_are_looked_at_first_next_time() -> None:
-    pods = [pod("a"), pod("b"), pod("c")]
-    line = lined_up(pods, [])
-    for each in pods:
-        line.wait(each.uid)
-        line.wait(each.uid)
-    assert line.outside(2) == (pods[0].uid, pods[1].uid)
-    line.step_aside(pods[0].uid, is_gone=False)
-    line.step_aside(pods[1].uid, is_gone=True)
-    assert line.outside(9) == (pods[2].uid, pods[0].uid)
-
-
 def test_who_was_asked_about_has_had_its_turn() -> None:
     line, never, asked = Line(), pod("never"), pod("asked")
     line.came(never.uid)

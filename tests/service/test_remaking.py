@@ -11,9 +11,9 @@ from extender.model.change import Changed, Gone
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.scheduling.remedy import ENTRY
 from extender.service.remaking import LOOK_S, PATIENCE_S, REMADE_WITHIN_S, TOUCHED_AT_ONCE, Remaking
 from extender.state.belief import Belief
-from extender.state.templates import ENTRY
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, pod
 

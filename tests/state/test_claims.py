@@ -74,11 +74,7 @@ def test_an_entry_for_which_no_claim_was_needed_is_passed_over() -> None:
 def test_a_pod_waits_for_its_claims(
     claims: list[ResourceClaim], entry: PodClaim, statuses: tuple[PodClaimStatus, ...], message: str
 ) -> None:
-    waiting = asked(claims, entry, statuses=statuses)
-    assert isinstance(waiting, Waiting)
-    assert waiting.message == message
-    # Of what is yet to come others may foresee something; not of what is there and cannot be used.
-    assert waiting.is_unseen is not bool(claims)
+    assert asked(claims, entry, statuses=statuses) == Waiting(message)
 
 
 @pytest.mark.parametrize(
