@@ -64,6 +64,12 @@ def are_named(pod: Pod) -> bool:
     return all(entry.name in named for entry in pod.claims if entry.template_name)
 
 
+def claims_of(pod: Pod) -> frozenset[ObjectKey]:
+    """Return all claims that *pod* names, and its status for it."""
+    names = (*(entry.claim_name for entry in pod.claims), *(status.claim_name for status in pod.claim_statuses))
+    return frozenset(ObjectKey(pod.key.namespace, name) for name in names if name)
+
+
 def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:
     """Return all that the status of *pod* has to name, where every claim was made and not every one is named there.
 

@@ -11,12 +11,13 @@ from extender.kube.api import CONNECTIONS
 from extender.kube.outcome import Done
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.recall import Grounds, World
-from extender.scheduling.remedy import are_named
+from extender.scheduling.remedy import are_named, claims_of
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.service.line import Line
@@ -31,8 +32,8 @@ LOG: Final = logging.getLogger(__name__)
 MOST: Final = 128
 # Pods that are written for at once, half of our connections: who is bound does not wait for those.
 AT_ONCE: Final = CONNECTIONS // 2
-# Pods that are planned before those that were too early are looked at again, and those of whom a round looks whether
-# they wait still.
+# Pods that are planned before it is looked anew for who is first, and those of whom a round looks whether they wait
+# still.
 BATCH: Final = 16
 # After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
 ENOUGH: Final = 32
@@ -95,6 +96,12 @@ class Ahead:
         self._line.came(pod.uid)
         if not pod.scheduling_gates and are_named(pod):
             self._line.join(pod)
+
+    def made(self, claim: ResourceClaim) -> None:
+        """Have those look again who wait for *claim*, which is new or has changed."""
+        for pod in map(self.belief.pods.with_uid, self._line.back(claim.key)):
+            if pod is not None:
+                self.shown(pod)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
@@ -175,23 +182,21 @@ class Ahead:
         return gone
 
     async def _next(self, send: Callable[[Sent], object]) -> bool:
-        """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet stay in line.
+        """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet wait for them.
 
         Between two of them the scheduler is answered. Tell whether there were any.
         """
-        early, count = [], 0
+        count = 0
         while self._line and len(self._sent) < MOST and count < BATCH:
             place = self._line.take()
             pod = self.belief.pods.with_uid(place.pod)
             needs = needs_of(pod, self.belief) if pod else None
-            if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
-                early.append(place)
+            if pod and isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+                self._line.leave(place, claims_of(pod))
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 send(sent)
                 count += 1
             await asyncio.sleep(0)
-        for place in early:
-            self._line.put_back(place)
         return bool(count)
 
     def _planned(self, needs: Needs) -> Sent | None:

@@ -270,5 +270,7 @@ class _Sink:
     def show(self, what: Noun | Problem) -> None:
         if isinstance(what, Pod) and self.ahead is not None:
             self.ahead.shown(what)
+        if isinstance(what, ResourceClaim) and self.ahead is not None:
+            self.ahead.made(what)
         if isinstance(what, ResourceClaim) and self.warming is not None:
             self.warming.shown(what)

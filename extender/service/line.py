@@ -1,15 +1,19 @@
 """The pods that have yet to be sent ahead, in the order in which the scheduler takes them."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final, NamedTuple, TypeVar
 
-from extender.model.names import Uid
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 
 # Pods of which it is remembered when they came, and pods of which it is that they had their turn.
 REMEMBERED: Final = 10_000
+# Pods of which it is that they wait for one claim: no more can use it.
+CROWD: Final = 256
+K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -32,6 +36,7 @@ class Line:
     _waiting: list[Place] = field(default_factory=list)
     _came: OrderedDict[Uid, int] = field(default_factory=OrderedDict)
     _had: OrderedDict[Uid, bool] = field(default_factory=OrderedDict)
+    _outside: OrderedDict[ObjectKey, frozenset[Uid]] = field(default_factory=OrderedDict)
     _count: int = 0
 
     def __len__(self) -> int:
@@ -52,9 +57,22 @@ class Line:
         """Take whoever is first."""
         return heappop(self._waiting)
 
-    def put_back(self, place: Place) -> None:
-        """Let one that was taken stand where it stood."""
-        heappush(self._waiting, place)
+    def leave(self, place: Place, claims: Iterable[ObjectKey]) -> None:
+        """Let one that was taken wait for any of *claims*; it may join again where it stood, if it was not asked about.
+
+        Whoever stood in line for what never comes would be looked at again and again.
+        """
+        if self.was_asked(place.pod):
+            return
+        self._had.pop(place.pod, None)
+        _remember(self._came, place.pod, place.came)
+        for claim in claims:
+            waiting = self._outside.get(claim, frozenset())
+            _remember(self._outside, claim, waiting | {place.pod} if len(waiting) < CROWD else waiting)
+
+    def back(self, claim: ObjectKey) -> frozenset[Uid]:
+        """Name those that waited for *claim*; they wait no longer."""
+        return self._outside.pop(claim, frozenset())
 
     def asked(self, pod: Uid) -> None:
         """Take note that the scheduler has taken *pod*."""
@@ -70,7 +88,7 @@ class Line:
         return self._had.get(pod, False)
 
 
-def _remember(kept: OrderedDict[Uid, V], pod: Uid, value: V) -> None:
-    kept[pod] = value
+def _remember(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    kept[key] = value
     if len(kept) > REMEMBERED:
         kept.popitem(last=False)

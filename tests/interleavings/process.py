@@ -13,6 +13,7 @@ from extender.kube.recent import Recent
 from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
 from extender.kube.told import Told
 from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.scheduling.binding import Binder, Order, Result
 from extender.scheduling.choosing import Chooser
@@ -100,6 +101,8 @@ class Nominating:
     def show(self, what: object) -> None:
         if self.ahead and isinstance(what, Pod):
             self.ahead.shown(what)
+        if self.ahead and isinstance(what, ResourceClaim):
+            self.ahead.made(what)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         if self.ahead and self.lapses:

@@ -10,6 +10,7 @@ import pytest
 
 from extender.kube.outcome import Done, Outcome, Unknown
 from extender.model.change import Changed, Gone, Listed, Noun
+from extender.model.claim import ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
@@ -73,6 +74,8 @@ class Scene:
     def tell(self, *nouns: Noun) -> None:
         for noun in nouns:
             self.belief.apply(Changed(noun))
+            if isinstance(noun, ResourceClaim):
+                self.ahead.made(noun)
 
     async def settle(self) -> list[tuple[str, NodeName | None]]:
         """Let everything be done that there is to do; return who was sent where meanwhile."""
@@ -217,6 +220,35 @@ async def test_a_pod_waits_for_its_claims() -> None:
     assert await scene.settle() == []
     scene.tell(*claims(1))
     assert [name for name, _ in await scene.settle()] == ["q"]
+
+
+async def test_who_waits_for_what_never_comes_is_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, looked = Scene(), list[str]()
+
+    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
+        looked.append(asked.key.name)
+        return needs_of(asked, belief)
+
+    monkeypatch.setattr("extender.service.ahead.needs_of", judged)
+    scene.appear(*pods(2), pod("both", "c000", "c001"))
+    await scene.settle()
+    scene.ahead._stirred.set()
+    assert await scene.settle() == []
+    assert looked == ["p000", "p001", "both"]
+    scene.tell(*claims(1))
+    assert [name for name, _ in await scene.settle()] == ["p000"]
+    scene.tell(claim("c001"))
+    assert [name for name, _ in await scene.settle()] == ["p001"]
+
+
+async def test_who_has_waited_for_a_claim_goes_before_whoever_came_later() -> None:
+    scene = Scene(claim("c001"))
+    first, second = pods(2)
+    scene.appear(first)
+    assert await scene.settle() == []
+    scene.appear(second)
+    scene.tell(*claims(1))
+    assert [name for name, _ in await scene.settle()] == ["p000", "p001"]
 
 
 async def test_nobody_is_sent_where_kube_scheduler_would_not_let_them_be() -> None:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.model.names import Uid
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
-from extender.service.line import REMEMBERED, Line
+from extender.service.line import CROWD, REMEMBERED, Line
 from tests.scheduling.cast import pod
+
+CLAIM, OTHER = ObjectKey("ns", "c"), ObjectKey("ns", "d")
 
 
 def taken(line: Line) -> list[Uid]:
@@ -40,11 +42,35 @@ def test_before_that_come_priority_and_age() -> None:
     assert taken(lined_up(pods, pods)) == [important.uid, old.uid, first.uid]
 
 
-def test_who_is_put_back_stands_where_it_stood() -> None:
-    pods = [pod("a"), pod("b")]
-    line = lined_up(pods, pods)
-    line.put_back(line.take())
+def test_who_leaves_for_a_claim_comes_back_to_where_it_stood() -> None:
+    pods = [pod("a"), pod("b"), pod("c")]
+    line = lined_up(pods, pods[:2])
+    line.leave(line.take(), [CLAIM, OTHER])
+    assert [line.has_had(each.uid) for each in pods] == [False, True, False]
+    line.join(pods[2])
+    assert line.back(CLAIM) == {pods[0].uid}
+    assert line.back(CLAIM) == frozenset()
+    assert line.back(OTHER) == {pods[0].uid}
+    line.join(pods[0])
     assert taken(line) == [each.uid for each in pods]
+
+
+def test_who_was_asked_about_waits_for_no_claim() -> None:
+    one = pod("one")
+    line = lined_up([one], [one])
+    place = line.take()
+    line.asked(one.uid)
+    line.leave(place, [CLAIM])
+    assert line.was_asked(one.uid)
+    assert line.back(CLAIM) == frozenset()
+
+
+def test_no_more_wait_for_a_claim_than_can_use_it() -> None:
+    pods = [pod(f"p{number}") for number in range(CROWD + 1)]
+    line = lined_up(pods, pods)
+    for _ in pods:
+        line.leave(line.take(), [CLAIM])
+    assert len(line.back(CLAIM)) == CROWD
 
 
 def test_who_was_asked_about_has_had_its_turn() -> None:
