@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 TURN_S: Final = 250e-6
-# Work that goes on for so many times as long as a turn has longer ones, up to so many times as long: on a busy machine
-# others take that long in between, and what a watch has brought would be old before it is told.
+# Work that others have kept waiting for so many times as long as a turn has longer turns, up to so many times as long:
+# on a busy machine, what a watch has brought would be old before it is told.
 LATE: Final = 8
 GROWN: Final = 8
 FIRST_DELAY_S: Final = 0.1
@@ -52,7 +52,7 @@ class Backoff:
 class Turns:
     """One piece of watch work at a time, none much longer than *turn_s*: between them, others on the loop run.
 
-    Where the work falls behind, its turns grow up to eight times that: whoever is late gives others less of its time.
+    They grow up to eight times that while others take too long in between: whoever is late gives them less time.
     All follows of a process share one: six of them, a turn each, would hold a verb up six times as long.
     """
 
@@ -66,13 +66,12 @@ class Turns:
 
         Others have run when this returns: a stream whose data is there already would never let them.
         """
-        began, is_done = self._clock(), False
+        ended, waited_s, is_done = self._clock(), 0.0, False
         while not is_done:
-            is_done = await self._turn(steps, began)
+            async with self._lock:
+                began = self._clock()
+                waited_s += began - ended
+                until = began + min(max(self._turn_s, waited_s / LATE), GROWN * self._turn_s)
+                is_done = all(self._clock() < until for _ in steps)
+                ended = self._clock()
             await asyncio.sleep(0)
-
-    async def _turn(self, steps: Iterator[object], began: float) -> bool:
-        async with self._lock:
-            now = self._clock()
-            until = now + min(max(self._turn_s, (now - began) / LATE), GROWN * self._turn_s)
-            return all(self._clock() < until for _ in steps)

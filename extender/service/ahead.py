@@ -32,8 +32,7 @@ LOG: Final = logging.getLogger(__name__)
 MOST: Final = 128
 # Pods that are written for at once, half of our connections: who is bound does not wait for those.
 AT_ONCE: Final = CONNECTIONS // 2
-# Pods that are planned before it is looked anew for who is first, and those of whom a round looks whether they wait
-# still.
+# Those of whom a round looks whether they wait still.
 BATCH: Final = 16
 # After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
 ENOUGH: Final = 32
@@ -139,8 +138,7 @@ class Ahead:
         """Look at all that are on their way, and send more."""
         self._forget_some()
         await self._renew()
-        while await self._next(send):
-            pass
+        await self._send(send)
 
     def _begin(self, sent: Sent, writing: asyncio.TaskGroup) -> None:
         self._written_for.add(sent.pod.uid)
@@ -181,13 +179,12 @@ class Ahead:
                 self.planner.withdraw(uid)
         return gone
 
-    async def _next(self, send: Callable[[Sent], object]) -> bool:
+    async def _send(self, send: Callable[[Sent], object]) -> None:
         """Plan and *send* the next pods, in the scheduler's order; those whose claims were not shown yet wait for them.
 
-        Between two of them the scheduler is answered. Tell whether there were any.
+        Between two of them the scheduler is answered.
         """
-        count = 0
-        while self._line and len(self._sent) < MOST and count < BATCH:
+        while self._line and len(self._sent) < MOST:
             place = self._line.take()
             pod = self.belief.pods.with_uid(place.pod)
             needs = needs_of(pod, self.belief) if pod else None
@@ -195,9 +192,7 @@ class Ahead:
                 self._line.leave(place, claims_of(pod))
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 send(sent)
-                count += 1
             await asyncio.sleep(0)
-        return bool(count)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""

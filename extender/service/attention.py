@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -63,7 +63,8 @@ class Attention:
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
-    _cleared: dict[Uid, None] = field(default_factory=dict)
+    # Claims that stood in a pod's way until they were freed, in the version in which they did.
+    _cleared: dict[Uid, frozenset[tuple[Uid, str]]] = field(default_factory=dict)
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
 
@@ -82,7 +83,7 @@ class Attention:
             self._steers[pod.uid] = False
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
-            self._cleared[pod.uid] = None
+            self._cleared[pod.uid] = frozenset()
         elif unusable(pod, self.belief):
             self._refusals[pod.uid] += 1
         self.stir()
@@ -192,9 +193,10 @@ class Attention:
         return isinstance(needs, Refused) and needs.word in FREED_AT_ONCE
 
     async def _freed(self, pod: Pod) -> bool:
+        held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief))
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
         if is_free and pod.uid in self._refusals:  # or it was offered nodes meanwhile
-            self._cleared[pod.uid] = None
+            self._cleared[pod.uid] = held
         if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
         return is_free
@@ -206,12 +208,16 @@ class Attention:
         asks again, even if nothing fits: what it says of the pod is to be so.
         """
         for uid in tuple(islice(self._cleared, RESUMED)):
-            pod = self.belief.pods.with_uid(uid)
-            del self._cleared[uid]
-            if pod is not None and (self._is_refused(pod) or self._is_hindered(pod)):
-                self._cleared[uid] = None
+            pod, held = self.belief.pods.with_uid(uid), self._cleared.pop(uid)
+            if pod is not None and (self._is_refused(pod) or any(made_for(pod, self.belief)) or self._is_shown(held)):
+                self._cleared[uid] = held
             else:
                 self._steers[uid] = True
+
+    def _is_shown(self, held: Iterable[tuple[Uid, str]]) -> bool:
+        """Tell whether the watch shows any of those claims still as they were."""
+        claims = self.belief.cluster.claims
+        return any((claim := claims.with_uid(uid)) and claim.resource_version == version for uid, version in held)
 
     async def _steer(self) -> None:
         for uid in tuple(self._steers):

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple, TypeVar
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 
-# Pods of which it is remembered when they came, and pods of which it is that they had their turn.
+# Pods of which it is remembered when they came, pods of which it is that they had their turn, and claims that pods wait
+# for: those before them go the usual way.
 REMEMBERED: Final = 10_000
-# Pods of which it is that they wait for one claim: no more can use it.
+# Pods of which it is that they wait for one claim, the last to do so: no more can use it.
 CROWD: Final = 256
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,7 +37,7 @@ class Line:
     _waiting: list[Place] = field(default_factory=list)
     _came: OrderedDict[Uid, int] = field(default_factory=OrderedDict)
     _had: OrderedDict[Uid, bool] = field(default_factory=OrderedDict)
-    _outside: OrderedDict[ObjectKey, frozenset[Uid]] = field(default_factory=OrderedDict)
+    _outside: OrderedDict[ObjectKey, tuple[Uid, ...]] = field(default_factory=OrderedDict)
     _count: int = 0
 
     def __len__(self) -> int:
@@ -67,12 +68,12 @@ class Line:
         self._had.pop(place.pod, None)
         _remember(self._came, place.pod, place.came)
         for claim in claims:
-            waiting = self._outside.get(claim, frozenset())
-            _remember(self._outside, claim, waiting | {place.pod} if len(waiting) < CROWD else waiting)
+            others = tuple(pod for pod in self._outside.get(claim, ()) if pod != place.pod)
+            _remember(self._outside, claim, (*others, place.pod)[-CROWD:])
 
-    def back(self, claim: ObjectKey) -> frozenset[Uid]:
-        """Name those that waited for *claim*; they wait no longer."""
-        return self._outside.pop(claim, frozenset())
+    def back(self, claim: ObjectKey) -> tuple[Uid, ...]:
+        """Name those that waited for *claim*; for this one they do no longer."""
+        return self._outside.pop(claim, ())
 
     def asked(self, pod: Uid) -> None:
         """Take note that the scheduler has taken *pod*."""

@@ -196,6 +196,21 @@ async def test_r3_another_pod_of_a_contested_claim_that_is_freed_is_told_so_too(
     assert sorted(wakes.touched) == [another.key.name, POD.key.name]
 
 
+async def test_r3_a_pod_that_has_another_claim_is_told_all_the_same_once_the_contested_one_is_freed() -> None:
+    both, wakes = pod("p", "a", "c"), Wakes()
+    everything = held(claim("x"), device("n1", 0), device("n2", 0), by=OTHER)
+    world = world_of(
+        everything, held(claim("a"), device("n1", 0), by=both), held(claim("c"), device("n1", 1)), subject=both
+    )
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    refused(attention, both)
+    for _ in range(3):
+        await attention.round()
+    assert allocation_of(world.server, "a") is None
+    assert allocation_of(world.server, "c") is not None
+    assert (wakes.touched, wakes.woken) == (["p"], [])
+
+
 async def test_r3_a_pod_that_was_offered_a_node_while_its_claim_was_freed_is_left_alone() -> None:
     world, wakes = contested(POD), Wakes()
 

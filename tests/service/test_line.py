@@ -48,9 +48,9 @@ def test_who_leaves_for_a_claim_comes_back_to_where_it_stood() -> None:
     line.leave(line.take(), [CLAIM, OTHER])
     assert [line.has_had(each.uid) for each in pods] == [False, True, False]
     line.join(pods[2])
-    assert line.back(CLAIM) == {pods[0].uid}
-    assert line.back(CLAIM) == frozenset()
-    assert line.back(OTHER) == {pods[0].uid}
+    assert line.back(CLAIM) == (pods[0].uid,)
+    assert line.back(CLAIM) == ()
+    assert line.back(OTHER) == (pods[0].uid,)
     line.join(pods[0])
     assert taken(line) == [each.uid for each in pods]
 
@@ -62,7 +62,7 @@ def test_who_was_asked_about_waits_for_no_claim() -> None:
     line.asked(one.uid)
     line.leave(place, [CLAIM])
     assert line.was_asked(one.uid)
-    assert line.back(CLAIM) == frozenset()
+    assert line.back(CLAIM) == ()
 
 
 def test_no_more_wait_for_a_claim_than_can_use_it() -> None:
@@ -70,7 +70,9 @@ def test_no_more_wait_for_a_claim_than_can_use_it() -> None:
     line = lined_up(pods, pods)
     for _ in pods:
         line.leave(line.take(), [CLAIM])
-    assert len(line.back(CLAIM)) == CROWD
+    line.join(pods[1])
+    line.leave(line.take(), [CLAIM])
+    assert line.back(CLAIM) == (*(each.uid for each in pods[2:]), pods[1].uid)
 
 
 def test_who_was_asked_about_has_had_its_turn() -> None:
