@@ -60,6 +60,7 @@ class Attention:
     wall: Callable[[], float]
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
+    # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
     _counted: float = 0.0
@@ -195,10 +196,10 @@ class Attention:
     async def _freed(self, pod: Pod) -> bool:
         held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief))
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
-        if is_free and pod.uid in self._refusals:  # or it was offered nodes meanwhile
-            self._cleared[pod.uid] = held
         if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
+            if pod.uid in self._refusals:  # or it was offered nodes meanwhile
+                self._cleared[pod.uid] = held
         return is_free
 
     def _resume(self) -> None:
@@ -248,10 +249,9 @@ class Attention:
                 await self._wake(pod, node)
 
     async def _wake(self, pod: Pod, node: NodeName | None = None) -> None:
-        way = "nomination" if node and self.habits.nominates and pod.nominated_node != node else "annotation"
-        if node and way == "nomination":
-            outcome = await self.writes.nominate(pod, node)
+        if node and self.habits.nominates and pod.nominated_node != node:
+            way, outcome = "nomination", await self.writes.nominate(pod, node)
         else:
-            outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
+            way, outcome = "annotation", await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
         self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         await asyncio.sleep(1 / self.habits.wakes_per_second)

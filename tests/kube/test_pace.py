@@ -45,27 +45,24 @@ class Counted:
             yield
 
 
-async def test_work_is_cut_into_turns_between_which_others_run() -> None:
-    clock = Counted()
-    turns = Turns(turn_s=3.0, clock=lambda: clock.time)
-    task = asyncio.create_task(turns.take(clock.steps("work", 7)))
-    runs = []
+async def done_by_turn(steps: int, turn_s: float, others_s: float) -> list[int]:
+    """Tell how many of *steps* are done after each turn, where others take *others_s* before the next."""
+    clock, done = Counted(), []
+    turns = Turns(turn_s, clock=lambda: clock.time)
+    task = asyncio.create_task(turns.take(clock.steps("work", steps)))
     while not task.done():
         await asyncio.sleep(0)
-        runs.append(clock.order.count("work"))
-    assert runs[:3] == [3, 6, 7]
+        clock.time += others_s
+        done.append(len(clock.order))
+    return done
+
+
+async def test_work_is_cut_into_turns_between_which_others_run() -> None:
+    assert (await done_by_turn(7, turn_s=3.0, others_s=0.0))[:3] == [3, 6, 7]
 
 
 async def test_work_that_others_hold_up_has_longer_turns_up_to_a_limit() -> None:
-    clock = Counted()
-    turns = Turns(turn_s=1.0, clock=lambda: clock.time)
-    task = asyncio.create_task(turns.take(clock.steps("work", 50)))
-    runs = []
-    while not task.done():
-        await asyncio.sleep(0)
-        clock.time += 15.0
-        runs.append(clock.order.count("work"))
-    assert runs[:6] == [1, 3, 7, 13, 21, 29]
+    assert (await done_by_turn(50, turn_s=1.0, others_s=15.0))[:6] == [1, 3, 7, 13, 21, 29]
 
 
 async def test_two_share_the_turns() -> None:
