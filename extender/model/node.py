@@ -59,7 +59,8 @@ class Container:
 class Pod:
     """A pod. Containers are in upstream's order: init containers, then containers.
 
-    The name of a scheduling group is empty where the pod has one of a kind that we do not know.
+    The name of a scheduling group is empty where the pod has one of a kind that we do not know. The refusal is what
+    kube-scheduler wrote when it found no place for the pod, empty where it has found one or has not looked.
     """
 
     key: ObjectKey
@@ -69,6 +70,7 @@ class Pod:
     nominated_node: NodeName | None = None
     scheduler: str = ""
     phase: str = ""
+    refusal: str = ""
     priority: int = 0
     created: str = ""
     claims: tuple[PodClaim, ...] = ()

@@ -68,6 +68,12 @@ TEXTS: Final = {
     Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
 }
 
+
+def is_told(message: str) -> bool:
+    """Tell whether *message*, which kube-scheduler wrote, has a refusal of ours in it."""
+    return any(text in message for text in TEXTS.values())
+
+
 # The nearest to a success first: what a pod is told is what its best nodes were short of.
 NEARNESS: Final = (
     Word.POLICY,

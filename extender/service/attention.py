@@ -17,7 +17,7 @@ from extender.scheduling.conditions import is_waited_for
 from extender.scheduling.needs import Needs, Refused, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
-from extender.scheduling.vocabulary import Word
+from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker, expired
 from extender.service.carrier import Carrier
 from extender.service.remaking import WOKEN, Remaking
@@ -107,9 +107,9 @@ class Attention:
             self._awaiting[order.uid] = order.node
 
     async def begin(self) -> None:
-        """Look after what was half written before we began: have those pods tried where their claims are."""
+        """Look after what was before we began: pods whose claims are half written, and those that were refused then."""
         for pod in self.belief.pods:
-            if unusable(pod, self.belief):
+            if is_told(pod.refusal) or unusable(pod, self.belief):
                 self.waker.put(pod.uid)
         await self.round()
 

@@ -9,6 +9,7 @@ from subprocess import Popen
 import aiohttp
 import pytest
 
+from extender.scheduling.vocabulary import TEXTS, Word
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_port, start, stop
@@ -114,6 +115,21 @@ async def test_a_service_killed_over_extended_resources_leaves_one_claim_for_the
         await until(is_alone, "the claims of attempts that ended half-way to go")
         await here.finish(pod)
         await here.gone(claim)
+
+
+async def test_a_pod_that_was_refused_by_a_service_that_ended_is_woken_by_its_successor(control_plane: Plane) -> None:
+    port = free_port()
+    async with unserved(control_plane) as bare, world_on(bare) as here, behind(control_plane, port, impatient):
+        await here.node("a")
+        await here.device_class()
+        await here.claim("c", here.request())
+        async with served(control_plane, port=port):
+            pod = await here.pod("p", claims=("c",))
+            await here.refused(pod, TEXTS[Word.NO_DEVICES])
+        # Of slices the scheduler hears nothing where its own allocator is off.
+        await here.slice("a", [{"name": "gpu-0"}])
+        async with served(control_plane, port=port):
+            assert await here.bound(pod) == "a"
 
 
 async def test_a_pod_deleted_while_nobody_serves_leaves_its_device_free(control_plane: Plane) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from extender.allocation.usage import Hold, Usage
 from extender.kube.outcome import Done, Outcome
+from extender.model.change import Gone
+from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
@@ -16,6 +18,7 @@ from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Step, TouchPod
+from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention, Habits
 from extender.state.belief import Belief
@@ -256,6 +259,30 @@ async def test_r4_a_claim_that_is_deleted_is_given_up_once_by_a_pod_that_nobody_
     assert allocation_of(world.server, "a") is None
     await attention.round()  # which the watch has shown nothing before
     assert len([step for step in world.taken if isinstance(step, TouchPod)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("refusal", "woken"),
+    [
+        (f"0/2 nodes are available: 1 Insufficient cpu, 1 {TEXTS[Word.IN_USE]}.", [("p", "n1")]),
+        ("0/2 nodes are available: 2 Insufficient cpu.", []),
+        ("", []),
+    ],
+    ids=["by us", "by others", "by nobody"],
+)
+async def test_a_pod_that_we_refused_before_we_began_is_woken_once_it_fits(
+    refusal: str, woken: list[tuple[str, str]]
+) -> None:
+    subject, wakes = replace(pod("p", "c"), refusal=refusal), Wakes()
+    holder = held(claim("x"), device("n1", 0))
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), holder, subject)
+    attention = attention_of(belief, wakes, START, Steps(waiting()))
+    await attention.begin()
+    assert wakes.woken == []
+    belief.apply(Gone(ResourceClaim, holder.key))
+    attention.now = lambda: TICK_S
+    await attention.round()
+    assert wakes.woken == woken
 
 
 async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> None:

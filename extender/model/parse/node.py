@@ -51,6 +51,7 @@ def pod_of(fields: Fields) -> Pod:
         nominated_node=NodeName(status.text("nominatedNodeName")) or None,
         scheduler=spec.text("schedulerName"),
         phase=status.text("phase"),
+        refusal="" if spec.has("nodeName") else _refusal(status),
         priority=spec.integer("priority"),
         created=metadata.text("creationTimestamp"),
         claims=wants.claims,
@@ -63,6 +64,14 @@ def pod_of(fields: Fields) -> Pod:
         is_deleting=metadata.has("deletionTimestamp"),
         terms=wants.terms,
     )
+
+
+def _refusal(status: Fields) -> str:
+    """Say why the pod was found no place; where trying it failed, it is tried again without that."""
+    for entry in status.objects("conditions"):
+        if entry.text("type") == "PodScheduled":
+            return entry.text("message") if entry.text("reason") == "Unschedulable" else ""
+    return ""
 
 
 class _Wants(NamedTuple):

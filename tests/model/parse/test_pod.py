@@ -33,6 +33,26 @@ def test_a_pod_has_everything() -> None:
     assert read.owners == (OwnerReference(kind="ReplicaSet", name="r", uid=Uid("r1"), api_group="apps"),)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "node", "refusal"),
+    [
+        ([("Ready", "x", "m"), ("PodScheduled", "Unschedulable", "0/1 nodes")], "", "0/1 nodes"),
+        ([("PodScheduled", "SchedulerError", "refused")], "", ""),
+        ([("PodScheduled", "Unschedulable", "old")], "n1", ""),
+        ([], "", ""),
+    ],
+    ids=["refused", "tried again anyhow", "bound", "not looked at"],
+)
+def test_a_refusal_is_what_the_scheduler_said_of_a_pod_that_waits(
+    conditions: list[tuple[str, str, str]], node: str, refusal: str
+) -> None:
+    told = [dict(zip(("type", "reason", "message"), each, strict=True)) for each in conditions]
+    raw = {**POD, "spec": {**POD["spec"], "nodeName": node}, "status": {**POD["status"], "conditions": told}}
+    if not node:
+        del raw["spec"]["nodeName"]
+    assert read_pod(raw).refusal == refusal
+
+
 def test_an_entry_that_needed_no_claim_has_a_status_without_one() -> None:
     assert read_pod(POD).claim_statuses == (
         PodClaimStatus(name="gpus", claim_name="pod-gpus-x"),
