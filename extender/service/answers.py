@@ -47,6 +47,8 @@ class Answers:
     leading: Callable[[], str] = lambda: ""
     # Told of each pod that the scheduler asks about, with the names of the nodes.
     asked: Callable[[Pod, Sequence[str]], None] = lambda _pod, _names: None
+    # Told of each pod that others may be evicted for.
+    evicting: Callable[[Uid], None] = lambda _pod: None
     _scores: Remembered = field(default_factory=Remembered)
 
     def filter(self, request: FilterRequest) -> Filtered:
@@ -92,9 +94,12 @@ class Answers:
         self.asked(request.pod, ())
         victims = {NodeName(name): items.pods for name, items in request.victims.items()}
         try:
-            return {name: request.victims[name] for name in helped(request.pod, victims, self.belief, self.chooser)}
+            nodes = helped(request.pod, victims, self.belief, self.chooser)
         except Unfinished:
             return Failed("the devices that the pod's claims ask for are still being looked for")
+        if nodes:
+            self.evicting(request.pod.uid)
+        return {name: request.victims[name] for name in nodes}
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

@@ -25,6 +25,7 @@ from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
@@ -177,7 +178,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
-    answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked)
+    answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
@@ -251,8 +252,11 @@ class _Sink:
         """Pass on about which pod the scheduler asks."""
         if self.ahead is not None:
             self.ahead.asked(pod, names)
+
+    def evicting(self, pod: Uid) -> None:
+        """Pass on that others may be evicted for a pod."""
         if self.lapses is not None:
-            self.lapses.asked(pod.uid)
+            self.lapses.evicting(pod)
 
     def nominating(self) -> Work:
         """Return the work of nominating nodes, and of taking that back."""

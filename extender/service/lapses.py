@@ -1,8 +1,9 @@
 """Nominations of ours behind which no promise is left, taken back.
 
 kube-scheduler tries a nominated node first and counts the pod as if it were there, for as long as the nomination
-stands. It ends that itself once it has tried the pod; not where it never does, as with pods that other plugins keep in
-the queue. These are promised nothing for ever: others would go without.
+stands. It ends that itself where it has tried the pod and looked for others to evict; not where it never tries it, as
+with pods that other plugins keep in the queue, nor where the pod may evict nobody, or there is nobody to evict. These
+are promised nothing for ever: others would go without.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ class Bare(NamedTuple):
 
 @dataclass(slots=True)
 class Lapses:
-    """Looks at all pods that wait. Those that the scheduler has asked about are its own concern."""
+    """Looks at all pods that wait. Those that others are evicted for are the scheduler's own concern."""
 
     belief: Belief
     writes: Writes
@@ -48,12 +49,15 @@ class Lapses:
     now: Callable[[], float]
     leads: Callable[[], bool] = lambda: True
     _bare: dict[Uid, Bare] = field(default_factory=dict)
-    _left: set[Uid] = field(default_factory=set)
+    # Nominations that are left alone for as long as they stand.
+    _left: dict[Uid, NodeName] = field(default_factory=dict)
 
-    def asked(self, pod: Uid) -> None:
-        """Leave *pod* to the scheduler, which asks about it: it clears the nomination, or means it."""
-        self._bare.pop(pod, None)
-        self._left.add(pod)
+    def evicting(self, pod: Uid) -> None:
+        """Leave the nomination of *pod* to the scheduler, which evicts others for it: where we sent it, perhaps."""
+        known = self.belief.pods.with_uid(pod)
+        if known is not None and known.nominated_node:
+            self._bare.pop(pod, None)
+            self._left[pod] = known.nominated_node
 
     async def run(self) -> None:
         """Look for ever."""
@@ -80,13 +84,15 @@ class Lapses:
     def _look(self) -> None:
         """Find the nominated pods to which nothing is promised."""
         waiting, promised, now = self.belief.pods, self.belief.ledger.of_pod, self.now()
-        self._left = {uid for uid in self._left if waiting.with_uid(uid) is not None}
-        found = dict[Uid, Bare]()
+        left, self._left, found = self._left, {}, dict[Uid, Bare]()
         for pod in waiting:
-            if not pod.nominated_node or pod.is_deleting or pod.uid in self._left or promised(pod.uid) is not None:
+            if not pod.nominated_node or pod.is_deleting:
                 continue
-            known = self._bare.get(pod.uid)
-            found[pod.uid] = known if known and known.node == pod.nominated_node else Bare(pod.nominated_node, now)
+            if left.get(pod.uid) == pod.nominated_node:
+                self._left[pod.uid] = pod.nominated_node
+            elif promised(pod.uid) is None:
+                known = self._bare.get(pod.uid)
+                found[pod.uid] = known if known and known.node == pod.nominated_node else Bare(pod.nominated_node, now)
         self._bare = found
 
     async def _take_back(self, uid: Uid) -> None:
@@ -101,7 +107,7 @@ class Lapses:
         if not isinstance(read, Done) or not isinstance(pod, Pod) or not self._is_lapsed(pod, bare):
             return
         if self.belief.ownership.domain.writer not in nominators(read.object):
-            self._left.add(uid)
+            self._left[uid] = bare.node
             return
         outcome = await self.writes.nominate(pod, None, is_guarded=True)
         if isinstance(outcome, Done):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.service import lapses
 from tests.controlplane.client import APPLY, Object
 from tests.e2e.world import SCHEDULER, World
 
@@ -66,6 +67,25 @@ async def test_preemption_evicts_only_where_the_device_is(here: World) -> None:
     await here.gone(low["b"])
     assert await here.bound(low["a"]) == "a"
     assert not (await here.admin.read(low["a"]))["metadata"].get("deletionTimestamp")
+
+
+async def test_a_node_that_a_pod_is_sent_to_in_vain_is_not_kept_for_it(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await here.device_class()
+    await device(here, "a", 1, cpu=4)
+    await device(here, "b", 0, cpu=8)
+    for name in ("c", "d"):
+        await here.claim(name, here.request())
+    # The scheduler leaves the nomination of a pod that may evict nobody as it is, and keeps its CPU from others.
+    await here.priority("meek", 0, preemptionPolicy="Never")
+    vain = await here.pod("vain", claims=("c",), containers=cpus(8), priorityClassName=here.full("meek"))
+    await here.when(vain, lambda read: read["status"].get("nominatedNodeName") == here.full("a"))
+    for name, seconds in (("REST_S", 1.0), ("LOOK_S", 0.2)):
+        monkeypatch.setattr(lapses, name, seconds)
+    await here.when(vain, lambda read: not read["status"].get("nominatedNodeName"))
+    fitting = await here.pod("fitting", claims=("d",), containers=cpus(4))
+    assert await here.bound(fitting) == "a"
 
 
 async def test_a_pod_of_a_scheduler_that_we_do_not_serve_is_refused_at_bind(here: World) -> None:

@@ -430,11 +430,11 @@ class World:
         await self.freed(claim)
         await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
 
-    async def priority(self, name: str, value: int) -> None:
+    async def priority(self, name: str, value: int, **more: str) -> None:
         """Create a class of priority."""
         metadata = {"name": self.full(name)}
         version, kind = "scheduling.k8s.io/v1", "PriorityClass"
-        await self.create({"apiVersion": version, "kind": kind, "metadata": metadata, "value": value})
+        await self.create({"apiVersion": version, "kind": kind, "metadata": metadata, "value": value, **more})
 
     async def succeed(self, pod: Object) -> None:
         """Let *pod* end well, as its kubelet reports."""

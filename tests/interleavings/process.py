@@ -105,9 +105,8 @@ class Nominating:
             self.ahead.made(what)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
-        if self.ahead and self.lapses:
+        if self.ahead:
             self.ahead.asked(pod, names)
-            self.lapses.asked(pod.uid)
 
 
 def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Answer, nominates: bool) -> Process:

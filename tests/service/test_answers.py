@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.service.answers import Answers
@@ -71,3 +73,11 @@ def test_a_pod_for_which_others_are_to_be_evicted_has_been_asked_about() -> None
     answering.asked = lambda pod, names: told.append((pod.key.name, *names))
     answering.preempt(PreemptRequest(asking("p", gpu=2), {"rest": Victims(())}))
     assert told == [("p",)]
+
+
+@pytest.mark.parametrize(("victims", "told"), [({"rest": Victims(())}, ["uid-p"]), ({}, [])])
+def test_others_are_evicted_for_a_pod_only_where_that_helps_it(victims: dict[str, Victims], told: list[str]) -> None:
+    answering, evicting = answers(), list[str]()
+    answering.evicting = evicting.append
+    answering.preempt(PreemptRequest(asking("p", gpu=2), victims))
+    assert evicting == told

@@ -105,20 +105,32 @@ async def test_what_we_did_not_write_is_left_alone(manager: str) -> None:
     assert here.read == 1
 
 
-async def test_what_the_scheduler_asks_about_is_its_own_concern() -> None:
+async def test_a_pod_that_others_are_evicted_for_keeps_its_node_as_long_as_it_is_that_one() -> None:
     here = Api(nominated())
     await here.after(REST_S)
-    here.work.asked(nominated().uid)
+    here.work.evicting(nominated().uid)
     assert await here.after(4 * REST_S) == []
     assert here.read == 0
+    moved = replace(nominated(), nominated_node=NodeName("n2"), resource_version="5")
+    here.stored[moved.key] = moved
+    here.belief.apply(Changed(moved))
+    assert await here.after(REST_S + 2 * LOOK_S) == [("p", "5")]
 
 
-@pytest.mark.parametrize("what", ["asked", "promised", "moved", "bound"])
+async def test_of_who_is_not_nominated_nothing_is_kept_when_others_are_evicted_for_it() -> None:
+    here = Api(pod("p"))
+    here.work.evicting(pod("p").uid)
+    here.stored[nominated().key] = nominated()
+    here.belief.apply(Changed(nominated()))
+    assert await here.after(REST_S + 2 * LOOK_S) == [("p", "1")]
+
+
+@pytest.mark.parametrize("what", ["evicting", "promised", "moved", "bound"])
 async def test_what_happens_while_the_pod_is_read_keeps_its_nomination(what: str) -> None:
     item = nominated("p", "c")
     here = Api(item)
     here.meanwhile = {
-        "asked": lambda: here.work.asked(item.uid),
+        "evicting": lambda: here.work.evicting(item.uid),
         "promised": lambda: promised(here.belief, item),
     }.get(what, lambda: None)
     fresh = {"moved": replace(item, nominated_node=NodeName("n2")), "bound": replace(item, node_name=N1)}
@@ -160,9 +172,10 @@ async def test_who_does_not_lead_takes_nothing_back_and_counts_anew_when_it_does
 
 async def test_nothing_is_remembered_of_pods_that_wait_no_longer() -> None:
     here = Api(nominated("p"), nominated("q"))
-    here.work.asked(nominated("q").uid)
+    here.work.evicting(nominated("q").uid)
     await here.after(LOOK_S)
+    assert here.work._left == {nominated("q").uid: N1}
     for name in ("p", "q"):
         here.belief.apply(Gone(Pod, ObjectKey("ns", name)))
     await here.after(LOOK_S)
-    assert not here.work._left | here.work._bare.keys()
+    assert not here.work._left.keys() | here.work._bare.keys()
