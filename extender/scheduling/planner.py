@@ -101,6 +101,7 @@ class Planner:
     def _forget(self, pod: Uid) -> None:
         """Forget all about a pod that waits no longer."""
         self._ahead.pop(pod, None)
+        self._hopeless.rejections.pop(pod, None)
         self._trips.forget(pod)
         self.chooser.forget(pod)
 

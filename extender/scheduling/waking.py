@@ -20,6 +20,8 @@ from extender.topology.policies import ANNOTATION
 MOST = 64
 # Pods planned in one round: ten thousand may wait that all ask something else, and nobody is to wait for them.
 LOOKS = 256
+# Pods that are passed over in one go, because another asked the same in vain: there may be ten thousand of them.
+PASSED = 64
 # The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
 SPACING_S = 1e-4
 # How often the time between two wakes of a pod is doubled.
@@ -79,13 +81,14 @@ class Waker:
     def round(self, now: float, most: int = MOST, looks: int = LOOKS) -> Iterator[Wake | None]:
         """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again.
 
-        After each pod that was looked at others may do something: what comes is one to wake, or None.
+        After each pod that was looked at others may do something, and after some that were passed over: what comes is
+        one to wake, or None.
         """
         is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
         is_news = not is_early and self._seen is not self.belief.seen_by()
         if is_early or (not is_news and now < self._next):
             return
-        hopeless: set[object] = set()
+        hopeless, passed = set[object](), 0
         self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
             if not (most and looks):
@@ -98,6 +101,9 @@ class Waker:
             self._looked.add(pod.uid)
             self._sight = self.belief.seen_by()
             if plan is None:
+                passed += 1
+                if passed % PASSED == 0:
+                    yield None
                 continue
             looks -= 1
             if isinstance(plan, Offer):
@@ -150,7 +156,8 @@ class Waker:
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
             if until <= now or (is_news and not (rest and rest.wakes)):
-                self._waiting[pod.uid] = Rest(now, rest.wakes if rest else 0)
+                # Who is rested competes until it is woken again: what it waits for may come a moment later.
+                self._waiting[pod.uid] = rest if rest and rest.wakes else Rest(now)
                 yield pod
             else:
                 self._waiting[pod.uid] = rest or Rest(now)

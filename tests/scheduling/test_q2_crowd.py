@@ -11,7 +11,7 @@ from extender.model.node import Pod
 from extender.scheduling import planner as module
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.survey import survey
-from extender.scheduling.waking import LOOKS, Wake, Waker
+from extender.scheduling.waking import LOOKS, PASSED, Wake, Waker
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod
 
 NODES = names(*(f"n{number}" for number in range(20)))
@@ -114,6 +114,12 @@ def test_others_have_their_turn_after_each_look() -> None:
     assert list(looking) == [None] * 38
     # Who is gone is forgotten after a while: the scheduler may know a pod before the watch shows it.
     assert len(crowd.waker) == 50
+
+
+def test_others_have_their_turn_while_many_are_passed_over() -> None:
+    crowd = Crowd(10 * PASSED, is_distinct=False)
+    crowd.free("n7")
+    assert len(list(crowd.waker.round(10.0))) >= 10
 
 
 def test_what_changes_during_a_round_is_looked_at_in_the_next() -> None:

@@ -125,6 +125,22 @@ def test_q2_a_pod_that_is_woken_in_vain_is_woken_more_and_more_seldom() -> None:
     assert gaps == sorted(gaps)
 
 
+def test_q2_who_is_rested_after_a_vain_wake_competes_by_priority_until_it_is_woken_again() -> None:
+    high = pod("high", "a", priority=9)
+    stage = Stage(high, pod("low", "b"), devices=3)
+    stage.free(0)
+    assert stage.woken(1.0) == ["high@n1"]
+    # Something else is missing there; and somebody else takes the device.
+    stage.filter(high, 1.5, "n2")
+    stage.belief.apply(Changed(held(claim("x"), device("n1", 0))))
+    rested = 1.0 + 3 * PATIENCE
+    assert stage.woken(rested) == []
+    stage.free(1)
+    assert stage.woken(rested + 1.0) == ["high@n1"]
+    stage.free(2)
+    assert stage.woken(rested + 2.0) == ["low@n1"]
+
+
 def test_q2_a_pod_that_was_offered_nodes_begins_anew() -> None:
     item = pod("p", "a")
     stage = Stage(item)
