@@ -49,7 +49,7 @@ class Belief:
         self._worked_on: set[Uid] = set()
         self.ownership = Ownership(domain or Domain(writer=writer_of(schedulers)))
         self.sealing = Sealing(self.cluster, self.ownership)
-        self._has_listed = False
+        self._has_listed = self._has_listed_pods = False
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
 
     def served_by_classes(self) -> Classes:
@@ -105,8 +105,7 @@ class Belief:
                 self._has_listed = bool(items)
                 claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
-                # Of those that were there before us nobody tells which came first; the versions come closest.
-                for claim in sorted(claims, key=version):
+                for claim in sorted(claims, key=self._place_of):
                     if claim.uid not in known:
                         self.learning.saw(claim)
                     self._seniority.put(claim)
@@ -176,6 +175,20 @@ class Belief:
             self._part(uid)
         for pod in pods:
             self._part(self.pods.put(pod))
+        if not self._has_listed_pods:
+            # Who waits is known from now on: all claims shown so far are placed as if they were listed now.
+            self._has_listed_pods, self._seniority = True, Seniority()
+            for claim in sorted(self.cluster.claims, key=self._place_of):
+                self._seniority.put(claim)
+
+    def _place_of(self, claim: ResourceClaim) -> tuple[bool, int]:
+        """Order claims that were there before us: nobody tells which came first; the versions come closest.
+
+        Whatever changes a claim moves its version, so that may be wrong. What we wrote and no bound pod has comes last
+        therefore: nothing is lost but an attempt where it is given up.
+        """
+        is_waiting = all(self.pods.with_uid(user.uid) is not None for user in claim.reserved_for)
+        return is_waiting and self.ownership.domain.writer in claim.writers, version(claim)
 
     def _part(self, pod: Uid | None) -> None:
         """Free what was only offered to a pod that waits no longer."""

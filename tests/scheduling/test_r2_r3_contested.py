@@ -1,15 +1,22 @@
 """R2, R3: of two claims that hold one device the one that was shown first keeps it."""
 
-from extender.model.change import Listed
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import AwaitShown, BindPod, Step, Unknown
 from extender.scheduling.vocabulary import Word
-from tests.scheduling.cast import claim, device, held, planner_of, pod
+from extender.state.belief import Belief
+from extender.state.domain import writer_of
+from tests.scheduling.cast import OURS, belief_of, claim, consumer, device, gpus, held, node, planner_of, pod
 from tests.scheduling.server import Server, allocation_of
-from tests.scheduling.stage import N1, N2, POD, bind, world_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, bind, world_of
 
 
 def intruded(server: Server, _step: Step) -> None:
@@ -61,6 +68,56 @@ def test_r3_of_those_that_were_listed_together_the_older_version_counts_as_earli
     claims = tuple(reversed(world.server.claims.values()))
     world.belief.apply(Listed(ResourceClaim, claims))
     assert isinstance(planner_of(world.belief).plan(POD, [N1, N2], 0.0), Offer)
+
+
+def begun(*claims: ResourceClaim, pods_first: bool = True) -> Belief:
+    """Begin anew where of all pods POD alone waits."""
+    belief, lists = belief_of(node("n1"), gpus("n1", 2)), [Listed(Pod, (POD,)), Listed(ResourceClaim, claims)]
+    for change in lists if pods_first else reversed(lists):
+        belief.apply(change)
+    return belief
+
+
+def written(by: str, version: int, *users: Pod) -> ResourceClaim:
+    """Return a claim that *by* has given the one device, reserved for *users*."""
+    name, writer = f"{by}-{version}", writer_of((OURS,)) if by == "ours" else by
+    given = held(claim(name, version=version), device("n1", 0))
+    return replace(given, writers=(writer,) if writer else (), reserved_for=tuple(map(consumer, users)))
+
+
+def in_the_way(belief: Belief, claims: tuple[ResourceClaim, ...]) -> list[str]:
+    return [each.key.name for each in claims if belief.contested(each)]
+
+
+@pytest.mark.parametrize("pods_first", [True, False])
+@pytest.mark.parametrize(
+    "senior",
+    [written("kube-scheduler", 300), written("", 300), written("ours", 300, OTHER), written("ours", 300, POD, OTHER)],
+    ids=["of another writer", "of nobody knows whom", "of a bound pod", "shared with a bound pod"],
+)
+@pytest.mark.parametrize("mine", [written("ours", 250, POD), written("ours", 250)], ids=["waiting", "unused"])
+def test_r3_of_those_that_were_listed_together_what_we_wrote_and_no_bound_pod_has_gives_way(
+    senior: ResourceClaim, mine: ResourceClaim, *, pods_first: bool
+) -> None:
+    claims = (mine, senior)
+    assert in_the_way(begun(*claims, pods_first=pods_first), claims) == [mine.key.name]
+
+
+@pytest.mark.parametrize("pods_first", [True, False])
+@pytest.mark.parametrize("by", ["ours", "kube-scheduler"])
+def test_r3_of_those_that_are_alike_the_older_version_counts_as_earlier(by: str, *, pods_first: bool) -> None:
+    claims = (written(by, 300, POD), written(by, 250, POD))
+    assert in_the_way(begun(*claims, pods_first=pods_first), claims) == [f"{by}-300"]
+
+
+def test_r3_what_was_shown_first_stays_first_whatever_is_listed_later() -> None:
+    mine, other = written("ours", 250, POD), written("kube-scheduler", 300)
+    belief = begun()
+    belief.apply(Changed(mine))
+    belief.apply(Changed(other))
+    for change in (Listed(Pod, (POD,)), Listed(ResourceClaim, (other, mine))):
+        belief.apply(change)
+        assert in_the_way(belief, (mine, other)) == [other.key.name]
 
 
 def test_r3_only_what_is_contested_is_freed() -> None:
