@@ -11,6 +11,8 @@ from extender.model.claim import AllocatedDevice, ResourceClaim
 
 # How long a driver may take, counted from the allocation.
 TIMEOUT_S = 600.0
+# By how much the clock that dated the allocation may be ahead of ours.
+SKEW_S = 60.0
 
 
 class Readiness(Enum):
@@ -55,11 +57,16 @@ def is_waited_for(claims: Iterable[ResourceClaim], now: float) -> bool:
 
 
 def _in_time(found: Standing, claim: ResourceClaim, now: float) -> Standing:
-    """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for."""
+    """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for.
+
+    One that says that it will be was dated by a clock that has been set back: to wait until it is late would take as
+    long as that clock was ahead. Allocated anew, it has a date that can be counted from.
+    """
     since = _allocated_at(claim)
-    if found.readiness is not Readiness.WAITING or since is None or now - since <= TIMEOUT_S:
+    if found.readiness is not Readiness.WAITING or since is None or -SKEW_S <= now - since <= TIMEOUT_S:
         return found
-    return Standing(Readiness.FAILED, f"{found.detail} for {TIMEOUT_S:.0f} s")
+    why = "and was allocated in the future" if now < since else f"for {TIMEOUT_S:.0f} s"
+    return Standing(Readiness.FAILED, f"{found.detail} {why}")
 
 
 def _allocated_at(claim: ResourceClaim) -> float | None:

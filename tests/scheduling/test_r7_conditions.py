@@ -7,7 +7,7 @@ import pytest
 from extender.model.claim import DeviceCondition
 from extender.model.device import Traits
 from extender.scheduling.binding import Bound, NotBound
-from extender.scheduling.conditions import TIMEOUT_S, Readiness, standing_of, time_of
+from extender.scheduling.conditions import SKEW_S, TIMEOUT_S, Readiness, standing_of, time_of
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import BindPod
 from tests.scheduling.cast import claim, device, held, planner_of
@@ -68,6 +68,31 @@ def test_r7_devices_that_fail_or_take_too_long_are_freed(kind: str) -> None:
     assert allocation_of(world.server, "a") is None
     assert world.server.claims[A].reserved_for == ()
     assert isinstance(planner_of(world.belief).plan(POD, [N2], 0.0), Offer)
+
+
+def test_r7_devices_that_were_given_when_the_clock_was_ahead_are_freed_and_given_anew() -> None:
+    world, corrected = waiting(), START - 3600.0
+    result = bind(world, now=corrected)
+    assert isinstance(result, NotBound)
+    assert not result.is_waiting
+    assert allocation_of(world.server, "a") is None
+    again = bind(world, now=corrected + 1)
+    assert isinstance(again, NotBound)
+    assert again.is_waiting
+    allocation = allocation_of(world.server, "a")
+    assert allocation is not None
+    assert allocation.timestamp == time_of(corrected + 1)
+
+
+@pytest.mark.parametrize(
+    ("after_s", "expected"),
+    [(-SKEW_S - 1, Readiness.FAILED), (-SKEW_S, Readiness.WAITING), (TIMEOUT_S, Readiness.WAITING)],
+    ids=["ahead by more than clocks differ", "ahead by what clocks differ", "behind"],
+)
+def test_r7_nothing_is_waited_for_longer_than_a_driver_may_take_and_clocks_differ(
+    after_s: float, expected: Readiness
+) -> None:
+    assert standing_of([waiting().server.claims[A]], START + after_s).readiness is expected
 
 
 @pytest.mark.parametrize(

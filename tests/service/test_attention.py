@@ -75,8 +75,8 @@ def attention_of(belief: Belief, wakes: Wakes, wall: float, steps: Steps | None 
 
 @pytest.mark.parametrize(
     ("kind", "after_s", "is_woken"),
-    [("attached", 1.0, True), ("broken", 1.0, True), ("", 1.0, False), ("", TIMEOUT_S + 1, True)],
-    ids=["met", "failed", "waiting", "timed-out"],
+    [("attached", 1.0, True), ("broken", 1.0, True), ("", 1.0, False), ("", TIMEOUT_S + 1, True), ("", -3600.0, True)],
+    ids=["met", "failed", "waiting", "timed-out", "clock set back"],
 )
 async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out(
     kind: str, after_s: float, *, is_woken: bool
