@@ -16,6 +16,7 @@ from tests.tree import ROOT, files
 README = (CONFIG / "README.md").read_text()
 FEW = CONFIG / "few-device-nodes"
 ADVISOR = CONFIG / "advisor"
+PAIR = CONFIG / "two-replicas"
 KEY = "dra-extender.x-k8s.io/owned"
 
 
@@ -27,6 +28,24 @@ def overlays() -> dict[str, list[Object]]:
     except Missing as why:
         pytest.skip(str(why))
     return {name: rendered(CONFIG / name) for name in OVERLAYS}
+
+
+def with_components(folder: Path, *components: Path) -> list[Object]:
+    """Render the newest overlay with *components*, from a kustomization in *folder*."""
+    overlay, *listed = (os.path.relpath(path, folder) for path in (CONFIG / OVERLAYS[-1], *components))
+    (folder / "kustomization.yaml").write_text(json.dumps({"resources": [overlay], "components": listed}))
+    return rendered(folder)
+
+
+def template_of(objects: list[Object]) -> tuple[Object, dict[str, Object]]:
+    """Return the pods of the Deployment, and their containers by name."""
+    spec = named(objects)["Deployment", "dra-scheduler"]["spec"]["template"]["spec"]
+    return spec, {each["name"]: each for each in spec["containers"]}
+
+
+def patience_s(probe: Object) -> int:
+    """Return for how long a probe may fail."""
+    return int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))
 
 
 def named(objects: list[Object]) -> dict[tuple[str, str], Object]:
@@ -174,6 +193,32 @@ def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
     assert (extender["name"], scheduler["name"]) == ("extender", "scheduler")
     environment = {entry["name"]: entry["value"] for entry in extender["env"]}
     assert load(BASE / "extender.yaml", environment).leading.enabled
+
+
+@pytest.mark.usefixtures("overlays")
+def test_of_two_pods_a_scheduler_whose_extender_stays_dead_is_restarted_and_gives_up_its_lease(tmp_path: Path) -> None:
+    spec, containers = template_of(with_components(tmp_path, PAIR))
+    extender, scheduler = containers["extender"], containers["scheduler"]
+    (port,) = extender["ports"]
+    probe = scheduler["livenessProbe"]
+    # A name would be one of the scheduler's own ports.
+    assert probe["httpGet"] == {**extender["livenessProbe"]["httpGet"], "port": port["containerPort"]}
+    # One that hangs and is restarted is back before.
+    restart_s = patience_s(extender["livenessProbe"]) + patience_s(extender["startupProbe"])
+    assert patience_s(probe) > restart_s + spec["terminationGracePeriodSeconds"]
+    assert {scheduler[kind]["httpGet"]["port"] for kind in ("startupProbe", "readinessProbe")} == {"scheduler"}
+
+
+@pytest.mark.parametrize("components", [[], [FEW], [ADVISOR], [PAIR, ADVISOR]], ids=["", "few", "advisor", "two"])
+@pytest.mark.usefixtures("overlays")
+def test_a_scheduler_that_nobody_takes_over_from_or_that_needs_no_extender_is_restarted_for_itself_alone(
+    tmp_path: Path, components: list[Path]
+) -> None:
+    _, containers = template_of(with_components(tmp_path, *components))
+    (deployment,) = documents(BASE / "deployment.yaml")
+    (usual,) = (each for each in deployment["spec"]["template"]["spec"]["containers"] if each["name"] == "scheduler")
+    assert containers["scheduler"]["livenessProbe"] == usual["livenessProbe"]
+    assert usual["livenessProbe"]["httpGet"]["port"] == "scheduler"
 
 
 def test_the_extender_asks_for_the_leases_that_it_has_rights_to() -> None:
