@@ -7,12 +7,12 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from extender.model.claim import ResourceClaim
-from extender.model.names import ObjectKey
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import deleted, is_gone, release, same_claim
 from extender.scheduling.needs import stale_claim
-from extender.scheduling.steps import Outcome, ReadClaim, Step, TouchClaim
+from extender.scheduling.steps import Later, Outcome, ReadClaim, Step, TouchClaim, Unknown
 from extender.state.belief import Belief, version
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
@@ -109,21 +109,35 @@ def _freed(pod: Pod, belief: Belief) -> Mending:
     return done
 
 
-def settled(belief: Belief) -> Mending:
-    """Find out about every write whose outcome is unknown, or see to it that it cannot land any more."""
-    found = False
-    for promise in tuple(belief.ledger):
+def settled(belief: Belief, last: Uid | None = None) -> Generator[Step, Outcome, Uid | None]:
+    """Find out about every write whose outcome is unknown, or see to it that it cannot land any more.
+
+    Where one has no answer, others need not be waited for as well: return of which claim it is. Next time it is the
+    *last*.
+    """
+    found = list(_unsettled(belief))
+    first = next((number + 1 for number, (hold, _) in enumerate(found) if hold.claim == last), 0)
+    for hold, key in found[first:] + found[:first]:
+        if not (yield from _settle(hold, key, belief)):
+            return hold.claim
+    return None
+
+
+def _unsettled(belief: Belief) -> Iterator[tuple[ClaimHold, ObjectKey]]:
+    for promise in belief.ledger:
         for hold in promise.claims:
             claim = belief.cluster.claims.with_uid(hold.claim)
             key = claim.key if claim else hold.unseen
             is_open = hold.phase is Phase.UNKNOWN or (hold.phase is Phase.WRITTEN and hold.unseen is not None)
             if is_open and key is not None:
-                found = (yield from _settle(hold, key, belief)) or found
-    return found
+                yield hold, key
 
 
 def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
-    """Find out about one write; a claim that never was to be seen may be gone before the watch tells of it."""
+    """Find out about one write; tell whether there was an answer.
+
+    A claim that never was to be seen may be gone before the watch tells of it.
+    """
     outcome = yield ReadClaim(key)
     fresh = same_claim(hold.claim, outcome)
     if fresh is not None and fresh.allocation is None and version(fresh) <= hold.version:
@@ -131,8 +145,7 @@ def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
         fresh = same_claim(hold.claim, outcome)
     # Meanwhile the binding may have found out itself, and have written anew: of that write nothing is known here.
     is_anew = belief.ledger.hold_of(hold.claim) not in (None, hold)
-    if is_anew or (fresh is None and not is_gone(outcome)):
-        return False
-    has_landed = fresh is not None and fresh.allocation is not None
-    belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)
-    return True
+    if not is_anew and (fresh is not None or is_gone(outcome)):
+        has_landed = fresh is not None and fresh.allocation is not None
+        belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)
+    return not isinstance(outcome, Unknown | Later)

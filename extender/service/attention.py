@@ -66,6 +66,8 @@ class Attention:
     _counted: float = 0.0
     # Claims that stood in a pod's way until they were freed, in the version in which they did.
     _cleared: dict[Uid, frozenset[tuple[Uid, str]]] = field(default_factory=dict)
+    # Of which claim nothing could be found out in the last round.
+    _silent: Uid | None = None
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
 
@@ -147,7 +149,7 @@ class Attention:
         """Look after everything once."""
         for pod in expired(self.belief, self.now(), self.habits.offer_s):
             self.belief.ledger.tell(pod, Event.EXPIRED)
-        await self.carrier.carry(settled(self.belief), self.now() + TICK_S)
+        self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
         self._part()
         await self._free()
         self._resume()

@@ -52,7 +52,7 @@ BUGS: Final = {
         Belief.contested, "if before else None", "if not mine else None"
     ),
     "nobody finds out about writes without an answer": Bug(
-        remedy.settled, "if is_open and key", "if not is_open and key"
+        remedy._unsettled, "if is_open and key", "if not is_open and key"
     ),
 }
 # Those that only show where pods are nominated ahead.

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation.usage import Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
@@ -25,7 +26,7 @@ from extender.scheduling.steps import (
     Unknown,
     WriteAllocation,
 )
-from extender.state.ledger import Event, Phase
+from extender.state.ledger import ClaimHold, Event, Phase, Promise
 from tests.scheduling.cast import binder_of, claim, device, gpus, node, planner_of, pod, promised
 from tests.scheduling.server import Server, World, allocation_of, landed, lost
 
@@ -153,7 +154,7 @@ def test_r1_a_claim_that_has_moved_on_need_not_be_touched() -> None:
 def test_r1_settling_moves_the_claim_on_so_that_nothing_can_land() -> None:
     world = world_of()
     unanswered(world)
-    assert world.carry(settled(world.belief))
+    world.carry(settled(world.belief))
     assert promised(world.belief) == []
     world.server.land()
     assert allocation_of(world.server, "a") is None
@@ -165,7 +166,7 @@ def test_r1_settling_finds_what_has_landed() -> None:
     bind(world)
     world.silent = ()
     assert phases(world) == [Phase.UNKNOWN]
-    assert world.carry(settled(world.belief))
+    assert world.carry(settled(world.belief)) is None
     assert phases(world) == [Phase.WRITTEN]
     world.server.deliver(world.belief)
     assert phases(world) == []
@@ -175,10 +176,22 @@ def test_r1_settling_without_an_answer_settles_nothing() -> None:
     world = world_of()
     unanswered(world)
     world.silent = (ReadClaim,)
-    assert not world.carry(settled(world.belief))
+    assert world.carry(settled(world.belief)) == claim("a").uid
     world.silent = (TouchClaim,)
-    assert not world.carry(settled(world.belief))
+    assert world.carry(settled(world.belief)) == claim("a").uid
     assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_r1_where_one_write_has_no_answer_the_others_have_their_turn_before_it_is_asked_about_again() -> None:
+    world = world_of(ReadClaim)
+    for number, name in enumerate(("a", "b")):
+        hold = ClaimHold(claim(name).uid, (Hold(device("n1", number), Usage(dedicated=1)),))
+        assert world.belief.ledger.reserve(Promise(pod(name).uid, N1, (hold,)))
+        world.belief.ledger.tell_claim(hold.claim, Event.UNANSWERED)
+    last = None
+    for _ in range(3):
+        last = world.carry(settled(world.belief, last))
+    assert [step.key.name for step in world.taken if isinstance(step, ReadClaim)] == ["a", "b", "a"]
 
 
 def test_r1_a_claim_that_we_made_is_held_although_the_watch_has_not_shown_it() -> None:
@@ -202,7 +215,7 @@ def test_r1_a_claim_that_we_made_and_that_was_never_shown_leaks_nothing() -> Non
     for made in [item for item in world.server.claims.values() if item.owners]:
         world.server.drop(made)
     world.server.log.clear()
-    assert world.carry(settled(world.belief))
+    world.carry(settled(world.belief))
     assert promised(world.belief) == []
 
 
