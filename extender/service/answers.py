@@ -8,6 +8,7 @@ from extender.model.node import Pod
 from extender.scheduling.account import of_plan
 from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.precedence import planned
 from extender.scheduling.survey import Unfinished
@@ -15,6 +16,7 @@ from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
+from extender.service.evictions import Evictions
 from extender.service.journal import Journal
 from extender.service.offers import Offers
 from extender.service.scores import Remembered
@@ -50,7 +52,12 @@ class Answers:
     asked: Callable[[Pod, Sequence[str]], None] = lambda _pod, _names: None
     # Told of each pod that others may be evicted for.
     evicting: Callable[[Uid], None] = lambda _pod: None
+    evictions: Evictions = field(init=False)
     _scores: Remembered = field(default_factory=Remembered)
+
+    def __post_init__(self) -> None:
+        self.evictions = Evictions(self.now)
+        self.belief.parting.append(self.evictions.forget)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
@@ -93,14 +100,26 @@ class Answers:
             return Failed(hindrance)
         # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
         self.asked(request.pod, ())
-        victims = {NodeName(name): items.pods for name, items in request.victims.items()}
         try:
-            nodes = helped(request.pod, victims, self.belief, self.chooser)
+            return {name: request.victims[name] for name in self._emptied(request)}
         except Unfinished:
             return Failed("the devices that the pod's claims ask for are still being looked for")
+
+    def _emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
+        """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
+        pod, victims = request.pod, {NodeName(name): items.pods for name, items in request.victims.items()}
+        done = self.evictions.done(pod, victims)
+        if helped(pod, done, self.belief, self.chooser) and (until := self.evictions.waits(pod.uid)) is not None:
+            # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
+            self.attention.postponed(pod, until)
+            return ()
+        nodes = helped(pod, victims, self.belief, self.chooser)
         if nodes:
-            self.evicting(request.pod.uid)
-        return {name: request.victims[name] for name in nodes}
+            self.evicting(pod.uid)
+        needs = needs_of(pod, self.belief)
+        if nodes and isinstance(needs, Needs) and not needs.is_plain:
+            self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
+        return nodes
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

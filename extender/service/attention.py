@@ -68,6 +68,7 @@ class Attention:
     _cleared: dict[Uid, frozenset[tuple[Uid, str]]] = field(default_factory=dict)
     # Of which claim nothing could be found out in the last round.
     _silent: Uid | None = None
+    _postponed: dict[Uid, float] = field(default_factory=dict)
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
 
@@ -96,6 +97,11 @@ class Attention:
         self.waker.drop(pod.uid)
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
+        self._postponed.pop(pod.uid, None)
+
+    def postponed(self, pod: Pod, at: float) -> None:
+        """Have *pod* tried again at a time, unless it is offered something before."""
+        self._postponed[pod.uid] = at
 
     def _unsteered(self, pod: Pod) -> None:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
@@ -154,6 +160,7 @@ class Attention:
         await self._free()
         self._resume()
         await self._steer()
+        await self._try_again()
         await self._ready()
         await self._remaking.round(self.now)
         if self.waker.is_due:
@@ -235,6 +242,13 @@ class Attention:
             if isinstance(plan, Offer):
                 await self._wake(pod, plan.placement.node)
             elif is_outdated:
+                await self._wake(pod)
+
+    async def _try_again(self) -> None:
+        now = self.now()
+        for uid in [uid for uid, at in self._postponed.items() if at <= now]:
+            pod = self.belief.pods.with_uid(uid)
+            if self._postponed.pop(uid, None) is not None and pod is not None:
                 await self._wake(pod)
 
     async def _ready(self) -> None:

@@ -69,6 +69,25 @@ async def test_preemption_evicts_only_where_the_device_is(here: World) -> None:
     assert not (await here.admin.read(low["a"]))["metadata"].get("deletionTimestamp")
 
 
+async def test_preemption_of_pods_with_devices_evicts_no_more_than_it_has_to(here: World) -> None:
+    await here.device_class()
+    await here.priority("high", 1000)
+    await here.template("one", here.request())
+    nodes = tuple("abc")
+    for node in nodes:
+        await device(here, node)
+    low = [
+        await here.pod(f"low-{node}", templates=("one",), containers=cpus(4), terminationGracePeriodSeconds=0)
+        for node in nodes
+    ]
+    assert {await here.bound(pod) for pod in low} == set(nodes)
+    high = await here.pod("high", templates=("one",), containers=cpus(4), priorityClassName=here.full("high"))
+    node = await here.bound(high)
+    left = [pod for pod in low if (await here.admin.call("GET", await here.admin.path(pod))).status == 200]
+    assert len(left) == len(nodes) - 1
+    assert node not in [await here.bound(pod) for pod in left]
+
+
 async def test_a_node_that_a_pod_is_sent_to_in_vain_is_not_kept_for_it(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

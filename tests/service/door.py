@@ -105,6 +105,8 @@ class Unattended:
 
     def offered(self, pod: Pod) -> None: ...
 
+    def postponed(self, pod: Pod, at: float) -> None: ...
+
 
 def is_waiting(pod: Json) -> bool:
     """Tell whether the service follows *pod*."""

@@ -1,23 +1,31 @@
 """Scores are remembered between filter and prioritize."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from extender.model.change import Changed, Listed
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
+from extender.model.names import NodeName
+from extender.model.node import Pod
 from extender.service.answers import Answers
+from extender.service.evictions import PATIENCE_S
 from extender.service.offers import Offers
 from extender.service.scores import REMEMBERED
+from extender.state.belief import Belief
 from extender.web.verbs import FilterRequest, PreemptRequest, PrioritizeRequest, Victims
-from tests.scheduling.cast import chooser_of, names, node, planner_of
+from tests.scheduling.cast import belief_of, chooser_of, claim, device, held, names, node, planner_of, pod
+from tests.scheduling.cast import gpus as devices
 from tests.scheduling.test_counted import GPU, asking, cluster, gpus, taker
 
 ALL = names("rest", "whole")
 
 
-def answers() -> Answers:
-    belief = cluster(*gpus("rest", 8, 2), *gpus("whole", 8, 8))
+def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
+    belief = belief or cluster(*gpus("rest", 8, 2), *gpus("whole", 8, 8))
     nobody: Any = None  # who is not asked about pods that need no devices of us
     return Answers(
         belief=belief,
@@ -25,7 +33,7 @@ def answers() -> Answers:
         chooser=chooser_of(belief),
         binds=nobody,
         journal=nobody,
-        attention=nobody,
+        attention=attention,
         offers=Offers(),
         missing=lambda: (),
         now=lambda: 0.0,
@@ -81,3 +89,64 @@ def test_others_are_evicted_for_a_pod_only_where_that_helps_it(victims: dict[str
     answering.evicting = evicting.append
     answering.preempt(PreemptRequest(asking("p", gpu=2), victims))
     assert evicting == told
+
+
+class Preempting:
+    """Two nodes, the only device of each of which a pod has; and who asks for one, for whom others may go."""
+
+    def __init__(self, subject: Pod) -> None:
+        self.subject, self.now, self.postponed = subject, 0.0, list[float]()
+        self.low = {name: pod(f"low-{name}", f"of-{name}") for name in ("n1", "n2")}
+        taken = [held(claim(f"of-{name}"), device(name, 0), by=low) for name, low in self.low.items()]
+        fleet = [item for name in self.low for item in (node(name), devices(name, 1))]
+        self.belief = belief_of(*fleet, *taken, claim("c"), subject)
+        attention = SimpleNamespace(postponed=lambda _pod, at: self.postponed.append(at))
+        self.answers = answers(self.belief, attention)
+        self.answers.now = self.answers.evictions.now = lambda: self.now
+
+    def may_go(self, *nodes: str) -> list[str]:
+        """Ask for whom on *nodes* the others may be evicted; return the nodes that are left."""
+        victims = {name: Victims((self.low[name].uid,)) for name in nodes}
+        answered = self.answers.preempt(PreemptRequest(self.subject, victims))
+        assert isinstance(answered, dict)
+        return list(answered)
+
+
+def test_nobody_else_goes_while_devices_of_who_has_gone_are_let_go_of() -> None:
+    here = Preempting(pod("p", "c"))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    assert here.may_go("n2") == []
+    here.now = PATIENCE_S - 1
+    assert here.may_go("n2") == []
+    assert here.postponed == [PATIENCE_S, PATIENCE_S]
+
+
+def test_others_go_after_all_where_the_devices_are_not_let_go_of_in_time() -> None:
+    here = Preempting(pod("p", "c"))
+    for at, left in ((0.0, ["n1", "n2"]), (1.0, []), (1.0 + PATIENCE_S, ["n2"])):
+        here.now = at
+        assert here.may_go(*(left or ["n2"])) == left
+
+
+def test_others_go_where_the_devices_have_gone_to_somebody_else() -> None:
+    here = Preempting(pod("p", "c"))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    here.belief.apply(Gone(ResourceClaim, claim("of-n1").key))
+    here.belief.apply(Changed(held(claim("other", version=9), device("n1", 0), by=pod("other", "other"))))
+    assert here.may_go("n2") == ["n2"]
+
+
+def test_where_the_pod_is_nominated_says_who_has_gone() -> None:
+    here = Preempting(replace(pod("p", "c"), nominated_node=NodeName("n2")))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    assert here.may_go("n2") == ["n2"]
+    assert here.may_go("n1") == []
+
+
+def test_of_pods_that_need_no_devices_and_of_those_that_are_gone_no_eviction_is_remembered() -> None:
+    plain, gone = Preempting(pod("plain")), Preempting(pod("p", "c"))
+    assert plain.may_go("n1", "n2") == ["n1", "n2"]
+    assert plain.may_go("n2") == ["n2"]
+    assert gone.may_go("n1", "n2") == ["n1", "n2"]
+    gone.belief.apply(Gone(Pod, gone.subject.key))
+    assert not gone.answers.evictions._known

@@ -285,6 +285,21 @@ async def test_a_pod_that_we_refused_before_we_began_is_woken_once_it_fits(
     assert wakes.woken == woken
 
 
+@pytest.mark.parametrize("is_offered", [True, False])
+async def test_a_pod_that_is_postponed_is_tried_again_in_time_unless_it_was_offered_a_node(*, is_offered: bool) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    attention.postponed(POD, TICK_S)
+    await attention.round()
+    assert wakes.touched == []
+    if is_offered:
+        attention.offered(POD)
+    attention.now = lambda: TICK_S
+    for _ in range(2):
+        await attention.round()
+    assert wakes.touched == ([] if is_offered else [POD.key.name])
+
+
 async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> None:
     world = world_of(replace(held(claim("a"), device("n1", 0), by=POD), is_deleting=True))
     attention = attention_of(world.belief, Wakes(), START, Steps(world))

@@ -1,0 +1,58 @@
+"""For whom others have been evicted, and where: until their devices are let go of, nobody else has to go.
+
+kube-scheduler tries the pod again as soon as the last of them is gone. The controller frees their claims a moment
+later: meanwhile the pod fits nowhere, and the next would be evicted in vain.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.topology.memo import Memo
+
+# How long claims of pods that are gone may take to be freed: the controller frees some ten a second.
+PATIENCE_S: Final = 15.0
+# Pods that are remembered, with all nodes that the scheduler could choose from.
+REMEMBERED: Final = 256
+
+Victims = Mapping[NodeName, tuple[Uid, ...]]
+
+
+@dataclass(slots=True)
+class Eviction:
+    """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices."""
+
+    victims: Victims
+    until: float | None = None
+
+
+@dataclass(slots=True)
+class Evictions:
+    """Remembers what preemption was let do. *now* is a clock that only goes forward."""
+
+    now: Callable[[], float]
+    _known: Memo[Uid, Eviction] = field(default_factory=lambda: Memo(REMEMBERED))
+
+    def put(self, pod: Uid, victims: Victims) -> None:
+        """Remember that for *pod* the victims on one of these nodes are evicted."""
+        self._known[pod] = Eviction(victims)
+
+    def done(self, pod: Pod, candidates: Collection[NodeName]) -> Victims:
+        """Return where those that were to go for *pod* are gone: where some have yet to go is a candidate."""
+        known = self._known.get(pod.uid)
+        if known is None:
+            return {}
+        nodes = [pod.nominated_node] if pod.nominated_node else known.victims
+        return {node: known.victims[node] for node in nodes if node in known.victims and node not in candidates}
+
+    def waits(self, pod: Uid) -> float | None:
+        """Remember that *pod* has nothing to wait for but their devices; say until when, None where that is past."""
+        known, now = self._known[pod], self.now()
+        known.until = now + PATIENCE_S if known.until is None else known.until
+        return known.until if now < known.until else None
+
+    def forget(self, pod: Uid) -> None:
+        """Forget a pod that waits no longer."""
+        self._known.pop(pod, None)
