@@ -249,4 +249,12 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    """Say what failed, but no address: in that of a proxy there may be a password."""
+    match error:
+        case aiohttp.ClientResponseError():
+            told = f"{error.status} {error.message}"
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            told = "the address of the server, or of its proxy, cannot be used"
+        case _:
+            told = str(error)
+    return f"{type(error).__name__}: {told}"

@@ -1,5 +1,6 @@
 """Nothing that a pod keeps to itself is shown, nor is our own token: in no answer, log line, event or metric."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -10,6 +11,9 @@ import orjson
 import pytest
 
 from extender.demo.apiserver.kinds import EVENT, POD
+from extender.kube.access import Access, Fixed
+from extender.kube.answer import Unanswered
+from extender.kube.api import Api
 from extender.telemetry.log import JsonLines
 from extender.web import routes
 from tests.service.door import Door, Json, binding, opened
@@ -180,3 +184,38 @@ async def test_our_token_is_shown_nowhere_when_it_is_refused(door: Door, logged:
     assert "Unauthorized" in shown[0]
     shown += await remembered(door, pod)
     assert [text for text in (*shown, *logged.lines) if TOKEN in text] == []
+
+
+@pytest.fixture
+async def refusing() -> AsyncIterator[int]:
+    """Yield the port of a proxy that lets nobody through."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("127.0.0.1:{port}", "ClientHttpProxyError: 407 Who are you"),
+        ("127.0.0.1:1", "ClientProxyConnectionError: Cannot connect to host 127.0.0.1:1"),
+        ("proxy:99999", "InvalidURL: the address of"),
+        (":3128", "InvalidURL: the address of"),
+        ("[::1", "InvalidURL: the address of"),
+    ],
+    ids=["refuses", "away", "no port", "no host", "no address"],
+)
+async def test_the_password_of_a_proxy_is_shown_nowhere(address: str, says: str, refusing: int) -> None:
+    proxy = f"http://{CANARY}-user:{CANARY}@{address.format(port=refusing)}"
+    api = Api(Fixed(Access(server="https://10.0.0.1:6443", proxy=proxy)))
+    answers = await api.call("GET", "/api/v1/nodes"), await api.open("/api/v1/nodes")
+    await api.close()
+    told = [answer.why for answer in answers if isinstance(answer, Unanswered)]
+    assert len(told) == len(answers)
+    assert all(text.startswith(says) and CANARY not in text for text in told)
