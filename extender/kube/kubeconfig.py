@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import ssl
 import tempfile
 from binascii import Error
@@ -24,6 +25,8 @@ TOKENS: Final = ("token", "tokenFile")
 IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 AUTHORITY: Final = "certificate-authority"
 PROXIES: Final = ("http://", "https://")
+# What a parser quotes of what it reads. A single character tells no more than what it stumbled over.
+QUOTED: Final = re.compile(r"""('\\?.')|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +93,27 @@ def kubeconfig_of(name: str, context: str | None) -> Kubeconfig:
     path, files = Path(name).expanduser(), Reading()
     try:
         document = yaml.safe_load(files.read(path))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Malformed(name, f"is no YAML: {error}") from error
+    except yaml.YAMLError as error:
+        raise Malformed(name, wrong_in(error)) from None
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        # The parser lets these out of values with a type of their own, with the value in them.
+        raise Malformed(name, "is no YAML: a value is not what it is said to be, or stands too deep") from None
     if not isinstance(document, Mapping):
         raise Malformed(name, "is no kubeconfig: there is no object in it")
     fields = Fields(dict(document), "")
     chosen = _named(fields, "contexts", context or fields.required("current-context"))
     cluster, user = _named(fields, "clusters", chosen.required("cluster")), chosen.text("user")
     return Kubeconfig(path, cluster, _named(fields, "users", user) if user else Fields({}, "users"), files)
+
+
+def wrong_in(error: yaml.YAMLError) -> str:
+    """Say what is no YAML and where, but not what stands there: it may be a token."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"is no YAML: position {error.position}: {error.reason}"
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "is no YAML"
+    mark, problem = error.problem_mark, QUOTED.sub(lambda quoted: quoted[1] or "...", error.problem or "")
+    return f"is no YAML: line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def _named(fields: Fields, kind: str, name: str) -> Fields:

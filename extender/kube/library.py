@@ -16,7 +16,7 @@ from kubernetes.aio.config import ConfigException, load_kube_config
 
 from extender.kube.access import Access, Loaded
 from extender.kube.contents import Reading, contents_of
-from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of
+from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of, wrong_in
 from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
@@ -31,7 +31,9 @@ async def load(paths: str, context: str | None) -> Loaded:
     files = Reading(contents_of(map(os.path.expanduser, filter(None, paths.split(os.pathsep)))))
     try:
         loader = await LOAD_KUBECONFIG(paths, context, configuration, persist_config=False)
-    except (ConfigException, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+    except yaml.YAMLError as error:
+        raise ValueError(f"{paths}: {wrong_in(error)}") from None
+    except (ConfigException, AttributeError, KeyError, TypeError) as error:
         # It takes what it reads for what it should be, and calls a part by all that is in it, tokens included.
         raise ValueError(f"{paths}: {str(error).partition('{')[0]}") from None
     refuse_impersonation(_user(loader))

@@ -248,6 +248,42 @@ async def test_what_is_no_kubeconfig_is_named(content: str, says: str, folder: P
         await credentials(written(folder, content))
 
 
+# What is no YAML, with a token in it, and what is told of that.
+UNREADABLE: dict[str, tuple[str, str]] = {
+    "no end": ('token: "c4n4ry-\n', "line 2, column 1: found unexpected end of stream"),
+    "a colon": ("token: c4n4ry-: x", "line 1, column 15: mapping values are not allowed here"),
+    "a tab": ("\ttoken: c4n4ry-", "line 1, column 1: found character '\\\\t' that cannot start any token"),
+    "an odd escape": ('token: "c4n4ry-\\q"', "line 1, column 17: found unknown escape character 'q'"),
+    "an alias": ("token: *c4n4ry-", r"line 1, column 8: found undefined alias \.\.\.$"),
+    "a tag": ("token: !c4n4ry-'x y", r"line 1, column 8: could not determine a constructor for the tag \.\.\.$"),
+    "no brace": ("token: {c4n4ry-", r"line 1, column 16: expected ',' or '}', but got \.\.\.$"),
+    "an odd character": ("token: c4n4ry-\x01", "position 14: special characters are not allowed"),
+}
+# The same, where the parser takes a value for something that it is not.
+MISTAKEN: dict[str, str] = {
+    "a number": "token: !!float c4n4ry-",
+    "a flag": "token: !!bool c4n4ry-",
+    "a date": "token: 2026-99-99 # c4n4ry-",
+    "a list": f"token: {3000 * '['}c4n4ry-",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_what_stands_in_an_unreadable_kubeconfig_is_not_told(name: str, beside: str, folder: Path) -> None:
+    content, says = UNREADABLE[name]
+    with pytest.raises(NoCredentials, match=f"kubeconfig.*: is no YAML: {says}") as refused:
+        await credentials(written(folder, content) + beside)
+    assert "c4n4ry-" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+async def test_a_value_of_a_kubeconfig_that_is_not_what_it_is_said_to_be_is_not_told(name: str, folder: Path) -> None:
+    with pytest.raises(NoCredentials, match="kubeconfig: is no YAML: a value is not what") as refused:
+        await credentials(written(folder, MISTAKEN[name]))
+    assert "c4n4ry-" not in str(refused.value)
+
+
 async def test_a_plugin_is_left_to_the_library(folder: Path) -> None:
     path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC}))
     assert not kubeconfig_of(path, None).is_plain
