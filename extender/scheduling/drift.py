@@ -6,6 +6,8 @@ Each of these is to be seen for a moment where one watch is ahead of another, an
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import holds_of
 from extender.model.claim import Consumer, ResourceClaim
-from extender.model.names import DeviceKey, ObjectKey, Uid
+from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.state.belief import Belief
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Promise
@@ -28,7 +30,7 @@ class Kind(StrEnum):
     """What is wrong. People count by these words: they stay as they are."""
 
     GHOST = "ghost"  # something is held for what is gone, or looks taken and is nobody's
-    DOUBLE = "double"  # a device is in two claims, or looks free and is somebody's
+    DOUBLE = "double"  # a device is in two claims or does not suffice for them, or looks free and is somebody's
     LEAK = "leak"  # a claim has devices, and no pod has a use for them
 
 
@@ -93,6 +95,7 @@ def _compared(belief: Belief) -> Iterator[Finding | None]:
     claims = tuple(belief.cluster.claims)
     yield from _ghosts(belief)
     yield from _by_device(belief.cluster.snapshot, claims)
+    yield from _overdrafts(belief)
     yield from _leaks(belief, claims)
 
 
@@ -122,13 +125,14 @@ def _told(hold: ClaimHold, promise: Promise) -> str:
 
 def _by_device(snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
     """Compare what claims hold with one another, and with what the snapshot of the same moment shows as taken."""
-    holders: dict[DeviceKey, ResourceClaim] = {}
+    holders: dict[DeviceKey, tuple[ResourceClaim, bool]] = {}
     taken = set(np.flatnonzero(snapshot.usage.codes).tolist())
     ghosts = taken.copy()
     for number, claim in enumerate(claims):
         for hold in holds_of(claim.allocation) if claim.allocation else ():
-            first, rows = holders.setdefault(hold.device, claim), snapshot.inventory.rows_of(hold.device)
-            if first is not claim and hold.usage.dedicated:
+            is_whole, rows = hold.usage.dedicated > 0, snapshot.inventory.rows_of(hold.device)
+            first, was_whole = holders.setdefault(hold.device, (claim, is_whole))
+            if first is not claim and (is_whole or was_whole):
                 yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {first.key.name}", claim)
             if not taken.issuperset(rows):
                 yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is taken for free", claim)
@@ -137,6 +141,29 @@ def _by_device(snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Iterator[
             yield None
     for row in ghosts:
         yield Finding(kind=Kind.GHOST, detail=f"{'/'.join(snapshot.inventory.key(row))} is in no claim, and not free")
+
+
+def _overdrafts(belief: Belief) -> Iterator[Finding | None]:
+    """Compare what is shared, and what partitions draw from, with what all claims together hold of it."""
+    holders = (held for pool in _limited(belief.cluster.snapshot) for held in belief.overdrafts(pool))
+    for number, (key, device) in enumerate(holders):
+        claim = belief.cluster.claims.get(key)
+        if device is not None and claim is not None:
+            yield _of_claim(Kind.DOUBLE, f"{'/'.join(device)} does not suffice for it and earlier claims", claim)
+        if number % PIECE == 0:
+            yield None
+
+
+def _limited(snapshot: Snapshot) -> Iterator[PoolKey]:
+    """Yield the pools of which shares or partitions are taken: others need not be gone through."""
+    usage, traits = snapshot.usage, snapshot.inventory.traits
+    shares = usage.table(lambda held: held.shares)[usage.codes]
+    draws = traits.table(lambda item: len(item.consumes_counters))[traits.codes]
+    rows = np.flatnonzero((shares > 0) | ((draws > 0) & (usage.codes > 0)))
+    slices = np.unique(np.searchsorted(snapshot.inventory.starts, rows, "right") - 1)
+    # The slices of a pool follow one another.
+    places = (snapshot.inventory.keys[index] for index in slices.tolist())
+    return (PoolKey(*pool) for pool, _ in groupby(places, itemgetter(0, 1)))
 
 
 def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:

@@ -14,11 +14,11 @@ from extender.allocation.solve import BEST, Manner
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
-from extender.model.names import DeviceKey, Uid
+from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.state.cluster import Cluster
-from extender.state.contest import contested
+from extender.state.contest import contested, overdrafts
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import Foreign, is_borne, is_ours
 from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
@@ -67,6 +67,10 @@ class Belief:
         """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
         mine, before = self._seniority.of(claim.key), self._seniority.before(claim.key)
         return contested(mine, before, self.cluster.snapshot.inventory) if before else None
+
+    def overdrafts(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, DeviceKey | None]]:
+        """Go through the claims that hold devices of *pool*; name one of each that does not suffice for it, too."""
+        return overdrafts(self._seniority.holders(pool), pool, self.cluster.snapshot.inventory)
 
     def apply(self, change: Change) -> None:
         """Take *change* over."""

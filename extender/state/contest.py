@@ -1,13 +1,16 @@
 """Whether a claim may have what it holds: not where earlier claims hold it, or where it does not suffice for both."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TypeVar
 
 from extender.allocation.counters import draws_of
 from extender.allocation.inventory import Inventory
-from extender.allocation.usage import UNUSED, Usage
+from extender.allocation.usage import UNUSED, Usage, add
 from extender.model.device import Device
-from extender.model.names import DeviceKey, PoolKey
+from extender.model.names import DeviceKey, DeviceName, PoolKey
 
+K = TypeVar("K")
 Uses = Mapping[DeviceKey, Usage]
 
 
@@ -25,8 +28,42 @@ def _contested(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[Devic
     yield from _partitions(mine, before, inventory)
 
 
+def overdrafts(
+    holders: Iterable[tuple[K, Uses]], pool: PoolKey, inventory: Inventory
+) -> Iterator[tuple[K, DeviceKey | None]]:
+    """Name a device of each of *holders* that is not enough for those before it and for it, if there is one.
+
+    Holders of devices of *pool* come as they were seen, the first one first. What each adds is counted once, so that
+    a pool may have thousands; who holds a whole device that somebody else holds is not looked for.
+    """
+    before: dict[DeviceKey, Usage] = {}
+    left, devices = _counters(inventory, pool), _devices(inventory, pool)
+    for holder, mine in holders:
+        published = {key: device for key in mine if (device := devices.get(key.device))}
+        draws = {key: draws_of(device) for key, device in published.items() if key not in before}
+        for drawn in draws.values():
+            for counter, amount in drawn.items():
+                left[counter] = left.get(counter, 0) - amount
+        short = (key for key, drawn in draws.items() if drawn and min(map(left.__getitem__, drawn)) < 0)
+        thin = (key for key, device in published.items() if _is_overdrawn(mine[key], before.get(key, UNUSED), device))
+        yield holder, next(chain(thin, short), None)
+        for key, use in mine.items():
+            before[key] = add(before[key], use) if key in before else use
+
+
+def _devices(inventory: Inventory, pool: PoolKey) -> dict[DeviceName, Device]:
+    """Return the devices of *pool*, the first of each name."""
+    slices = (inventory.slices[index] for index in inventory.pool(*pool))
+    named: dict[DeviceName, Device] = {}
+    for device in chain.from_iterable(published.devices for published in slices):
+        named.setdefault(device.name, device)
+    return named
+
+
 def _is_overdrawn(use: Usage, earlier: Usage, device: Device | None) -> bool:
     """Tell whether what *use* consumes is more than *earlier* leaves; what it does not consume is not its concern."""
+    if not use.consumed:
+        return False
     capacities, taken = dict(device.capacity) if device else {}, dict(earlier.consumed)
     return any(
         name in capacities and nanos + taken.get(name, 0) > capacities[name].value.nanos for name, nanos in use.consumed

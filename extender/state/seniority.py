@@ -1,9 +1,9 @@
 """Whose allocation was seen first. Of two claims that hold one device, the earlier one keeps it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from extender.allocation.usage import UNUSED, Hold, Usage, add, holds_of
+from extender.allocation.usage import Hold, Usage, add, holds_of
 from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 
@@ -57,6 +57,14 @@ class Seniority:
                     _charge(used, (hold for hold in self._holds[other] if hold.device.pool_key == pool))
         return used
 
+    def holders(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, Uses]]:
+        """Yield the claims that hold devices of *pool* and what of it each holds, the one seen first first.
+
+        They are those of this moment, however long it takes to go through them.
+        """
+        known = [(key, self._holds[key]) for key in self._holders.get(pool, ())]
+        return ((key, _charge({}, (hold for hold in holds if hold.device.pool_key == pool))) for key, holds in known)
+
     def of(self, key: ObjectKey) -> dict[DeviceKey, Usage]:
         """Add up what the claim itself holds."""
         return _charge({}, self._holds.get(key, ()))
@@ -64,5 +72,5 @@ class Seniority:
 
 def _charge(used: dict[DeviceKey, Usage], holds: Iterable[Hold]) -> dict[DeviceKey, Usage]:
     for hold in holds:
-        used[hold.device] = add(used.get(hold.device, UNUSED), hold.usage)
+        used[hold.device] = add(used[hold.device], hold.usage) if hold.device in used else hold.usage
     return used

@@ -6,10 +6,12 @@ import pytest
 
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
+from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.drift import Audit, Auditor, Kind, findings
+from extender.model.quantity import parse_quantity
+from extender.scheduling.drift import PIECE, Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Promise
 from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, node, pod
@@ -72,6 +74,64 @@ def test_a_device_in_two_claims_is_a_double() -> None:
         held(claim("a"), device("n1", 0), by=POD), held(claim("b", version=2), device("n1", 0), by=OTHER)
     )
     assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
+
+
+@pytest.mark.parametrize("whole", ["a", "b"])
+def test_a_device_that_one_claim_has_and_another_shares_is_a_double(whole: str) -> None:
+    claims = [
+        made if made.key.name == whole else shared(made, 1)
+        for made in (held(claim("a"), device("n1", 0), by=POD), held(claim("b"), device("n1", 0), by=OTHER))
+    ]
+    assert found(believing(*claims)) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
+
+
+@pytest.mark.parametrize(("units", "doubles"), [(5, []), (6, [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)])])
+def test_a_share_that_is_not_left_of_a_device_is_a_double(units: int, doubles: list[object]) -> None:
+    belief = believing(
+        shared(held(claim("a"), device("n1", 0), by=POD), 5),
+        shared(held(claim("b"), device("n1", 0), by=OTHER), units),
+        shared(held(claim("c"), device("n1", 0), by=POD), 0),
+    )
+    belief.apply(Changed(with_memory(gpus("n1", 4, Traits(allow_multiple_allocations=True)), 10)))
+    assert found(belief) == doubles
+
+
+@pytest.mark.parametrize(("units", "doubles"), [(2, []), (1, [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)])])
+def test_a_partition_that_the_counters_do_not_suffice_for_is_a_double(units: int, doubles: list[object]) -> None:
+    draws = CounterConsumption("slices", (Counter("units", parse_quantity("1")),))
+    counters = (CounterSet(name="slices", counters=(Counter("units", parse_quantity(str(units))),)),)
+    belief = believing(held(claim("a"), device("n1", 0), by=POD), held(claim("b"), device("n1", 1), by=OTHER))
+    belief.apply(Changed(replace(gpus("n1", 4, Traits(consumes_counters=(draws,))), shared_counters=counters)))
+    assert found(belief) == doubles
+
+
+def test_the_claim_that_was_seen_later_is_the_one_that_overdraws() -> None:
+    first = shared(held(claim("a"), device("n1", 0), by=POD), 5)
+    belief = believing(first, shared(held(claim("b"), device("n1", 0), by=OTHER), 6))
+    belief.apply(Changed(with_memory(gpus("n1", 4, Traits(allow_multiple_allocations=True)), 10)))
+    belief.apply(Changed(replace(first, resource_version="3", reserved_for=(consumer(POD), consumer(OTHER)))))
+    assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
+
+
+def shared(item: ResourceClaim, units: int) -> ResourceClaim:
+    """Return *item* with shares of what it holds, each of so many units of memory."""
+    assert item.allocation is not None
+    used = (("memory", parse_quantity(str(units))),)
+    shares = (replace(given, share_id=item.uid, consumed_capacity=used) for given in item.allocation.devices)
+    return replace(item, allocation=replace(item.allocation, devices=tuple(shares)))
+
+
+def with_memory(published: ResourceSlice, units: int) -> ResourceSlice:
+    capacity = (("memory", Capacity(parse_quantity(str(units)))),)
+    return replace(published, devices=tuple(replace(item, capacity=capacity) for item in published.devices))
+
+
+def test_what_is_compared_is_looked_at_in_pieces() -> None:
+    pods = [pod(f"p{number}") for number in range(3 * PIECE)]
+    holding = [shared(held(claim(item.key.name), device("n1", 0), by=item), 0) for item in pods]
+    work = Auditor(believing(*holding, pods=tuple(pods))).audit(0.0)
+    # The claims are gone through for devices, for shares and for leaks.
+    assert sum(1 for _ in work) >= 3 * 3
 
 
 def test_a_device_in_a_claim_that_looks_free_is_a_double() -> None:

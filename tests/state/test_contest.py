@@ -17,9 +17,9 @@ from extender.model.device import (
     ResourceSlice,
     Traits,
 )
-from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolKey, PoolName, Uid
 from extender.model.quantity import parse_quantity
-from extender.state.contest import contested
+from extender.state.contest import contested, overdrafts
 from extender.state.seniority import Seniority
 
 DRIVER, POOL = DriverName("gpu.example.com"), PoolName("n1")
@@ -82,12 +82,16 @@ def in_order(told: list[ResourceClaim | str]) -> list[ResourceClaim]:
 
 
 def is_contested(claim: ResourceClaim, earlier: list[ResourceClaim]) -> bool:
+    taken = {item.device for other in earlier for item in devices_of(other)}
+    is_taken = any(item.share_id is None and item.device in taken for item in devices_of(claim))
+    return is_taken or is_overdrawn(claim, earlier)
+
+
+def is_overdrawn(claim: ResourceClaim, earlier: list[ResourceClaim]) -> bool:
     mine, others = devices_of(claim), [item for other in earlier for item in devices_of(other)]
     taken = {item.device for item in others}
     active = {item.device.device for item in (*mine, *others)}
     for item in mine:
-        if item.share_id is None and item.device in taken:
-            return True
         used = sum(memory(other) for other in (*mine, *others) if other.device == item.device)
         if item.share_id and memory(item) and used > MEMORY:
             return True
@@ -118,6 +122,22 @@ def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim
         found = contested(seniority.of(claim.key), seniority.before(claim.key), inventory)
         assert (found is not None) is is_contested(claim, order[:index])
         assert found is None or found in [item.device for item in devices_of(claim)]
+
+
+@given(events)
+def test_whoever_overdraws_a_device_or_its_pool_is_found_in_one_go(told: list[ResourceClaim | str]) -> None:
+    inventory, seniority = inventory_of((published(),)), Seniority()
+    for event in told:
+        if isinstance(event, str):
+            seniority.drop(ObjectKey("ns", event))
+        else:
+            seniority.put(event)
+    order, pool = in_order(told), PoolKey(DRIVER, POOL)
+    found = list(overdrafts(seniority.holders(pool), pool, inventory))
+    assert [key for key, _ in found] == [claim.key for claim in order]
+    for index, (claim, (_, device)) in enumerate(zip(order, found, strict=True)):
+        assert (device is not None) is is_overdrawn(claim, order[:index])
+        assert device is None or device in [item.device for item in devices_of(claim)]
 
 
 @given(events, st.sets(st.sampled_from("abcd")))
