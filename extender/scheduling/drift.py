@@ -169,13 +169,22 @@ def _limited(snapshot: Snapshot) -> Iterator[PoolKey]:
 def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
     wanted = {claim.uid for pod in belief.pods for claim in _allocated(belief.cluster.claims.asked_by(pod))}
     for number, claim in enumerate(claims):
-        if claim.allocation is not None and claim.uid not in wanted:
-            if not claim.reserved_for:
-                yield _of_claim(Kind.LEAK, "its devices are reserved for nobody", claim)
-            elif not any(_is_there(user, claim, belief) for user in claim.reserved_for):
-                yield _of_claim(Kind.LEAK, LEFT, claim)
+        if claim.allocation is not None and claim.uid not in wanted and (detail := _unused(claim, belief)):
+            yield _of_claim(Kind.LEAK, detail, claim)
         if number % PIECE == 0:
             yield None
+
+
+def _unused(claim: ResourceClaim, belief: Belief) -> str:
+    """Say why *claim*, which no waiting pod of ours asks for, is of use to nobody; nothing where it may be."""
+    if not claim.reserved_for:
+        return "" if _is_of_others(claim, belief) else "its devices are reserved for nobody"
+    return "" if any(_is_there(user, claim, belief) for user in claim.reserved_for) else LEFT
+
+
+def _is_of_others(claim: ResourceClaim, belief: Belief) -> bool:
+    """Tell whether somebody else has allocated *claim*: a pod of theirs may ask for it, and it is not known which."""
+    return bool(claim.writers) and belief.ownership.domain.writer not in claim.writers
 
 
 def _allocated(asked: object) -> tuple[ResourceClaim, ...]:
@@ -184,9 +193,9 @@ def _allocated(asked: object) -> tuple[ResourceClaim, ...]:
 
 def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
     """Tell whether the pod that *claim* is reserved for is there, as far as anybody here knows."""
-    if user.resource != "pods" or not belief.loads.is_known or belief.pods.with_uid(user.uid) is not None:
-        return True
-    return belief.loads.has(ObjectKey(claim.key.namespace, user.name), user.uid)
+    key = ObjectKey(claim.key.namespace, user.name)
+    is_elsewhere = user.resource != "pods" or not belief.loads.is_known
+    return is_elsewhere or belief.pods.waits(key, user.uid) or belief.loads.has(key, user.uid)
 
 
 def _of_claim(kind: Kind, detail: str, claim: ResourceClaim) -> Finding:

@@ -1,4 +1,4 @@
-"""Pods that wait for a node, of the schedulers that we serve."""
+"""Pods that wait for a node, of the schedulers that we serve; of others no more than that they are there."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,6 +15,7 @@ class Pods:
         self._by_uid: dict[Uid, Pod] = {}
         self._uid_of: dict[ObjectKey, Uid] = {}
         self._moved: dict[Uid, tuple[str, str]] = {}
+        self._others: dict[ObjectKey, Uid] = {}
 
     def __iter__(self) -> Iterator[Pod]:
         return iter(self._by_uid.values())
@@ -29,6 +30,10 @@ class Pods:
     def with_uid(self, uid: Uid) -> Pod | None:
         """Return the pod with *uid*; one of the same name that was made later is another."""
         return self._by_uid.get(uid)
+
+    def waits(self, key: ObjectKey, uid: Uid) -> bool:
+        """Tell whether the pod *key* with *uid* waits for a node, whichever scheduler it is of."""
+        return uid in self._by_uid or self._others.get(key) == uid
 
     def moved(self, pod: Pod, to: str) -> None:
         """Remember that a write of ours, and nothing else, has brought *pod* to the version *to*."""
@@ -52,8 +57,13 @@ class Pods:
     def put(self, pod: Pod) -> Uid | None:
         """Take *pod* over; return which pod of that name waits no longer."""
         before = self._uid_of.get(pod.key)
-        if pod.node_name or pod.phase in FINISHED or not self.serves(pod):
-            return self.drop(pod.key)
+        does_wait = not pod.node_name and pod.phase not in FINISHED
+        if not does_wait or not self.serves(pod):
+            self.drop(pod.key)
+            if does_wait:
+                self._others[pod.key] = pod.uid
+            return before
+        self._others.pop(pod.key, None)
         self._by_uid[pod.uid] = pod
         self._uid_of[pod.key] = pod.uid
         if before is None or before == pod.uid:
@@ -64,6 +74,7 @@ class Pods:
 
     def drop(self, key: ObjectKey) -> Uid | None:
         """Forget a pod; return which one it was."""
+        self._others.pop(key, None)
         uid = self._uid_of.pop(key, None)
         if uid is not None:
             del self._by_uid[uid]
@@ -72,5 +83,5 @@ class Pods:
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> list[Uid]:
         """Forget all other pods; return which ones these were."""
-        gone = self._uid_of.keys() - set(keys)
+        gone = (self._uid_of.keys() | self._others.keys()) - set(keys)
         return [uid for key in gone if (uid := self.drop(key)) is not None]

@@ -8,13 +8,13 @@ from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import PIECE, Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Promise
-from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, node, pod
+from tests.scheduling.cast import THEIRS, belief_of, claim, consumer, device, gpus, held, node, pod
 
 POD, OTHER = pod("p", "a"), pod("q", "b")
 KEY = ObjectKey("ns", "a")
@@ -151,6 +151,29 @@ def test_a_claim_that_no_pod_has_a_use_for_is_a_leak(user: Pod | None, bound: st
         amounts = (("pods", 1),)
         belief.apply(Changed(Footprint(key=POD.key, uid=bound, node=NodeName("n1"), amounts=amounts)))  # type: ignore[arg-type]  # a uid
     assert [kind for kind, _, _ in found(belief)] == [Kind.LEAK] * is_leak
+
+
+ELSEWHERE = replace(pod("e", "c"), scheduler=THEIRS)
+FOREIGN = replace(held(claim("c"), device("n1", 0), by=ELSEWHERE), writers=("kube-scheduler",))
+
+
+def test_a_claim_of_another_scheduler_is_no_leak_while_its_pod_is_there() -> None:
+    belief = believing(FOREIGN)
+    belief.apply(Listed(Pod, (POD, ELSEWHERE)))
+    assert found(belief) == []
+    belief.apply(Gone(Pod, ELSEWHERE.key))
+    assert found(belief) == [(Kind.LEAK, FOREIGN.key, ELSEWHERE.key)]
+    belief.apply(Changed(ELSEWHERE))
+    assert found(belief) == []
+    belief.apply(Changed(replace(ELSEWHERE, uid=Uid("uid-again"))))
+    assert found(belief) == [(Kind.LEAK, FOREIGN.key, ELSEWHERE.key)]
+    belief.apply(Changed(replace(ELSEWHERE, node_name=NodeName("n1"))))
+    belief.apply(Changed(Footprint(key=ELSEWHERE.key, uid=ELSEWHERE.uid, node=NodeName("n1"), amounts=(("pods", 1),))))
+    assert found(belief) == []
+
+
+def test_what_another_scheduler_has_allocated_in_advance_is_no_leak() -> None:
+    assert found(believing(replace(FOREIGN, reserved_for=()))) == []
 
 
 def test_a_claim_that_a_waiting_pod_asks_for_is_no_leak() -> None:

@@ -43,6 +43,24 @@ def test_a_pod_that_waits_no_longer_is_named_once(changed: Pod) -> None:
     assert (pods.get(POD.key), pods.with_uid(POD.uid), len(pods)) == (None, None, 0)
 
 
+THEIRS = replace(POD, scheduler="theirs")
+
+
+@pytest.mark.parametrize("last", [POD, THEIRS], ids=["ours", "theirs"])
+def test_of_pods_of_other_schedulers_it_is_known_whether_they_wait(last: Pod) -> None:
+    for ended in (replace(last, node_name=NodeName("n1")), replace(last, phase="Failed")):
+        pods = pods_of(THEIRS, last)
+        assert pods.waits(POD.key, POD.uid)
+        assert not pods.waits(POD.key, Uid("2"))
+        pods.put(ended)
+        assert not pods.waits(POD.key, POD.uid)
+    (dropped := pods_of(last)).drop(POD.key)
+    (listed := pods_of(last)).keep_only((POD.key,))
+    assert [pods.waits(POD.key, POD.uid) for pods in (dropped, listed)] == [False, True]
+    listed.keep_only(())
+    assert not listed.waits(POD.key, POD.uid)
+
+
 def test_a_pod_of_the_same_name_that_was_made_later_takes_its_place() -> None:
     pods, second = pods_of(POD), replace(POD, uid=Uid("2"))
     assert pods.put(second) == POD.uid
