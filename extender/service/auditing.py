@@ -12,7 +12,7 @@ from extender.kube.writes import Writes
 from extender.model.names import ObjectKey, Uid
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.drift import Audit, Auditor, Finding, Kind
-from extender.service.notices import Notices
+from extender.service.notices import Alarm, Notices
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
@@ -86,18 +86,24 @@ class Auditing:
     def _tell(self, found: Finding) -> None:
         fields = {keys.CLAIM: _spelt(found.claim), keys.POD: _spelt(found.pod) or found.uid, keys.ERROR: found.detail}
         LOG.error("drift", extra={keys.REASON: REASONS[found.kind], **fields})
-        if found.pod is None:
+        if found.pod is not None and found.kind is not Kind.LEAK:
+            self.notices.put(self._on_pod(found.pod, found))
             return
-        self.notices.put(
-            Decision(
-                pod=found.pod,
-                uid=found.uid,
-                at=self.wall(),
-                generation=self.auditor.belief.cluster.snapshot.generation,
-                outcome=Outcome.FAILED,
-                reason=REASONS[found.kind],
-                detail=f"claim {_spelt(found.claim)}: {found.detail}",
-            )
+        # A pod that is gone is looked at by nobody.
+        claim = self.auditor.belief.cluster.claims.get(found.claim) if found.claim else None
+        if claim is not None:
+            alarm = Alarm(subject=claim, reason=REASONS[found.kind], text=found.detail, at=self.wall())
+            self.notices.raise_alarm(alarm)
+
+    def _on_pod(self, pod: ObjectKey, found: Finding) -> Decision:
+        return Decision(
+            pod=pod,
+            uid=found.uid,
+            at=self.wall(),
+            generation=self.auditor.belief.cluster.snapshot.generation,
+            outcome=Outcome.FAILED,
+            reason=REASONS[found.kind],
+            detail=f"claim {_spelt(found.claim)}: {found.detail}",
         )
 
 

@@ -10,11 +10,13 @@ import pytest
 from extender.model.change import Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.decision import Decision
 from extender.scheduling.drift import Auditor
 from extender.service.auditing import EVERY_S, LAST_S, Auditing
-from extender.service.notices import Notices
+from extender.service.notices import Alarm, Notices
+from extender.state.ledger import ClaimHold, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import claim, device, held
 from tests.scheduling.test_drift import OTHER, POD, believing
@@ -39,6 +41,25 @@ async def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptur
     assert [(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records] == [("ns/b", "ns/q")]
     told = [(item.pod, item.reason) for item in notices._waiting.values() if isinstance(item, Decision)]
     assert told == [(OTHER.key, "DeviceGivenTwice")]
+
+
+async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> None:
+    belief = believing(held(claim("a"), device("n1", 0), by=POD), held(claim("d"), device("n1", 1)), claim("c"))
+    belief.ledger.reserve(Promise(Uid("gone"), NodeName("n1"), (ClaimHold(claim("c").uid, (), version=1),)))
+    belief.ledger.reserve(Promise(Uid("too"), NodeName("n1"), (ClaimHold(Uid("gone"), (), version=1),)))
+    belief.apply(Gone(Pod, POD.key))
+    nobody: Any = None  # as above
+    notices = Notices(nobody, "one", 20)
+    auditing = Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 7.0)
+    await auditing.round()
+    alarms = [item for item in notices._waiting.values() if isinstance(item, Alarm)]
+    assert len(alarms) == len(notices._waiting)
+    assert {(alarm.subject.key.name, alarm.reason, alarm.text, alarm.at) for alarm in alarms} == {
+        ("a", "DevicesUnused", "its devices are reserved for pods that are gone", 7.0),
+        ("d", "DevicesUnused", "its devices are reserved for nobody", 7.0),
+        ("c", "DevicesHeldInVain", "0 devices on n1 are held, reserved, and the pod is gone", 7.0),
+    }
+    assert all(isinstance(alarm.subject, ResourceClaim) for alarm in alarms)
 
 
 async def test_what_is_left_to_a_pod_that_is_gone_is_touched_ever_more_rarely() -> None:
