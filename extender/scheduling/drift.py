@@ -84,6 +84,10 @@ class Auditor:
         leaks = {each for each, since in self._since.items() if each.detail == LEFT and now - since >= self.leak_s}
         return Audit(lasting, fresh, frozenset(leaks))
 
+    def forget(self) -> None:
+        """Begin anew: what was seen so far has lasted for no time, and was not told."""
+        self._since, self._told = {}, frozenset()
+
 
 def findings(belief: Belief) -> Iterator[Finding]:
     """Compare everything once; yield what looks wrong now."""

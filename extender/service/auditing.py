@@ -44,10 +44,15 @@ class Auditing:
     _touched: dict[Uid, tuple[float, float]] = field(default_factory=dict)
 
     async def run(self, is_synced: Callable[[], bool]) -> None:
-        """Audit for ever, as soon as everything is known."""
+        """Audit for ever, as long as everything is known, and is ours to look after."""
+        was_synced = False
         while True:
             if is_synced():
                 await self.round()
+                was_synced = True
+            elif was_synced:
+                self._rest()
+                was_synced = False
             await asyncio.sleep(EVERY_S)
 
     async def round(self) -> None:
@@ -59,6 +64,13 @@ class Auditing:
         for found in sorted(fresh, key=lambda found: (found.kind, found.detail)):
             self._tell(found)
         await self._release(leaks)
+
+    def _rest(self) -> None:
+        """Show and remember nothing: it would be shown for as long as somebody else leads, who sees for himself."""
+        self.auditor.forget()
+        self._touched.clear()
+        for kind in Kind:
+            self.metrics.drift(kind, 0)
 
     async def _release(self, leaks: frozenset[Finding]) -> None:
         """Have the controller look at claims of ours that it has overlooked, ever more rarely where it is vain."""

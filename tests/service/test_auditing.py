@@ -62,6 +62,32 @@ async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> Non
     assert all(isinstance(alarm.subject, ResourceClaim) for alarm in alarms)
 
 
+async def test_who_leads_no_longer_shows_no_drift_and_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = believing(held(claim("a"), device("n1", 0)), pods=())
+    nobody: Any = None  # as above
+    metrics, notices, now = Metrics(), Notices(nobody, "one", 20), [0.0]
+    auditing = Auditing(Auditor(belief), metrics, notices, lambda: now[0], lambda: 0.0)
+    shown, leading = list[float](), [True, True, False, False, True, True]
+
+    def leads() -> bool:
+        shown.append(samples(metrics).get(("dra_extender_drift", frozenset({("kind", "leak")})), 0.0))
+        if not leading:
+            raise EndedError
+        return leading.pop(0)
+
+    async def sleep(seconds: float) -> None:
+        now[0] += 3 * seconds
+
+    monkeypatch.setattr("extender.service.auditing.asyncio.sleep", sleep)
+    with pytest.raises(EndedError):
+        await auditing.run(leads)
+    assert shown == [0, 0, 1, 0, 0, 0, 1]
+
+
+class EndedError(Exception):
+    """It has been watched for long enough."""
+
+
 async def test_what_is_left_to_a_pod_that_is_gone_is_touched_ever_more_rarely() -> None:
     ours = replace(held(claim("a"), device("n1", 0), by=POD), writers=("dra-extender.ours",))
     theirs = replace(held(claim("b"), device("n1", 1), by=OTHER), writers=("kube-scheduler",))
