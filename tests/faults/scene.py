@@ -222,14 +222,14 @@ class Scene:
 
     @asynccontextmanager
     async def watched_over(self) -> AsyncIterator[None]:
-        """Look at everything again and again, and fail at the end where something was wrong at any time."""
-        found: set[str] = set()
+        """Look at everything again and again; fail at the end where something was wrong, or nobody could look."""
+        found: list[frozenset[str]] = []
 
         async def look() -> None:
             while True:
                 # An API server that is away, or has forgotten that revision in the meantime, is asked again.
                 with suppress(OSError, TimeoutError, RefusedError, aiohttp.ClientError):
-                    found.update(self.violations(await self.moment()))
+                    found.append(frozenset(self.violations(await self.moment())))
                 await asyncio.sleep(LOOK_EVERY_S)
 
         task = asyncio.create_task(look())
@@ -237,8 +237,12 @@ class Scene:
             yield
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        assert not found, sorted(found)
+            (ended,) = await asyncio.gather(task, return_exceptions=True)
+        wrong = frozenset[str]().union(*found)
+        assert not wrong, sorted(wrong)
+        if ended is not None and not isinstance(ended, asyncio.CancelledError):
+            raise ended
+        assert found, "nothing was looked at"
 
     async def until_heard(self, count: int, step: str = "binding") -> None:
         """Wait until the extender has sent so many requests of a *step* since the mark."""
@@ -274,8 +278,12 @@ class Scene:
 
     async def served(self) -> None:
         """Have every pod served: end pods as long as others wait for their devices."""
-        while pending := [*waiting(now := await self.calm(), SCHEDULER)]:
-            assert self.violations(now) == []
+        while True:
+            now = await self.calm()
+            pending, wrong = [*waiting(now, SCHEDULER)], self.violations(now)
+            assert not wrong, wrong
+            if not pending:
+                return
             bound = [pod for pod in now.pods if pod["spec"].get("nodeName")]
             assert bound, f"{len(pending)} pods wait for nobody"
             await self.end(bound[: max(1, len(bound) // 2)])
