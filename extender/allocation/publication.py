@@ -1,6 +1,7 @@
 """A snapshot in which other slices are published: only the rows of these are made anew."""
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -101,22 +102,35 @@ def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) ->
 
 def with_nodes(snapshot: Snapshot, nodes: Mapping[NodeName, Node]) -> Snapshot:
     """Tell otherwise of some nodes: these are the nodes that are there, and only what is read of them matters."""
-    layout = snapshot.layout
-    pairs = ((index, snapshot.nodes[name], nodes[name]) for index, name in enumerate(layout.nodes))
-    changed = [pair for pair in pairs if pair[1] is not pair[2] and not _are_alike(pair[1], pair[2])]
-    if not changed:
+    pairs = ((index, snapshot.nodes[name], nodes[name]) for index, name in enumerate(snapshot.layout.nodes))
+    changed = [pair for pair in pairs if not _are_alike(pair[1], pair[2])]
+    return _told(snapshot, nodes, changed) if changed else snapshot
+
+
+def with_node(snapshot: Snapshot, node: Node) -> Snapshot:
+    """Tell of one node that is there: of most nothing new is told, again and again."""
+    before = snapshot.nodes[node.name]
+    if _are_alike(before, node):
         return snapshot
+    place = bisect_left(snapshot.layout.nodes, node.name), before, node
+    return _told(snapshot, {**snapshot.nodes, node.name: node}, [place])
+
+
+def _told(snapshot: Snapshot, nodes: Mapping[NodeName, Node], changed: Sequence[tuple[int, Node, Node]]) -> Snapshot:
     read = [index for index, before, after in changed if _is_read_otherwise(before, after)]
     if not read:
-        return replace(snapshot, nodes=nodes)
-    reach = moved(snapshot.reach, layout, nodes, read)
+        # Links may be told of in annotations. Who has the snapshot of before goes on with its boards.
+        noted = {index for index, before, after in changed if before.annotations != after.annotations}
+        boards = {place: known for place, known in snapshot.boards.items() if place[0] not in noted}
+        return replace(snapshot, nodes=nodes, boards=boards if noted else snapshot.boards)
+    reach = moved(snapshot.reach, snapshot.layout, nodes, read)
     if is_wasteful(reach):
-        reach = reach_of(snapshot.inventory, layout, nodes, reach.sights)
+        reach = reach_of(snapshot.inventory, snapshot.layout, nodes, reach.sights)
     return replace(snapshot, nodes=nodes, reach=reach, boards={})
 
 
 def _are_alike(left: Node, right: Node) -> bool:
-    return left == right and node_is_spelled_alike(left, right)
+    return left is right or (left == right and node_is_spelled_alike(left, right))
 
 
 def _is_read_otherwise(left: Node, right: Node) -> bool:

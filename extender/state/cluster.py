@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
-from extender.allocation.publication import differs, published, with_nodes, with_slice, without
+from extender.allocation.publication import differs, published, with_node, with_nodes, with_slice, without
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of
@@ -79,7 +79,7 @@ class Cluster:
                 self.claims.put(noun)
                 self._retake(self._occupancy.put(noun))
             case Node():
-                self._set_nodes(_with(self.snapshot.nodes, noun.name, noun))
+                self._put_node(noun)
             case DeviceClass():
                 self._set(classes=_with(self.snapshot.classes, noun.name, noun))
             case DeviceTaintRule():
@@ -139,6 +139,13 @@ class Cluster:
             self._set(classes={item.name: item for item in nouns})
         elif kind is DeviceTaintRule:
             self._set(rules={item.name: item for item in nouns})
+
+    def _put_node(self, node: Node) -> None:
+        nodes = self.snapshot.nodes
+        if node.name in nodes:
+            self.snapshot = with_node(self.snapshot, node)
+        else:
+            self._set_nodes({**nodes, node.name: node})
 
     def _put_slice(self, item: ResourceSlice) -> None:
         key = key_of(item)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from extender.allocation.difference import changed_nodes
+from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.reach import UNTOLD
@@ -153,11 +154,23 @@ def test_a_changed_selector_is_the_only_one_that_is_evaluated(monkeypatch: pytes
 def test_what_nobody_reads_of_a_node_changes_no_answer() -> None:
     built = zoned()
     before = built.snapshot
-    after = built.apply(Changed(node("n2", "c", annotations=(("a", "1"),), is_unschedulable=True)))
-    assert after.nodes[NodeName("n2")].annotations == (("a", "1"),)
+    after = built.apply(Changed(node("n2", "c", is_unschedulable=True)))
+    assert after.nodes[NodeName("n2")].is_unschedulable
     assert after.reach is before.reach
     assert after.boards is before.boards
     assert np.array_equal(changed_nodes(before, after), [])  # type: ignore[arg-type]  # some nodes
+
+
+def test_what_a_nodes_annotations_tell_is_looked_at_anew_there_alone() -> None:
+    built = zoned()
+    before = built.snapshot
+    laid_out = {(index, Features()): object() for index in range(3)}
+    before.boards.update(laid_out)  # type: ignore[arg-type]  # which ones they are does not matter
+    after = built.apply(Changed(node("n2", "c", annotations=(("a", "1"),))))
+    assert after.nodes[NodeName("n2")].annotations == (("a", "1"),)
+    assert after.reach is before.reach
+    assert {index for index, _ in after.boards} == {0, 1}
+    assert before.boards.keys() == laid_out.keys()
 
 
 def test_a_node_that_declares_another_feature_is_asked_again() -> None:
