@@ -83,6 +83,10 @@ class Allocation:
     ] = "best"
     strict: Annotated[bool, Key("an error on one node fails the pod, as in kube-scheduler")] = False
     steps: Annotated[int, Key("candidates that one search may try before it is given up", least=1)] = STEPS
+    ignored_resources: Annotated[
+        tuple[str, ...],
+        Key("extended resources that nodes need not have: those that NodeResourcesFit is configured to ignore"),
+    ] = ()
     release: Annotated[
         Literal["v1.34", "v1.35", "v1.36", "v1.37"],
         Key("release of Kubernetes whose way of writing allocations is kept; later ones write as 1.37 does"),

@@ -4,7 +4,7 @@ A binding is a generator: it yields the steps that the world has to take and is 
 it decides between two steps, on what is believed at that moment.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -22,13 +22,13 @@ from extender.scheduling.claiming import (
     reserve,
     same_devices,
 )
-from extender.scheduling.conditions import Readiness, standing_of, time_of
-from extender.scheduling.mapping import mapped, spared, unmade
+from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
+from extender.scheduling.mapping import created, mapped, spared, unmade
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.servable import unserved
 from extender.scheduling.steps import (
     AwaitShown,
-    CreateClaim,
     Done,
     Outcome,
     ReadPod,
@@ -83,6 +83,8 @@ class Binder:
     chooser: Chooser
     clock: Callable[[], float]
     offered: Callable[[Uid, NodeName], bool]
+    # Extended resources that nodes need not have.
+    ignored: Collection[str] = ()
 
     def bind(self, order: Order) -> Doing:
         """Carry out *order*, which may have been carried out before, wholly or in part."""
@@ -98,25 +100,26 @@ class Binder:
         pod, needs = found
         if pod.node_name == order.node:
             return Bound(pod)
-        obstacle = self._obstacle(pod, order.node)
-        if obstacle:
+        obstacle = self._obstacle(pod, needs, order.node)
+        if obstacle or isinstance(needs, Refused):
             return NotBound(obstacle)
-        if isinstance(needs, Refused):
-            return NotBound(needs.detail)
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
             return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, bound.is_open, bound.is_open)
         return (yield from self._with_devices(needs, order.node))
 
-    def _obstacle(self, pod: Pod, node: NodeName) -> str:
-        """Say why *pod* is not put on *node*, whatever it needs: whoever reaches our port is not believed blindly."""
+    def _obstacle(self, pod: Pod, needs: Needs | Refused, node: NodeName) -> str:
+        """Say why *pod* is not put on *node*: whoever reaches our port is not believed blindly."""
         if pod.node_name:
             return f"the pod is on node {pod.node_name} already"
         is_offered = self.offered(pod.uid, node)
-        return obstacle_of(pod) or ("" if is_offered else f"the pod was not offered node {node}")
+        obstacle = obstacle_of(pod) or ("" if is_offered else f"the pod was not offered node {node}")
+        refusal = needs.detail if isinstance(needs, Refused) else unserved(needs, node, self.belief, self.ignored)
+        return obstacle or refusal
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
-        placement = self.chooser.again(needs, node)
+        failed = failed_for_others(needs.allocated, needs.pod.uid, self.clock())
+        placement = failed or self.chooser.again(needs, node)
         if isinstance(placement, str):
             return NotBound(placement)
         promise = placement.promise(needs, self.clock())
@@ -196,7 +199,7 @@ class _Work:
         hidden = self.placement.hidden
         if hidden is None or claim is not self.placement.claims[-1][0]:
             return (yield from allocate(claim, allocation, self.needs.pod, self.belief))
-        outcome = yield CreateClaim(self.needs.pod, hidden)
+        outcome = yield from created(self.needs.pod, hidden)
         made = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(made, ResourceClaim):
             return Problem(f"the claim for extended resources could not be made: {told_by(outcome)}")

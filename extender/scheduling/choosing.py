@@ -19,6 +19,7 @@ from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Case, precedent_of
 from extender.scheduling.recall import Grounds, Recall, World, grounds_of, world_of
+from extender.scheduling.servable import unmapped
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
@@ -91,6 +92,8 @@ class Chooser:
             if selector is not None and not matches(selector, node, labels):
                 return f"claim {claim.key.name} is allocated on another node"
         resources = through_devices(needs.extended, known)
+        if needs.mapped and not resources:
+            return unmapped(needs, node)
         claims = claims_for(needs, resources)
         if not claims:
             return Placement(node)

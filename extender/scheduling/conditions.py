@@ -8,6 +8,7 @@ from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.library.clock import NANOS, format_timestamp, parse_timestamp
 from extender.allocation.cel.values import Timestamp
 from extender.model.claim import AllocatedDevice, ResourceClaim
+from extender.model.names import Uid
 
 # How long a driver may take, counted from the allocation.
 TIMEOUT_S = 600.0
@@ -54,6 +55,16 @@ def standing_of(claims: Iterable[ResourceClaim], now: float) -> Standing:
 def is_waited_for(claims: Iterable[ResourceClaim], now: float) -> bool:
     """Tell whether devices of *claims* are neither ready nor given up."""
     return standing_of(claims, now).readiness is Readiness.WAITING
+
+
+def failed_for_others(claims: Iterable[ResourceClaim], pod: Uid, now: float) -> str:
+    """Say which of *claims*, that others than *pod* use as well, has devices that cannot be made ready.
+
+    Those of a claim that it has alone are freed.
+    """
+    shared = (claim for claim in claims if any(user.uid != pod for user in claim.reserved_for))
+    standing = standing_of(shared, now)
+    return standing.detail if standing.readiness is Readiness.FAILED else ""
 
 
 def _in_time(found: Standing, claim: ResourceClaim, now: float) -> Standing:

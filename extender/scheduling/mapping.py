@@ -13,9 +13,12 @@ from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain, renamed
 from extender.scheduling.claiming import ATTEMPTS, Problem, deleted, release, same_claim
 from extender.scheduling.steps import (
+    CreateClaim,
     Done,
+    Later,
     MapExtended,
     Outcome,
+    Pause,
     ReadPod,
     Refusal,
     Refused,
@@ -23,6 +26,17 @@ from extender.scheduling.steps import (
     TouchClaim,
     told_by,
 )
+
+
+def created(pod: Pod, hidden: Hidden) -> Generator[Step, Outcome, Outcome]:
+    """Make the claim for *hidden*; where that is to be done later, nothing of it was looked at."""
+    outcome: Outcome = yield CreateClaim(pod, hidden)
+    for _ in range(ATTEMPTS):
+        if not isinstance(outcome, Later):
+            break
+        yield Pause(outcome.seconds)
+        outcome = yield CreateClaim(pod, hidden)
+    return outcome
 
 
 def mapped(
@@ -35,6 +49,10 @@ def mapped(
     """
     outcome: Outcome = yield MapExtended(pod, claim, hidden)
     for _ in range(ATTEMPTS):
+        if isinstance(outcome, Later):
+            yield Pause(outcome.seconds)
+            outcome = yield MapExtended(pod, claim, hidden)
+            continue
         if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
             break
         read = yield ReadPod(pod.key)
@@ -47,7 +65,8 @@ def mapped(
         problem = renamed(pod, fresh) or (yield from confirmed())
         if problem:
             return Problem(problem)
-        outcome = yield MapExtended(fresh, claim, hidden)
+        pod = fresh
+        outcome = yield MapExtended(pod, claim, hidden)
     done = outcome.what if isinstance(outcome, Done) else None
     return done if isinstance(done, Pod) else Problem(f"the pod's status could not be written: {told_by(outcome)}")
 

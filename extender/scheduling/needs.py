@@ -28,13 +28,17 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a pod needs: its claims without an allocation, those with one, and extended resources that classes serve."""
+    """What a pod needs: its claims without an allocation, those with one, and extended resources that classes serve.
+
+    *mapped*: a claim for extended resources that its status names, and that it does not have any more.
+    """
 
     pod: Pod
     pending: tuple[ResourceClaim, ...] = ()
     allocated: tuple[ResourceClaim, ...] = ()
     extended: tuple[str, ...] = ()
     classes: Classes | None = None
+    mapped: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -58,7 +62,7 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
     classes = belief.served_by_classes()
     extended = wanted(pod, classes)
     if not pod.claims and not extended:
-        return Needs(pod)
+        return Needs(pod, mapped=_mapped(pod, belief) or "")
     if pod.scheduling_group is not None:
         return Refused(Word.GANG, "spec.schedulingGroup is set")
     asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
@@ -67,9 +71,10 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
         return Refused(word, asked.message)
     not_ours = _of_domain(asked, extended, classes, belief.ownership.domain)
     refusal = not_ours or _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
-    if refusal or _mapped(pod, belief) in [claim.key.name for claim in asked.allocated]:
+    mapped = _mapped(pod, belief) or ""
+    if refusal or mapped in [claim.key.name for claim in asked.allocated]:
         return refusal or Needs(pod, asked.pending, asked.allocated)
-    return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes)
+    return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes, mapped)
 
 
 def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> Asked | Waiting | Unclear:

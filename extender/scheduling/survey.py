@@ -212,6 +212,10 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     usable = np.ones(count, np.bool_)
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
+    if needs.mapped:
+        # What its status names is looked for by the kubelet, unless another claim takes its place.
+        nodes = (snapshot.nodes[name] for name in snapshot.layout.nodes)
+        usable &= np.fromiter((bool(through_devices(needs.extended, node)) for node in nodes), np.bool_, count)
     parts: list[Part] = []
     try:
         parts.extend(_part(needs, group, snapshot, questions, taste) for group in _groups(needs, snapshot))

@@ -29,6 +29,7 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.drift import Auditor
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
@@ -176,7 +177,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         sink.ahead = Ahead(*mind, writes, metrics, now, may, sending, rhythm.recent)
     offers, ended = Offers(), _each(journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
-    binds = Binds(Binder(belief, chooser, time.time, offers.has), carrier, settings.api.bind_seconds, ended)
+    binds = Binds(_binder(settings, belief, chooser, offers), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
@@ -196,6 +197,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
+
+
+def _binder(settings: Settings, belief: Belief, chooser: Chooser, offers: Offers) -> Binder:
+    return Binder(belief, chooser, time.time, offers.has, settings.allocation.ignored_resources)
 
 
 def _may_send(health: Health, leading: Alone | Leading) -> bool:

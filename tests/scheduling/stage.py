@@ -4,7 +4,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Traits
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import Order, Result
+from extender.scheduling.binding import Binder, Order, Result
 from tests.scheduling.cast import binder_of, gpus, names, node, pod
 from tests.scheduling.server import Server, World
 
@@ -21,7 +21,10 @@ def world_of(*claims: ResourceClaim, traits: Traits | None = None, subject: Pod 
     return World(server, server.believed())
 
 
-def bind(world: World, target: NodeName = N1, now: float = 0.0, subject: Pod = POD) -> Result:
-    result = world.carry(binder_of(world.belief, now).bind(Order(subject.key, subject.uid, target)))
+def bind(
+    world: World, target: NodeName = N1, now: float = 0.0, subject: Pod = POD, binder: Binder | None = None
+) -> Result:
+    binder = binder or binder_of(world.belief, now)
+    result = world.carry(binder.bind(Order(subject.key, subject.uid, target)))
     assert result is not None
     return result

@@ -10,9 +10,9 @@ from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.conditions import SKEW_S, TIMEOUT_S, Readiness, standing_of, time_of
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import BindPod
-from tests.scheduling.cast import claim, device, held, planner_of
+from tests.scheduling.cast import claim, consumer, device, held, planner_of
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, N2, POD, A, bind, world_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 
 WAITS = Traits(binding_conditions=("attached",), binding_failure_conditions=("broken",))
 START = 1_800_000_000.0
@@ -123,6 +123,17 @@ def test_r7_a_failure_outweighs_everything(reports: tuple[tuple[str, str], ...],
     assert standing_of([held(claim("b"), device("n1", 1)), item], START).readiness is expected
     other = replace(item, device_conditions=tuple(replace(report, share_id="s") for report in item.device_conditions))
     assert standing_of([other], START).readiness is Readiness.WAITING
+
+
+def test_r7_a_pod_is_not_given_a_part_in_what_others_have_and_cannot_be_made_ready() -> None:
+    world = waiting()
+    reported(world, "broken")
+    world.server.put(replace(world.server.claims[A], reserved_for=(consumer(OTHER),)))
+    world.server.deliver(world.belief)
+    world.taken.clear()
+    result = bind(world, now=START + 1)
+    assert result == NotBound("device gpu.example.com/n1/d0 reports broken")
+    assert world.taken == []
 
 
 @pytest.mark.parametrize("stamp", [None, "yesterday", ""])

@@ -1,0 +1,39 @@
+"""Whether a node has what a pod's extended resources ask for, as far as is known here.
+
+kube-scheduler lets a pod go to a node that lacks one only where it knows of a class that stands behind it. Where we
+know of none our watch is behind, or the class is gone meanwhile. Bound all the same, the pod would run without its
+devices: the kubelet passes over what its node does not have.
+"""
+
+from collections.abc import Collection
+
+from extender.allocation.extended import IMPLICIT, through_devices
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.counted import is_extended
+from extender.scheduling.needs import Needs
+from extender.state.belief import Belief
+
+
+def unserved(needs: Needs, name: NodeName, belief: Belief, ignored: Collection[str]) -> str:
+    """Say which extended resource a pod would not have on a node; nothing where it has all but those *ignored*."""
+    asked, node = _asked(needs.pod).difference(ignored), belief.cluster.snapshot.nodes.get(name)
+    if not asked:
+        return ""
+    lacking = through_devices(tuple(sorted(asked)), node) if node else tuple(sorted(asked))
+    missing = [resource for resource in lacking if resource not in belief.served_by_classes()]
+    if missing:
+        return f"node {name} does not have {missing[0]}, and no device class is known to stand behind it"
+    return "" if lacking or not needs.mapped else unmapped(needs, name)
+
+
+def unmapped(needs: Needs, name: NodeName) -> str:
+    """Say why a pod cannot go where device plugins serve it: the kubelet would wait for a claim that is no more."""
+    return f"the pod's status names claim {needs.mapped}, which is gone, and node {name} serves it without one"
+
+
+def _asked(pod: Pod) -> frozenset[str]:
+    amounts = (item for container in pod.containers for item in container.requests)
+    return frozenset(
+        name for name, amount in amounts if amount.nanos > 0 and (is_extended(name) or name.startswith(IMPLICIT))
+    )
