@@ -232,19 +232,23 @@ def clock_jumps(*ahead_s: float) -> Strike:
 @asynccontextmanager
 async def two_at_once(scene: Scene) -> AsyncIterator[None]:
     """Run a second scheduler with a second extender, which know nothing of the first."""
-    async with Proxy(scene.plane.url, str(scene.plane.authority)) as proxy:
-        other = Extender(scene.plane, proxy, "other")
-        scene.is_alone = False
-        try:
-            await other.start()
-            await scene.start_scheduler(other)
-            yield
-            await scene.calm()
-            await scene.end_schedulers()
-        finally:
-            await other.end()
-            scene.is_alone = True
-    await scene.start_scheduler()
+    scene.is_alone = False
+    try:
+        async with Proxy(scene.plane.url, str(scene.plane.authority)) as proxy:
+            other = Extender(scene.plane, proxy, "other")
+            try:
+                await other.start()
+                await scene.start_scheduler(other)
+                yield
+                await scene.calm()
+                await scene.end_schedulers()
+            finally:
+                await other.end()
+        # Since it was calm both may have placed a pod that fits only now: who is left mends that.
+        await scene.start_scheduler()
+        await scene.calm()
+    finally:
+        scene.is_alone = True
 
 
 @asynccontextmanager
