@@ -104,10 +104,11 @@ NVIDIA: Final[tuple[dict[str, Any], ...]] = (
         "source": "the label tells the pairs; twelve links of 25 GB/s",
     },
 )  # fmt: skip
+# AMD's driver writes underscores for blanks, and these are part of words for a regular expression.
 AMD: Final[tuple[dict[str, Any], ...]] = (
-    {"product": r"\bMI250X\b", "count": 8, "links": "mi250x"},
+    {"product": r"(?<![A-Za-z0-9])MI250X(?![A-Za-z0-9])", "count": 8, "links": "mi250x"},
     {
-        "product": r"\bMI300X\b", "count": [*range(2, 9), 16, 32, 64], "flat": 64,
+        "product": r"(?<![A-Za-z0-9])MI300X(?![A-Za-z0-9])", "count": [*range(2, 9), 16, 32, 64], "flat": 64,
         "source": "secondary, gpu.blog/gpus/instinct-mi300x-mi300x: a mesh of eight, 896 GB/s both ways to seven peers",
     },
 )  # fmt: skip

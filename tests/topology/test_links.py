@@ -141,10 +141,26 @@ def test_gaudi_is_known_by_its_model(model: str, weight: float) -> None:
     assert links_of(bare(), cards, shipped()).weights[0, 7] == weight
 
 
-def test_the_dies_of_an_mi250x_have_seven_links_each() -> None:
+def named_alike(product: str) -> Links:
+    """Return the links of eight AMD devices of one name."""
     _, members = machine("mi300x", "gpu.amd.com")
-    dies = [with_values(one, {"productName": "AMD Instinct MI250X"}) for one in members]
-    links = links_of(bare(), dies, shipped())
+    return links_of(bare(), [with_values(one, {"productName": product}) for one in members], shipped())
+
+
+# The driver of AMD writes underscores for blanks, and no brackets.
+@pytest.mark.parametrize("product", ["AMD Instinct MI300X", "AMD_Instinct_MI300X_OAM", "AMD_Instinct_MI300X_VF"])
+def test_an_mi300x_is_known_however_its_name_is_spelt(product: str) -> None:
+    assert set(named_alike(product).weights[~np.eye(8, dtype=bool)]) == {64}
+
+
+@pytest.mark.parametrize("product", ["AMD_Instinct_MI300A", "AMD_Instinct_MI300XT", "AMD_Instinct_1MI300X"])
+def test_what_is_named_like_an_mi300x_in_part_is_none(product: str) -> None:
+    assert not named_alike(product).is_known
+
+
+@pytest.mark.parametrize("product", ["AMD Instinct MI250X", "AMD_Instinct_MI250X", "AMD_INSTINCT_MI250X_MCM_OAM"])
+def test_the_dies_of_an_mi250x_have_seven_links_each(product: str) -> None:
+    links = named_alike(product)
     assert links.links.sum(axis=1).tolist() == [7] * 8
     assert pairs_with(links, 200) == {(0, 1), (2, 3), (4, 5), (6, 7)}
 
