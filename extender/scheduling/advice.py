@@ -62,7 +62,7 @@ class Advisor:
     taste: Taste | None = None
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
-    _found: Memo[tuple[int, Hashable, int, Hashable, Hashable], tuple[object, Appraisal]] = field(
+    _found: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = field(
         default_factory=lambda: Memo(FOUND)
     )
 
@@ -130,7 +130,7 @@ class Advisor:
         found, searched = dict[int, Appraisal](), 0
         for node, machine, name in zip(nodes.tolist(), machines, names, strict=True):
             beside = taste.beside(part.fitter, snapshot, node, needed)
-            key = id(states), preferring.basis, machine, name, beside
+            key = id(states), preferring.basis, machine, name, beside, taste.editions.of(snapshot, node)
             known = self._found.get(key)
             if known is None or known[0] is not states:
                 if searched == SEARCHES:

@@ -86,7 +86,7 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
     values, searched, preferring = list[int](), 0, None
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         beside = taste.beside(part.fitter, snapshot, node, part.needed) if is_shared else None
-        key = id(states), basis, number, name, beside
+        key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             searched += 1

@@ -17,6 +17,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.commons import Commons
+from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent
 from extender.scheduling.preferring import Memory, Preferring, basis_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
@@ -65,8 +66,10 @@ class Taste:
         self._numbers = count()
         self.precedents: Cases[Precedent] = Cases()
         self._outlines: Cases[tuple[Part, ...]] = Cases()
-        # What searches found, by policies and mixes, machine and state; states are of one question.
-        self.found: Memo[tuple[int, int, int, Hashable, Hashable], tuple[object, Appraisal]] = Memo(FOUND)
+        self.editions = Editions()
+        # What searches found, by policies and mixes, machine, state, what is beside the devices, and edition of what is
+        # shared; states are of one question.
+        self.found: Memo[tuple[int, int, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(FOUND)
         # The same of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 

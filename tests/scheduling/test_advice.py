@@ -1,5 +1,6 @@
 """An advisor filters and scores for kube-scheduler's own plugin: it promises nothing, and rejects no pod."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from extender.allocation.solve import FIRST, Manner
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
+from extender.model.device import Attribute, Device, ResourceSlice
+from extender.model.names import DeviceName
 from extender.model.node import Pod
 from extender.scheduling.advice import SEARCHES, Advice, Advisor
 from extender.scheduling.commons import Commons
@@ -15,7 +18,8 @@ from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
 from tests.scheduling.cast import consumer, names, pod
-from tests.scheduling.machines import fleet, gpu, wanted
+from tests.scheduling.machines import NUMA, fleet, gpu, wanted
+from tests.scheduling.mixed import NET, NIC, asks, cluster, published, some
 
 DGX = "dgx-1v"
 POD = pod("p", "c")
@@ -134,3 +138,23 @@ def test_what_changes_is_looked_at_anew() -> None:
     found = advising.advise(POD, names(*EVERY))
     assert isinstance(found, Advice)
     assert given(found) == ["gpu-0", "gpu-4"]
+
+
+def cards(zones: Sequence[int]) -> ResourceSlice:
+    """Return cards that every node reaches, of given NUMA nodes."""
+    found = (Device(DeviceName(f"d{index}"), ((NUMA, Attribute("int", zone)),)) for index, zone in enumerate(zones))
+    return replace(published("fabric", NET, 0, is_everywhere=True), devices=tuple(found))
+
+
+def test_what_a_shared_pool_is_published_with_anew_is_looked_at_anew() -> None:
+    # No selector reads where the cards are; the first two are the best ones, or are not.
+    far, near = (0, 1, 0), (0, 0, 1)
+    belief = cluster(cards(far), nodes="ab")
+    belief.apply(Changed(asks("c", some(2, NIC))))
+    advising, values = advisor(belief), list[int]()
+    for generation, zones in enumerate((far, near, far), 1):
+        belief.apply(Changed(replace(cards(zones), generation=generation)))
+        found = advising.advise(POD, names("a", "b"))
+        assert isinstance(found, Advice)
+        values.append(found.best[0].value)
+    assert values[0] == values[2] < values[1]

@@ -1,10 +1,12 @@
 """What the best nodes are worth is worked out by searches: enough of them, and never by what held before."""
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from extender.model.change import Changed
+from extender.model.device import Attribute, Device, ResourceSlice
 from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.scheduling import refining
 from extender.scheduling.choosing import Chooser
@@ -17,10 +19,11 @@ from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.document import Document
 from extender.topology.policies import Policies
+from extender.topology.policy import Trait
 from extender.topology.residual import Mix
 from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, planner_by, some
+from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, planner_by, published, some
 
 NUMBERS = count()
 
@@ -136,3 +139,54 @@ def test_a_long_search_for_what_a_strict_policy_has_is_done_in_turns(monkeypatch
     assert 1 < len(turns) < 10
     assert isinstance(turns[-1], Offer)
     assert turns[-1].nodes == ("last",)
+
+
+def fabric(*models: str, generation: int = 1) -> ResourceSlice:
+    """Return cards behind the network, which every node reaches; no selector reads what model they are."""
+    cards = (
+        Device(DeviceName(f"d{index}"), (("model", Attribute("string", model)),)) for index, model in enumerate(models)
+    )
+    return replace(published("fabric", NET, 0, is_everywhere=True), generation=generation, devices=tuple(cards))
+
+
+def card(belief: Belief, planner: Planner) -> Plan:
+    """Plan a pod for one card, and take back what it was promised."""
+    claim = asks(f"c{next(NUMBERS)}", some(1, NIC))
+    belief.apply(Changed(claim))
+    subject = pod(f"p{claim.key.name}", claim.key.name)
+    plan = planner.plan(subject, None, 0.0)
+    belief.ledger.tell(subject.uid, Event.EXPIRED)
+    return plan
+
+
+def test_what_a_shared_pool_says_that_no_selector_reads_counts_when_it_is_published_anew() -> None:
+    belief = cluster(fabric("bad"), nodes="ab")
+    planner = planner_by(belief, Policies(forbid=(Trait("model", ("bad",)),)))
+    found = [type(card(belief, planner))]
+    for generation, model in enumerate(("good", "bad", "good"), 2):
+        belief.apply(Changed(fabric(model, generation=generation)))
+        found.append(type(card(belief, planner)))
+    assert found == [Rejection, Offer, Rejection, Offer]
+
+
+def test_a_pod_that_a_policy_refused_is_woken_when_the_shared_pool_says_something_else() -> None:
+    belief = cluster(fabric("bad"), nodes="ab")
+    planner = planner_by(belief, Policies(forbid=(Trait("model", ("bad",)),)))
+    waker = Waker(belief, planner)
+    belief.apply(Changed(asks("c", some(1, NIC))))
+    belief.apply(Changed(pod("p", "c")))
+    assert isinstance(planner.plan(pod("p", "c"), None, 0.0), Rejection)
+    waker.put(pod("p").uid)
+    belief.apply(Changed(fabric("good", generation=2)))
+    assert [wake.pod.key.name for wake in waker.round(0.0) if wake] == ["p"]
+
+
+def test_what_was_found_out_there_stays_known_whatever_else_is_published() -> None:
+    belief = cluster(fabric("good", "good"), gpus("a", 8), gpus("b", 4), nodes="ab")
+    taste = Taste(Document(), belief.learning.mix_for)
+    planner = Planner(belief, Chooser(belief, lambda: "share", taste=taste))
+    assert isinstance(card(belief, planner), Offer)
+    known = set(taste.found)
+    belief.apply(Changed(replace(gpus("b", 4), generation=2)))
+    assert isinstance(card(belief, planner), Offer)
+    assert set(taste.found) == known
