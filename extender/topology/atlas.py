@@ -1,7 +1,7 @@
 """Which machine each node of a cluster is: nodes with the same devices, as far as links go, are one machine."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import compress
+from itertools import compress, count
 from operator import is_not
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from extender.topology.machine import Group, groups_of
 from extender.topology.memo import Memo
 
 Machine = tuple[Group, ...]
-# Beyond so many machines all is forgotten: devices that come and go leave theirs behind.
+# Beyond so many machines, those that no node is any more are forgotten: devices that come and go leave theirs behind.
 MACHINES: Final = 1 << 14
 BOARDS: Final = 1 << 10
 
@@ -30,12 +30,14 @@ BOARDS: Final = 1 << 10
 class Atlas:
     """Machines by number, worked out once. Numbers mean the same for ever. One writer.
 
+    *machines* has those of the last snapshot, and some from before; a number that was forgotten is given to none again.
     *attributes* are those that matter to somebody beside links.
     """
 
     def __init__(self, configuration: Configuration, attributes: Iterable[str] = ()) -> None:
         self.configuration = configuration
-        self.machines: list[Machine] = []
+        self.machines: dict[int, Machine] = {}
+        self._given = count()
         self._relevant = _relevant(configuration) | frozenset(name.rpartition("/")[2] for name in attributes)
         self._labels = _labels(configuration)
         self._annotations = tuple(
@@ -59,7 +61,7 @@ class Atlas:
         is_continued = len(dictionaries) == len(self._dictionaries) and not any(
             map(is_not, dictionaries, self._dictionaries)
         )
-        if not is_continued or len(self.machines) > MACHINES:
+        if not is_continued:
             self._numbers, self._dictionaries, last = {}, dictionaries, None
         changed = _changed(last[0], snapshot) if last else None
         if last is None or changed is None:
@@ -67,6 +69,9 @@ class Atlas:
         else:
             numbers = last[1].copy()
         self._number(snapshot, columns, changed, numbers)
+        # With more nodes than that, each of its own, there would be something to forget at every change.
+        if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)):
+            self._forget_machines(numbers)
         numbers.setflags(write=False)
         self._last = snapshot, numbers
         return numbers
@@ -101,9 +106,15 @@ class Atlas:
             key = (told.tobytes(), names, self._said_of(known))
             number = self._numbers.get(key)
             if number is None:
-                number = self._numbers[key] = len(self.machines)
-                self.machines.append(self._machine(snapshot, known, rows.tolist()))
+                number = self._numbers[key] = next(self._given)
+                self.machines[number] = self._machine(snapshot, known, rows.tolist())
             numbers[node] = number
+
+    def _forget_machines(self, numbers: NDArray[np.int32]) -> None:
+        """Forget the machines that are not among *numbers*."""
+        used = set(distinct(numbers).tolist())
+        self._numbers = {key: number for key, number in self._numbers.items() if number in used}
+        self.machines = {number: machine for number, machine in self.machines.items() if number in used}
 
     def _machine(self, snapshot: Snapshot, node: Node, rows: Sequence[int]) -> Machine:
         members = [Member(snapshot.inventory.key(row), snapshot.inventory.device(row)) for row in rows]

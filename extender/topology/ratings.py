@@ -90,7 +90,8 @@ class Ratings:
         grid = grid_of(snapshot.layout, np.array([node]))
         free = next(_integers(grid.flags(snapshot.usage.codes == 0)))
         among = next(_integers(grid.flags(usable)))
-        return self._best(self.atlas.machines[int(self.atlas.numbers(snapshot)[node])], free, among)
+        number = int(self.atlas.numbers(snapshot)[node])
+        return self._best(self.atlas.machines[number], free, among)
 
     def _open(self, snapshot: Snapshot, usable: Flags, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int64], Values]:
         """Return the nodes whose value is not known, and the values of the others."""

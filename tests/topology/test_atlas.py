@@ -1,0 +1,90 @@
+"""Machines by number: a number is one machine's for ever, and machines that are nobody's any more are forgotten."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed
+from extender.model.device import Attribute, ResourceSlice
+from extender.model.names import DeviceName, NodeName
+from extender.model.node import Node
+from extender.state.belief import Belief
+from extender.topology import atlas
+from extender.topology.atlas import Atlas, Machine
+from extender.topology.tables import shipped
+from tests.scheduling.cast import belief_of
+from tests.scheduling.machines import sample
+
+NODES = tuple(f"n{index}" for index in range(6))
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let so few machines be remembered that the nodes have more."""
+    monkeypatch.setattr(atlas, "MACHINES", 4)
+
+
+def own(node: str, version: int = 0) -> ResourceSlice:
+    """Return GPUs with names that no other node has, and none of another version."""
+    published = sample("dgx-1v", node)
+    devices = (replace(device, name=DeviceName(f"{node}-{version}-{device.name}")) for device in published.devices)
+    return replace(published, devices=tuple(devices))
+
+
+def believing() -> Belief:
+    return belief_of(*(Node(name=NodeName(name)) for name in NODES), *map(own, NODES))
+
+
+def numbers(known: Atlas, belief: Belief) -> list[int]:
+    return list(known.numbers(belief.cluster.snapshot).tolist())
+
+
+def told(machine: Machine) -> list[tuple[str, object]]:
+    """Say all that tells machines apart."""
+    return [(group.links.shape, group.links.devices) for group in machine]
+
+
+def test_more_machines_than_are_remembered_keep_their_numbers_as_long_as_they_are_in_use() -> None:
+    known, belief = Atlas(shipped()), believing()
+    before = numbers(known, belief)
+    machines = [known.machines[number] for number in before]
+    for label in "xyz":
+        belief.apply(Changed(Node(name=NodeName("n0"), labels=((label, ""),))))
+        assert numbers(known, belief) == before
+    assert all(known.machines[number] is machine for number, machine in zip(before, machines, strict=True))
+    assert len(known.machines) == len(NODES) == len(set(before))
+
+
+def test_machines_that_no_node_is_any_more_are_forgotten_and_their_numbers_are_nobody_elses() -> None:
+    known, belief = Atlas(shipped()), believing()
+    given: dict[int, object] = {number: told(known.machines[number]) for number in numbers(known, belief)}
+    for version in range(1, 6):
+        for name in NODES:
+            belief.apply(Changed(own(name, version)))
+            for number in numbers(known, belief):
+                assert given.setdefault(number, told(known.machines[number])) == told(known.machines[number])
+            assert len(known.machines) <= 2 * len(NODES)
+    assert len(given) == 6 * len(NODES)
+
+
+def test_what_is_published_first_has_all_machines_told_anew_and_the_old_ones_forgotten() -> None:
+    known, belief = Atlas(shipped(), ["tier"]), believing()
+    before = numbers(known, belief)
+    published = own("n0")
+    tier = ("tier", Attribute("string", "gold"))
+    devices = (replace(device, attributes=(*device.attributes, tier)) for device in published.devices)
+    belief.apply(Changed(replace(published, devices=tuple(devices))))
+    after = numbers(known, belief)
+    assert not {*before} & {*after}
+    assert known.machines.keys() == {*after}
+
+
+def test_a_machine_that_was_forgotten_is_told_anew_when_it_is_back() -> None:
+    known, belief = Atlas(shipped()), believing()
+    first = numbers(known, belief)[0]
+    for version in (*range(1, 9), 0):
+        belief.apply(Changed(own("n0", version)))
+        last = numbers(known, belief)[0]
+    fresh = Atlas(shipped())
+    assert first not in known.machines
+    assert told(known.machines[last]) == told(fresh.machines[numbers(fresh, belief)[0]])
