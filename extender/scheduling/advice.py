@@ -6,7 +6,7 @@ see what it has promised, and a pod that is rejected for an old view would not b
 are left out only as long as others remain.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,11 +30,9 @@ from extender.scheduling.survey import Numbers, Part, Survey, Tally, survey
 from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.state.belief import Belief
 from extender.topology.appraisal import Appraisal
-from extender.topology.memo import Memo
 
 # New searches for one pod: nobody else is answered meanwhile. What they find is remembered for the next.
 SEARCHES: Final = 64
-FOUND: Final = 1 << 14
 EVERY: Final = Policy(Answer.ALL)
 
 
@@ -62,9 +60,6 @@ class Advisor:
     taste: Taste | None = None
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
-    _found: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = field(
-        default_factory=lambda: Memo(FOUND)
-    )
 
     def advise(self, pod: Pod, names: Sequence[str]) -> Plain | Advice:
         """Say which of *names* are good for *pod*. What we do not understand or know yet is not our concern."""
@@ -131,12 +126,12 @@ class Advisor:
         for node, machine, name in zip(nodes.tolist(), machines, names, strict=True):
             beside = taste.beside(part.fitter, snapshot, node, needed)
             key = id(states), preferring.basis, machine, name, beside, taste.editions.of(snapshot, node)
-            known = self._found.get(key)
+            known = taste.advised.get(key)
             if known is None or known[0] is not states:
                 if searched == SEARCHES:
                     continue
                 searched += 1
-                known = self._found[key] = states, self._first(preferring, part, snapshot, node)
+                known = taste.advised[key] = states, self._first(preferring, part, snapshot, node)
             if known[1].value != NONE:
                 found[node] = known[1]
         return found

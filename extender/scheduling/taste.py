@@ -40,6 +40,7 @@ RATINGS: Final = 64
 # Asks of which something else is remembered.
 ASKS: Final = 256
 FOUND: Final = 1 << 15
+ADVISED: Final = 1 << 14
 
 
 class Forbidden(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
@@ -70,7 +71,9 @@ class Taste:
         # What searches found, by policies and mixes, machine, state, what is beside the devices, and edition of what is
         # shared; states are of one question.
         self.found: Memo[tuple[int, int, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(FOUND)
-        # The same of the nodes that were looked at closely last.
+        # What advisors found likewise, by first fit: machines are numbered by each taste for itself.
+        self.advised: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(ADVISED)
+        # What was found of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 
     @property

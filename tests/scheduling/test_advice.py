@@ -17,6 +17,7 @@ from extender.scheduling.planner import Plain
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from extender.topology.tables import with_shipped
 from tests.scheduling.cast import consumer, names, pod
 from tests.scheduling.machines import NUMA, fleet, gpu, wanted
 from tests.scheduling.mixed import NET, NIC, asks, cluster, published, some
@@ -158,3 +159,15 @@ def test_what_a_shared_pool_is_published_with_anew_is_looked_at_anew() -> None:
         assert isinstance(found, Advice)
         values.append(found.best[0].value)
     assert values[0] == values[2] < values[1]
+
+
+def test_what_was_found_out_by_another_placement_document_is_not_told_any_more() -> None:
+    belief = believing()
+    advising = advisor(belief)
+    known = advising.advise(POD, names("a"))
+    apart = with_shipped({"deviceTopology": [{"match": {}, "products": [{"product": "V100", "count": 8, "flat": 1}]}]})
+    advising.taste = Taste(Document(configuration=apart), belief.learning.mix_for, Commons(belief.loads))
+    anew = advising.advise(POD, names("a"))
+    assert isinstance(known, Advice)
+    assert isinstance(anew, Advice)
+    assert known.best[0].words != anew.best[0].words
