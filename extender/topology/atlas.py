@@ -39,6 +39,7 @@ class Atlas:
         self.machines: dict[int, Machine] = {}
         self._given = count()
         self._relevant = _relevant(configuration) | frozenset(name.rpartition("/")[2] for name in attributes)
+        self._identities = _identities(configuration)
         self._labels = _labels(configuration)
         self._annotations = tuple(
             kind.peers.annotation for kind in configuration.kinds if kind.peers and kind.peers.annotation
@@ -102,8 +103,8 @@ class Atlas:
             rows = layout.local(node)
             told = codes[rows] if codes is not None else np.array([column.codes[rows] for column in columns]).T
             known = snapshot.nodes[layout.nodes[node]]
-            names = tuple(self._named(snapshot.inventory.slices[index]) for index in layout.local_slices(node).tolist())
-            key = (told.tobytes(), names, self._said_of(known))
+            published = [snapshot.inventory.slices[index] for index in layout.local_slices(node).tolist()]
+            key = (told.tobytes(), tuple(map(self._named, published)), self._said_of(known, published))
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = next(self._given)
@@ -132,11 +133,21 @@ class Atlas:
             published = set(map(id, inventory.slices))
             self._names = {key: known for key, known in self._names.items() if key in published}
 
-    def _said_of(self, node: Node) -> Hashable:
-        """Return what of a node itself decides: labels that rules name, and links in annotations, which are its own."""
+    def _said_of(self, node: Node, published: Iterable[ResourceSlice]) -> Hashable:
+        """Return what of a node itself decides: labels that rules name, and links in annotations, which are its own.
+
+        Annotations go by the identities of devices, and may tell of those that are published later.
+        """
         labels = tuple(item for item in node.labels if item[0] in self._labels)
         notes = tuple(item for item in node.annotations if item[0] in self._annotations)
-        return labels, (node.name, notes) if notes else None
+        return labels, (node.name, notes, self._identities_in(published)) if notes else None
+
+    def _identities_in(self, published: Iterable[ResourceSlice]) -> Hashable:
+        devices = (device for item in published for device in item.devices)
+        return tuple(
+            tuple(item for item in device.attributes if item[0].rpartition("/")[2] in self._identities)
+            for device in devices
+        )
 
     def _columns(self, inventory: Inventory) -> list[Column[Any]]:
         paths = (
@@ -183,7 +194,7 @@ def _names_of(published: ResourceSlice) -> tuple[str, ...]:
 def _relevant(configuration: Configuration) -> frozenset[str]:
     """Return the names, without their domains, of the attributes that links depend on; identities are not among them.
 
-    A link in an attribute names its peer by the device's name, and one in an annotation makes the node its own machine.
+    A link in an attribute names its peer by the device's name; only one in an annotation goes by identities.
     """
     names = {"type"}
     for kind in configuration.kinds:
@@ -191,6 +202,11 @@ def _relevant(configuration: Configuration) -> frozenset[str]:
         names |= {level.attribute for level in kind.levels or ()}
         names |= {kind.peers.attribute} if kind.peers else set()
     return frozenset(name.rpartition("/")[2] for name in names if name)
+
+
+def _identities(configuration: Configuration) -> frozenset[str]:
+    names = (name for kind in configuration.kinds for alias, given in kind.aliases if alias == "uuid" for name in given)
+    return frozenset(name.rpartition("/")[2] for name in names)
 
 
 def _labels(configuration: Configuration) -> frozenset[str]:

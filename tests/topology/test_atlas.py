@@ -1,5 +1,6 @@
 """Machines by number: a number is one machine's for ever, and machines that are nobody's any more are forgotten."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -88,3 +89,42 @@ def test_a_machine_that_was_forgotten_is_told_anew_when_it_is_back() -> None:
     fresh = Atlas(shipped())
     assert first not in known.machines
     assert told(known.machines[last]) == told(fresh.machines[numbers(fresh, belief)[0]])
+
+
+def unlike(node: str, batch: str) -> ResourceSlice:
+    """Return GPUs of an unknown product, whose links are told by the node alone, with the UUIDs of a *batch*."""
+    published = sample("dgx-1v", node)
+    devices = []
+    for index, device in enumerate(published.devices):
+        values = {"productName": "unknown", "uuid": f"{batch}-{index}"}
+        kept = [item for item in device.attributes if item[0] not in values]
+        given = [(name, Attribute("string", value)) for name, value in values.items()]
+        devices.append(replace(device, attributes=tuple(sorted(kept + given))))
+    return replace(published, devices=tuple(devices))
+
+
+def linked(batch: str) -> Node:
+    """Return a node that tells of four links between the first two GPUs of a *batch*."""
+    scores = [{"uuid": f"{batch}-0", "score": {f"{batch}-1": 400}}]
+    return Node(name=NodeName("a"), annotations=(("hami.io/node-nvidia-score", json.dumps(scores)),))
+
+
+def links(known: Atlas, belief: Belief) -> int:
+    ((group,),) = (known.machines[number] for number in numbers(known, belief))
+    return int(group.links.links[0, 1])
+
+
+def test_links_that_a_node_tells_of_before_the_devices_are_published_are_seen_when_these_are() -> None:
+    known, belief = Atlas(shipped()), belief_of(linked("new"), unlike("a", "old"))
+    found = [links(known, belief)]
+    for batch in ("new", "old", "new"):
+        belief.apply(Changed(unlike("a", batch)))
+        found.append(links(known, belief))
+    assert found == [0, 4, 0, 4]
+
+
+def test_uuids_make_no_machines_where_no_node_tells_of_links() -> None:
+    known, belief = Atlas(shipped()), belief_of(Node(name=NodeName("a")), unlike("a", "old"))
+    before = numbers(known, belief)
+    belief.apply(Changed(unlike("a", "new")))
+    assert numbers(known, belief) == before
