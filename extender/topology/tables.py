@@ -46,7 +46,7 @@ PCIE: Final = (
     {"node": True, "weight": 10},
 )
 BRIDGES: Final = "topology.dra-extender.x-k8s.io/bridges"
-A100_PCIE: Final = r"A100.*PCIe"
+A100_PCIE: Final = r"A100.*PCI[eE]"
 HOPPER: Final = "nvidia.com/technologies/hopper-architecture: NVLink, 900 GB/s both ways"
 # Where no page of the vendor was at hand, the source says so.
 SECONDARY: Final = "secondary, alpha-one-index.github.io/ai-infra-index, networking interconnects:"

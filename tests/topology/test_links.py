@@ -82,8 +82,10 @@ def test_no_gpu_of_a_gb200_tray_shares_a_root_with_a_nic() -> None:
     assert [place.first_numa for place in places] == [0, 0, 1, 1]
 
 
-def test_bridges_are_seen_under_the_label_that_tells_of_them_only() -> None:
+@pytest.mark.parametrize("product", ["NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB"])
+def test_bridges_are_seen_under_the_label_that_tells_of_them_only(product: str) -> None:
     node, members = machine("a100-pcie")
+    members = [with_values(one, {"productName": product}) for one in members]
     assert pairs_with(links_of(node, members, shipped()), 300) == BRIDGED
     unlabelled = links_of(bare(), members, shipped())
     assert pairs_with(unlabelled, 300) == set()
