@@ -4,13 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from extender.allocation.grid import Flags
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot
-from extender.model.names import ClassName
+from extender.model.names import ClassName, NodeName
 from extender.model.node import Container, Node, Pod
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 Classes = Mapping[str, ClassName]
+# Nodes, and which of some extended resources they serve by devices.
+Groups = tuple[tuple[Flags, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,21 @@ def through_devices(resources: tuple[str, ...], node: Node) -> tuple[str, ...]:
     """Return which of *resources* the node has no device plugin for."""
     plugged = [name for name, amount in node.allocatable if name in resources and amount.nanos > 0]
     return tuple(name for name in resources if name not in plugged) if plugged else resources
+
+
+def by_service(names: Sequence[NodeName], nodes: Mapping[NodeName, Node], resources: tuple[str, ...]) -> Groups:
+    """Group the nodes by which of *resources* they serve by devices, rather than by a device plugin."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for index, name in enumerate(names):
+        places.setdefault(through_devices(resources, nodes[name]), []).append(index)
+    return tuple((_flags(len(names), group), served) for served, group in places.items())
+
+
+def _flags(count: int, places: Sequence[int]) -> Flags:
+    flags = np.zeros(count, np.bool_)
+    flags[places] = True
+    flags.setflags(write=False)
+    return flags
 
 
 def hidden_claim(pod: Pod, resources: Sequence[str], classes: Classes) -> Hidden:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.extended import through_devices
+from extender.allocation.extended import Groups
 from extender.allocation.fit import AT_ONCE, Fit, Fitter, Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
@@ -212,13 +212,13 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     usable = np.ones(count, np.bool_)
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
+    groups = _groups(needs, snapshot, questions)
     if needs.mapped:
         # What its status names is looked for by the kubelet, unless another claim takes its place.
-        nodes = (snapshot.nodes[name] for name in snapshot.layout.nodes)
-        usable &= np.fromiter((bool(through_devices(needs.extended, node)) for node in nodes), np.bool_, count)
+        usable &= np.logical_or.reduce([nodes for nodes, served in groups if served] or [np.zeros(count, np.bool_)])
     parts: list[Part] = []
     try:
-        parts.extend(_part(needs, group, snapshot, questions, taste) for group in _groups(needs, snapshot))
+        parts.extend(_part(needs, group, snapshot, questions, taste) for group in groups)
     except Refusal as refusal:
         return Refused(Word.QUESTION, str(refusal))
     except Forbidden as forbidden:
@@ -252,16 +252,10 @@ def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim,
     return (*needs.pending, *([needs.unmade(needs.hidden(resources))] if resources else []))
 
 
-def _groups(needs: Needs, snapshot: Snapshot) -> list[tuple[Flags, tuple[str, ...]]]:
-    """Group the nodes by the extended resources that they serve by devices, rather than by a device plugin."""
-    names = snapshot.layout.nodes
+def _groups(needs: Needs, snapshot: Snapshot, questions: Questions) -> Groups:
     if not needs.extended:
-        return [(np.ones(len(names), np.bool_), ())]
-    groups: dict[tuple[str, ...], Flags] = {}
-    for index, name in enumerate(names):
-        served = through_devices(needs.extended, snapshot.nodes[name])
-        groups.setdefault(served, np.zeros(len(names), np.bool_))[index] = True
-    return [(nodes, resources) for resources, nodes in groups.items()]
+        return ((np.ones(len(snapshot.layout.nodes), np.bool_), ()),)
+    return questions.by_service(snapshot, needs.extended)
 
 
 def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:

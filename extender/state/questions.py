@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import is_
 from typing import NamedTuple
 
+from extender.allocation.extended import Groups, by_service
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask, asked_by
@@ -13,6 +14,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
 from extender.model.names import ClassName
+from extender.topology.memo import Memo
 
 # Questions that are remembered, each with the states of nodes that it has seen.
 MOST = 256
@@ -24,6 +26,8 @@ LOOK_EVERY = 64
 # between two looks at who would have to.
 AGE = 1 << 12
 PAUSE = 1 << 10
+# Sets of extended resources by which nodes are grouped.
+SERVED = 64
 
 
 class _Asked(NamedTuple):
@@ -53,6 +57,7 @@ class Questions:
         self._last: _Asked | None = None
         self._layout: object = None
         self._laid_out = self._looked = 0
+        self._served: tuple[object, object, Memo[tuple[str, ...], Groups]] = ((), {}, Memo(SERVED))
 
     def __len__(self) -> int:
         return len(self._fitters)
@@ -95,6 +100,16 @@ class Questions:
         elif next(reversed(self._fitters.values())) is not last.fitter:
             self._fitters.move_to_end(_key(claims, classes))
         return last.question, last.fitter
+
+    def by_service(self, snapshot: Snapshot, resources: tuple[str, ...]) -> Groups:
+        """Group the nodes by which of *resources* they serve by devices, once for all pods until a node changes."""
+        names, nodes = snapshot.layout.nodes, snapshot.nodes
+        if self._served[0] is not names or self._served[1] is not nodes:
+            self._served = names, nodes, Memo(SERVED)
+        known = self._served[2]
+        if resources not in known:
+            known[resources] = by_service(names, nodes, resources)
+        return known[resources]
 
     def late(self) -> list[Fitter]:
         """Return the questions that take too long to be answered while somebody waits."""

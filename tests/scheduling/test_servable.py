@@ -125,3 +125,13 @@ def test_what_is_to_come_later_comes_later_and_nothing_is_taken_back(step: type[
     taken = [type(each) for each in world.taken]
     assert taken.count(step) == 2
     assert not {Release, DeleteClaim} & set(taken)
+
+
+def test_a_node_that_gets_a_device_plugin_is_served_by_it_from_then_on() -> None:
+    world = told()
+    for change, is_by_devices in ((None, True), (PLUGGED, False), (Changed(node("n1")), True)):
+        if change is not None:
+            world.belief.apply(change)
+        plan = planner_of(world.belief).plan(SUBJECT, [N1], 0.0)
+        assert isinstance(plan, Offer)
+        assert (plan.placement.hidden is not None) is is_by_devices
