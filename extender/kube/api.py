@@ -123,17 +123,23 @@ class Api:
         self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
     ) -> Answer | Unanswered:
         """Send one request and return the whole response, whatever its status."""
-        request = _Request(method, path, query, body)
-        began = time.perf_counter()
-        reply = await self._within(timeout_s, request, self._whole(request))
-        code = str(reply.status) if isinstance(reply, Answer) else "none"
-        self._called(method, resource_of(path), code, time.perf_counter() - began)
-        return reply
+        return await self._asked(_Request(method, path, query, body), timeout_s)
+
+    async def ask_once(self, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
+        """Get what is at *path*, and drop the connection: behind one address there may be several API servers."""
+        return await self._asked(_Request("GET", path, is_last=True), timeout_s)
 
     async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
         """Begin to read a response that does not end; one that is no success is returned whole."""
         request = _Request("GET", path, query)
         return await self._within(timeout_s, request, self._opened(request))
+
+    async def _asked(self, request: "_Request", timeout_s: float) -> Answer | Unanswered:
+        began = time.perf_counter()
+        reply = await self._within(timeout_s, request, self._whole(request))
+        code = str(reply.status) if isinstance(reply, Answer) else "none"
+        self._called(request.method, resource_of(request.path), code, time.perf_counter() - began)
+        return reply
 
     async def _within(self, timeout_s: float, request: "_Request", work: Coroutine[Any, Any, T]) -> T | Unanswered:
         try:
@@ -187,10 +193,14 @@ class Api:
 
 
 class _Request:
-    """A request, and whether any of it can have left."""
+    """A request, and whether any of it can have left. *is_last*: no other is sent over its connection."""
 
-    def __init__(self, method: str, path: str, query: Query, body: Body | None = None) -> None:
+    def __init__(
+        self, method: str, path: str, query: Query = (), body: Body | None = None, *, is_last: bool = False
+    ) -> None:
         self.method = method
+        self.path = path
+        self.is_last = is_last
         self.target = f"{path}?{_encoded(tuple(query))}" if query else path
         self.data = None if body is None else orjson.dumps(body.content)
         self.content_type = JSON if body is None else body.content_type
@@ -240,6 +250,8 @@ def _headers(access: Access, request: _Request) -> dict[str, str]:
         headers["Authorization"] = access.authorization
     if request.data is not None:
         headers["Content-Type"] = request.content_type
+    if request.is_last:
+        headers["Connection"] = "close"
     return headers
 
 

@@ -40,7 +40,8 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 
     ``Listed`` comes first, and again after every gap that a watch cannot close; ``Changed`` and ``Gone`` follow in the
     order of their resourceVersions, none twice and none backwards; ``Seen`` says up to which version all has been told.
-    A resource that is not served is told as an empty ``Listed`` and ``Unserved``, and looked for again.
+    A resource that is not served is told as an empty ``Listed`` and ``Unserved``, and looked for again. One that was
+    served is not told so before it has been absent for long: until then nothing is told but ``Trouble``.
     """
     following = _Following(api, resource, sink, rhythm)
     while True:

@@ -13,7 +13,7 @@ from extender.kube.follow import Rhythm, follow
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, NODES, RULES, Resource
 from extender.kube.told import Seen, Told, Trouble, Unserved
-from extender.kube.versions import Versions
+from extender.kube.versions import GONE_S, GONE_TIMES, Versions
 from extender.model.change import Changed, Gone, Listed
 from extender.model.node import Node
 from extender.model.problem import Problem
@@ -351,12 +351,23 @@ EMPTY = response({"metadata": {"resourceVersion": "10"}, "items": []})
 GROUP = "/apis/resource.k8s.io"
 
 
-@pytest.mark.parametrize("absent", [groups(), groups("v1"), response({"groups": []})])
-async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again(absent: bytes) -> None:
+NOT_FOUND = failure(404, "NotFound")
+
+
+@pytest.mark.parametrize(
+    ("absent", "listed"),
+    [
+        (groups(), NOT_FOUND),
+        (groups("v1"), resources("resourceclaims")),
+        (response({"groups": []}), NOT_FOUND),
+    ],
+)
+async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again(absent: bytes, listed: bytes) -> None:
     async with scripted() as (script, api):
         script.add("/apis", absent, groups("v1", "v1beta2"))
-        script.add(f"{GROUP}/v1", resources("resourceclaims"))
-        script.add(f"{GROUP}/v1beta2", resources("devicetaintrules"))
+        script.add(f"{GROUP}/v1", listed, resources("resourceclaims"))
+        script.add(f"{GROUP}/v1beta2", NOT_FOUND, resources("devicetaintrules"))
+        script.add(f"{GROUP}/v1alpha3", NOT_FOUND)
         script.add("list", EMPTY)
         script.add("watch", QUIET)
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
@@ -364,6 +375,72 @@ async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_agai
     assert isinstance(watcher.told[1], Unserved)
     assert watcher.slept == [300.0]
     assert any(target.startswith(f"{GROUP}/v1beta2/devicetaintrules?limit") for target in script.asked)
+
+
+async def test_a_server_that_lists_its_groups_only_later_serves_them_all_the_same() -> None:
+    async with scripted() as (script, api):
+        script.add("/apis", response({"groups": [{"name": "apiregistration.k8s.io", "versions": [{"version": "v1"}]}]}))
+        script.add(f"{GROUP}/v1", resources("resourceclaims", "devicetaintrules"))
+        script.add("list", EMPTY)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed "]
+    assert watcher.slept == []
+
+
+def with_rules_until_the_watch_ends(script: Script, *listed: bytes) -> None:
+    """Have rules served at first; after that *listed* is what version v1 has."""
+    script.add("/apis", groups("v1"))
+    script.add(f"{GROUP}/v1", resources("resourceclaims", "devicetaintrules"), *listed)
+    for version in ("v1beta2", "v1alpha3"):
+        script.add(f"{GROUP}/{version}", NOT_FOUND)
+    script.add("list", EMPTY)
+    script.add("watch", NOT_FOUND, QUIET)
+
+
+async def test_what_was_served_is_kept_where_another_api_server_does_not_list_it() -> None:
+    older, newer = resources("resourceclaims"), resources("resourceclaims", "devicetaintrules")
+    async with scripted() as (script, api):
+        with_rules_until_the_watch_ends(script, *[older] * 5, newer)
+        watcher = await followed(api, lambda watcher: len(watcher.seen) == 2, resource=RULES)
+        asked_again = [head for head in script.headers if "GET /apis" in head and "?" not in head][2:]
+    assert watcher.words == ["listed ", "listed "]
+    # Who stands behind the address that we have is asked again only on another connection.
+    assert asked_again
+    assert all("Connection: close" in head for head in asked_again)
+
+
+async def test_what_was_served_is_gone_where_that_is_found_for_long() -> None:
+    async with scripted() as (script, api):
+        with_rules_until_the_watch_ends(script, resources("resourceclaims"))
+        watcher = await followed(api, lambda watcher: "Unserved" in watcher.words, resource=RULES)
+    assert watcher.words[:3] == ["listed ", "listed ", "Unserved"]
+    missed, gone = ([told.at for told in watcher.told if isinstance(told, kind)] for kind in (Trouble, Unserved))
+    assert len(missed) > GONE_TIMES
+    assert gone[0] - missed[0] >= GONE_S
+
+
+async def test_a_version_that_lists_nothing_does_not_make_a_resource_unserved() -> None:
+    async with scripted() as (script, api):
+        script.add("/apis", groups("v1"))
+        script.add(f"{GROUP}/v1", resources(), resources("resourceclaims", "devicetaintrules"))
+        for version in ("v1beta2", "v1alpha3"):
+            script.add(f"{GROUP}/{version}", NOT_FOUND)
+        script.add("list", EMPTY)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed "]
+
+
+async def test_as_long_as_a_version_is_looked_for_again_the_last_one_is_written() -> None:
+    watcher = Watcher()
+    async with scripted() as (script, api):
+        script.add("/apis", groups("v1beta1"))
+        script.add(f"{GROUP}/v1beta1", resources("resourceclaims"))
+        versions = Versions(api, watcher.pace, watcher.told.append)
+        await versions.find(CLAIMS)
+        versions.forget(CLAIMS)
+        assert versions.known(CLAIMS).version == "v1beta1"
 
 
 async def test_discovery_is_tried_until_it_answers() -> None:

@@ -139,7 +139,8 @@ def test_requests_are_made_where_they_are_derived_from_and_nowhere_else() -> Non
     calling = {
         str(path.relative_to(folder))
         for path in folder.rglob("*.py")
-        if "demo" not in path.parts and any(f"{word}(" in path.read_text() for word in ("api.call", "api.open"))
+        if "demo" not in path.parts
+        and any(f"{word}(" in path.read_text() for word in ("api.call", "api.ask_once", "api.open"))
     }
     places = ("follow", "leases", "listing", "probe", "rights", "versions", "writes")
     assert calling == {f"kube/{name}.py" for name in places}
