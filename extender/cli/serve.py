@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import uvloop
 
+from extender.cli.descriptors import raise_limit
 from extender.cli.memory import give_back, settle
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
@@ -52,6 +53,7 @@ def run(arguments: Namespace) -> int:
         sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
         return UNUSABLE
     configure_log(sys.stderr, settings.logging.level, settings.logging.format)
+    raise_limit()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, options))

@@ -132,6 +132,13 @@ def test_without_a_cluster_it_says_so(
     assert f"no cluster is configured in {tmp_path / 'none'}: " in capsys.readouterr().err
 
 
+def test_it_raises_the_limit_of_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[bool] = []
+    monkeypatch.setattr(serve, "raise_limit", lambda: raised.append(True))
+    main(["serve", f"--api-kubeconfig={tmp_path / 'none'}"])
+    assert raised == [True]
+
+
 def test_explain_says_that_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "ns/p", f"--server=127.0.0.1:{free_port()}"]) == 1
     assert "does not answer" in capsys.readouterr().err
