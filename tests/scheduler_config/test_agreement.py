@@ -58,6 +58,12 @@ def test_the_pod_is_given_the_time_that_the_extender_takes_to_end(settings: Sett
     assert pause + settings.listen.shutdown_seconds < grace
 
 
+def test_no_program_has_proxies_of_its_own() -> None:
+    """Neither uses one on loopback, and what a cluster adds to its pods stays away from variables that are there."""
+    named = {entry["name"].upper() for each in containers().values() for entry in each.get("env", ())}
+    assert not any(name.endswith("_PROXY") for name in named)
+
+
 def test_the_command_line_takes_the_arguments_of_the_pod() -> None:
     arguments = containers()["extender"]["args"]
     assert str(build_parser(arguments).parse_args(arguments).config) == "/etc/dra-scheduler/extender.yaml"
