@@ -170,7 +170,11 @@ class Leading:
 class Watch:
     """The view of the cluster."""
 
-    max_age_seconds: Annotated[float, Key("with an older view the scheduler is asked to come back later", least=1)] = 90
+    # A quiet view is asked about after a third of this, and then waits for a bookmark: with less it would be too old
+    # again and again.
+    max_age_seconds: Annotated[float, Key("with an older view the scheduler is asked to come back later", least=10)] = (
+        90
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,7 @@ WRONG = {
     "number": ("answer: {shortlist: many}", "answer.shortlist: must be an integer"),
     "flag-as-number": ("answer: {shortlist: true}", "answer.shortlist: must be an integer"),
     "too-small": ("answer: {shortlist: 0}", "answer.shortlist: must be at least 1"),
+    "always-too-old": ("watch: {maxAgeSeconds: 9}", "watch.maxAgeSeconds: must be at least 10"),
     "too-large": ("api: {timeoutSeconds: 61}", "api.timeoutSeconds: must be at most 60"),
     "not-finite": ("watch: {maxAgeSeconds: .nan}", "watch.maxAgeSeconds: must be a number"),
     "choice": ("answer: {policy: best}", "answer.policy: must be one of auto, all, shortlist, one"),
@@ -167,7 +168,7 @@ def test_the_environment_names_the_file(tmp_path: Path) -> None:
 TEXTS = {
     "DRA_EXTENDER_SCHEDULERS": ("a, b", "schedulers", ("a", "b")),
     "DRA_EXTENDER_WAKING_NOMINATE": ("False", "waking.nominate", False),
-    "DRA_EXTENDER_WATCH_MAX_AGE_SECONDS": ("2.5", "watch.maxAgeSeconds", 2.5),
+    "DRA_EXTENDER_WATCH_MAX_AGE_SECONDS": ("22.5", "watch.maxAgeSeconds", 22.5),
     "DRA_EXTENDER_LISTEN_PROBES": ("", "listen.probes", ""),
     "DRA_EXTENDER_ALLOCATION_FEATURES": (
         "DRAListTypeAttributes=true, DRAAdminAccess=false",
