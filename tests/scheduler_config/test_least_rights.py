@@ -41,7 +41,6 @@ class Right(NamedTuple):
 # What the API server asks for beside what is asked of it, and what a right to list gives anyhow.
 BESIDE = {
     # Of whoever writes an allocation, by the verb of that write.
-    Right("resource.k8s.io", "resourceclaims/binding", "update"),
     Right("resource.k8s.io", "resourceclaims/binding", "patch"),
     # Of whoever makes a claim that its pod owns, where OwnerReferencesPermissionEnforcement is on.
     Right("", "pods/finalizers", "update"),
