@@ -55,7 +55,8 @@ def test_the_pod_is_given_the_time_that_the_extender_takes_to_end(settings: Sett
     (deployment,) = documents(BASE / "deployment.yaml")
     pause = containers()["extender"]["lifecycle"]["preStop"]["sleep"]["seconds"]
     grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
-    assert pause + settings.listen.shutdown_seconds < grace
+    # Where the API server does not answer, binds are waited for as long as their caller would.
+    assert pause + settings.listen.shutdown_seconds + settings.api.bind_seconds < grace
 
 
 def test_no_program_has_proxies_of_its_own() -> None:
