@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
 from extender.allocation.features import Features
 from extender.allocation.selectors import Selector
-from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim
+from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, flaws_in
 from extender.model.claim import Selector as SelectorText
 from extender.model.names import ClassName
 from extender.model.quantity import Quantity
@@ -180,6 +180,7 @@ def _claim(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], featu
     if claim.is_classic:
         raise Refusal(f"{where}: it names a controller, which DRA has not had since Kubernetes 1.32")
     _refuse_unknown(where, claim.spec.unknown_fields)
+    _refuse_flawed(f"{where}: devices.", flaws_in(claim.spec.config))
     slots = tuple(_slot(where, slot, classes, features) for slot in claim.spec.requests)
     rules = tuple(_rule(where, index, rule) for index, rule in enumerate(claim.spec.constraints))
     return ClaimQuestion(claim, slots, rules)
@@ -214,6 +215,7 @@ def _ask(
     if device_class is None:
         raise Refusal(f"{here}: deviceClassName: there is no class {request.class_name}")
     _refuse_unknown(f"class {device_class.name}", device_class.unknown_fields)
+    _refuse_flawed(f"class {device_class.name}: ", flaws_in(device_class.config))
     tests = (
         *_tests(f"class {device_class.name}", device_class.selectors),
         *_tests(here, request.selectors),
@@ -234,6 +236,11 @@ def _ask(
 def _refuse_unknown(here: str, names: tuple[str, ...]) -> None:
     if names:
         raise Refusal(f"{here}: {names[0]}: this field is not known here, and must not be passed over")
+
+
+def _refuse_flawed(here: str, flaws: tuple[str, ...]) -> None:
+    if flaws:
+        raise Refusal(f"{here}{flaws[0]}")
 
 
 def _refuse_gated(here: str, request: DeviceRequest, features: Features) -> None:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import orjson
 
+from extender.kube.decoding import decoded
+
 Json = dict[str, Any]
 MAX_TEXT: Final = 500
 PAUSE_UNTIL_A_DATE_S: Final = 5.0
@@ -27,7 +29,7 @@ class Answer:
     def json(self) -> Json | None:
         """Return the object in the body; None where there is something else, as the HTML of a proxy."""
         try:
-            read = orjson.loads(self.body)
+            read = decoded(self.body)
         except orjson.JSONDecodeError:
             return None
         return read if isinstance(read, dict) else None

@@ -6,6 +6,7 @@ from typing import Any, Final
 import orjson
 
 from extender.kube.answer import complaint_in
+from extender.kube.decoding import decoded
 from extender.kube.setback import Remedy, Setback, setback_in
 
 Json = dict[str, Any]
@@ -41,7 +42,7 @@ class Event:
 def event_of(line: bytes) -> Event | Setback:
     """Read a line of a watch; what is no event, or reports an error, ends the watch."""
     try:
-        read = orjson.loads(line)
+        read = decoded(line)
     except orjson.JSONDecodeError:
         return Setback(f"no JSON in a watch: {line[:80].decode(errors='replace')}", Remedy.RELIST)
     kind, inside = (read.get("type"), read.get("object")) if isinstance(read, dict) else (None, None)

@@ -1,6 +1,6 @@
 """What people ask for and what they were given: classes, claims, templates and allocations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,11 +69,20 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceConfig:
-    """Configuration for a driver, handed through unread. *source* is set in allocations only."""
+    """Configuration for a driver, handed through unread. *source* is set in allocations only.
+
+    *flaw* says why it cannot be handed through; *opaque* is missing then.
+    """
 
     requests: tuple[str, ...] = ()
     opaque: Json | None = None
     source: str = ""
+    flaw: str = ""
+
+
+def flaws_in(config: Iterable[DeviceConfig]) -> tuple[str, ...]:
+    """Say what of *config* cannot be handed through."""
+    return tuple(f"config[{index}].opaque: {entry.flaw}" for index, entry in enumerate(config) if entry.flaw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

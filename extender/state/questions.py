@@ -12,7 +12,7 @@ from extender.allocation.question import Question, ask, asked_by
 from extender.allocation.selectors import Selector
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
-from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim
+from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim, flaws_in
 from extender.model.names import ClassName
 from extender.topology.memo import Memo
 
@@ -184,19 +184,22 @@ def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClas
 
 
 def asked(spec: ClaimSpec) -> Hashable:
-    """Return all of *spec* that decides where it can be satisfied; configuration is for drivers.
+    """Return all of *spec* that decides where it can be satisfied; configuration is for drivers, if they can have it.
 
     Amounts are equal however they are written, but a policy's default is what is spelled like it.
     """
     amounts = (amount for request in _requests(spec) for _, amount in request.capacity or ())
-    return spec.requests, spec.constraints, spec.unknown_fields, tuple(amount.spelling for amount in amounts)
+    strange = spec.unknown_fields, flaws_in(spec.config)
+    return spec.requests, spec.constraints, strange, tuple(amount.spelling for amount in amounts)
 
 
 def _named(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
     """Return what the classes say that *claims* name: a changed class makes another question."""
     names = sorted({request.class_name for claim in claims for request in _requests(claim.spec)})
     found = (classes.get(name) for name in names)
-    return tuple((item.name, item.selectors, item.unknown_fields) if item else None for item in found)
+    return tuple(
+        (item.name, item.selectors, item.unknown_fields, flaws_in(item.config)) if item else None for item in found
+    )
 
 
 def _requests(spec: ClaimSpec) -> list[DeviceRequest]:

@@ -1,6 +1,7 @@
 """Pods that ask the same share one question."""
 
 import gc
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from weakref import ref
@@ -55,6 +56,15 @@ def test_a_claim_that_names_a_controller_is_refused_though_others_ask_the_same()
     questions.fitter([claim("a")], CLASSES)
     with pytest.raises(Refusal):
         questions.fitter([replace(claim("b"), is_classic=True)], CLASSES)
+
+
+def test_what_cannot_be_handed_to_a_driver_is_refused_though_others_ask_the_same() -> None:
+    questions, flawed = Questions(Features()), DeviceConfig(flaw="is flawed")
+    questions.fitter([claim("a")], CLASSES)
+    with pytest.raises(Refusal, match=re.escape("claim b: devices.config[1].opaque: is flawed")):
+        questions.fitter([claim("b", config=(DeviceConfig(), flawed))], CLASSES)
+    with pytest.raises(Refusal, match=re.escape("class gpu: config[0].opaque: is flawed")):
+        questions.fitter([claim("a")], {GPU: DeviceClass(name=GPU, config=(flawed,))})
 
 
 def test_each_who_asks_a_shared_question_is_refused_by_its_own_claims_names() -> None:

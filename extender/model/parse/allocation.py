@@ -7,6 +7,7 @@ from extender.model.claim import AllocatedDevice, Allocation, Consumer, DeviceCo
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName, Uid
 from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields, shared_name, shared_place, shared_soon
+from extender.model.parse.opaque import flaw_in
 from extender.model.parse.selection import selector_of, toleration_of
 
 USUAL: Final = frozenset(("request", "driver", "pool", "device"))
@@ -58,7 +59,10 @@ def _device(fields: Fields) -> DeviceKey:
 def config_of(fields: Fields) -> DeviceConfig:
     """Read configuration for a driver."""
     opaque = fields.child("opaque").raw if fields.has("opaque") else None
-    return DeviceConfig(requests=fields.texts("requests"), opaque=opaque, source=fields.text("source"))
+    flaw = flaw_in(opaque)
+    return DeviceConfig(
+        requests=fields.texts("requests"), opaque=None if flaw else opaque, source=fields.text("source"), flaw=flaw
+    )
 
 
 def consumers_of(status: Fields) -> tuple[Consumer, ...]:

@@ -1,0 +1,30 @@
+"""What drivers are configured by. It is handed through as it is, or not at all."""
+
+from collections.abc import Iterator
+from typing import Final
+
+# Stands where the text of an object had what is no character, and had to be changed to be read. Unicode keeps this one
+# for such ends: nobody writes it, and of whoever does nothing is taken over.
+MARK: Final = "\ufdd0"
+# What is nested deeper could not be written: orjson stops at 254 levels, and an allocation has some around it.
+DEEPEST: Final = 200
+
+
+def flaw_in(value: object) -> str:
+    """Say why *value* cannot be handed through as it was written; empty where it can."""
+    level, depth = [value], 0
+    while level:
+        if any(isinstance(item, str) and MARK in item for item in level):
+            return "has text that is no Unicode, and cannot be handed to a driver as it is"
+        if depth > DEEPEST:
+            return f"nests deeper than {DEEPEST} levels, and cannot be written into an allocation"
+        level, depth = [inside for item in level for inside in _inside(item)], depth + 1
+    return ""
+
+
+def _inside(item: object) -> Iterator[object]:
+    if isinstance(item, dict):
+        yield from item
+        yield from item.values()
+    elif isinstance(item, list):
+        yield from item
