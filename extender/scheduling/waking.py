@@ -12,7 +12,6 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
-from extender.scheduling.precedence import planned
 from extender.state.belief import Belief
 from extender.state.questions import asked
 from extender.topology.policies import ANNOTATION
@@ -140,7 +139,7 @@ class Waker:
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None
-        plan = planned(self.planner, pod, None, now, is_answer=False)
+        plan = self.planner.plan(pod, None, now, is_answer=False)
         is_late = isinstance(plan, Trouble) and self.belief.questions.late()
         if is_alone and (isinstance(plan, Rejection) or is_late):
             hopeless.add(question)

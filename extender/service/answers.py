@@ -10,7 +10,6 @@ from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
-from extender.scheduling.precedence import planned
 from extender.scheduling.survey import Unfinished
 from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
@@ -71,7 +70,7 @@ class Answers:
             return Filtered(error=hindrance)
         pod = request.pod
         self.asked(pod, request.names)
-        plan = planned(self.planner, pod, request.names, self.now())
+        plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):
             self._scores.put(pod.uid, plan.scores)
             return Filtered(names=request.names)
