@@ -85,7 +85,7 @@ class Allocation:
     steps: Annotated[int, Key("candidates that one search may try before it is given up", least=1)] = STEPS
     ignored_resources: Annotated[
         tuple[str, ...],
-        Key("extended resources that nodes need not have: those that NodeResourcesFit is configured to ignore"),
+        Key("extended resources that kube-scheduler ignores: nodes need not have them; example.com/* for all of one"),
     ] = ()
     release: Annotated[
         Literal["v1.34", "v1.35", "v1.36", "v1.37"],

@@ -15,13 +15,15 @@ from extender.model.parse.opaque import MARK
 
 # What is cut off here has to be too deep for ``flaw_in``, whatever is around it; orjson stops at 1024 levels.
 DEEPEST: Final = 500
-# Two halves of a surrogate pair, or what is found where they are not.
+# Half of a surrogate pair, without the other half behind it, or before it.
 HALVES: Final = re.compile(
-    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([89a-fA-F][0-9a-fA-F]{2}))"
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-ESCAPED_MARK: Final = MARK.encode("unicode_escape")
 REPLACED: Final = "\ufffd"
 BACKSLASH: Final = rb"\\"
+# The mark as an escape, and that as a template, in which backslashes are escaped themselves.
+TEMPLATE: Final = MARK.encode("unicode_escape").replace(BACKSLASH[:1], BACKSLASH)
 # As long, and nothing that JSON may have in a string.
 HIDDEN: Final = b"\0\0"
 QUOTE, OPENS, CLOSES = b'"{}'
@@ -50,7 +52,7 @@ def mended(text: bytes) -> bytes:
 
 
 def _paired(hidden: bytes) -> bytes:
-    return HALVES.sub(lambda found: ESCAPED_MARK if found[1] else found[0], hidden)
+    return HALVES.sub(TEMPLATE, hidden)
 
 
 def _shallow(hidden: bytes) -> bytes:

@@ -95,7 +95,7 @@ def kubeconfig_of(name: str, context: str | None) -> Kubeconfig:
         document = yaml.safe_load(files.read(path))
     except yaml.YAMLError as error:
         raise Malformed(name, wrong_in(error)) from None
-    except (ValueError, KeyError, AttributeError, RecursionError):
+    except (ValueError, LookupError, AttributeError, RecursionError):
         # The parser lets these out of values with a type of their own, with the value in them.
         raise Malformed(name, "is no YAML: a value is not what it is said to be, or stands too deep") from None
     if not isinstance(document, Mapping):

@@ -33,7 +33,12 @@ async def load(paths: str, context: str | None) -> Loaded:
         loader = await LOAD_KUBECONFIG(paths, context, configuration, persist_config=False)
     except yaml.YAMLError as error:
         raise ValueError(f"{paths}: {wrong_in(error)}") from None
-    except (ConfigException, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, RecursionError):
+        # As with one file: a value with a type of its own is told with the value in it.
+        raise ValueError(
+            f"{paths}: a value is not what it is said to be, or is not there, or stands too deep"
+        ) from None
+    except (ConfigException, AttributeError, TypeError) as error:
         # It takes what it reads for what it should be, and calls a part by all that is in it, tokens included.
         raise ValueError(f"{paths}: {str(error).partition('{')[0]}") from None
     refuse_impersonation(_user(loader))

@@ -7,6 +7,8 @@ from typing import Final
 from extender.kube.answer import Answer, Complaint, Unanswered, complaint_of
 
 EXPIRED: Final = ("Expired", "Gone")
+# What a client is told and what is over soon: a token renewed, a time limit, a list begun anew, too many requests.
+PASSING: Final = frozenset((401, 408, 410, 429))
 
 
 class Remedy(Enum):
@@ -19,11 +21,12 @@ class Remedy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setback:
-    """*pause_s* is what the API server asks for at least."""
+    """*pause_s* is what the API server asks for at least. *is_lasting*: asked again, it would say the same."""
 
     why: str
     remedy: Remedy = Remedy.AGAIN
     pause_s: float = 0.0
+    is_lasting: bool = False
 
 
 def setback_of(reply: Answer | Unanswered) -> Setback:
@@ -43,4 +46,5 @@ def setback_in(complaint: Complaint) -> Setback:
         remedy = Remedy.RELIST
     elif complaint.code == 404:
         remedy = Remedy.REDISCOVER
-    return Setback(why, remedy, complaint.retry_after_s or 0.0)
+    is_lasting = complaint.code // 100 == 4 and complaint.code not in PASSING
+    return Setback(why, remedy, complaint.retry_after_s or 0.0, is_lasting)

@@ -9,7 +9,7 @@ from extender.kube.api import Api
 from extender.kube.pace import Backoff, Pace
 from extender.kube.resource import CORE, Resource, Served
 from extender.kube.rights import minor_of
-from extender.kube.setback import Remedy, Setback, setback_of
+from extender.kube.setback import Setback, setback_of
 from extender.kube.told import Sink, Trouble
 
 # While a control plane is upgraded, behind one address some API servers have a resource and others do not. What was
@@ -52,7 +52,10 @@ class Versions:
         """
         backoff = Backoff(self._pace)
         while resource.name not in self._found:
-            found = self._judged(resource, await self._discover(resource))
+            looked = await self._discover(resource)
+            if resource.name in self._found:  # by another who has asked meanwhile
+                break
+            found = self._judged(resource, looked)
             if isinstance(found, Setback):
                 self._sink(Trouble(resource, f"discovery: {found.why}", self._pace.now()))
                 await backoff.wait(found.pause_s)
@@ -122,8 +125,8 @@ class Versions:
         """Look for *resource* in one version of its group."""
         listed = await self._read(resource, f"/apis/{resource.group}/{version}", "resources")
         if isinstance(listed, Setback):
-            is_none = listed.remedy is Remedy.REDISCOVER and not is_offered
-            return _Absent(is_plain=True) if is_none else listed
+            # What is not offered need not be let us see, and keeps us from nothing.
+            return listed if is_offered else _Absent(is_plain=listed.is_lasting)
         if any(entry.get("name") == resource.name for entry in listed):
             return Served(resource, version)
         return _Absent(is_plain=bool(listed))

@@ -17,10 +17,13 @@ from extender.state.belief import Belief
 
 def unserved(needs: Needs, name: NodeName, belief: Belief, ignored: Collection[str]) -> str:
     """Say which extended resource a pod would not have on a node; nothing where it has all but those *ignored*."""
-    asked, node = _asked(needs.pod).difference(ignored), belief.cluster.snapshot.nodes.get(name)
+    asked = [resource for resource in sorted(_asked(needs.pod)) if not _is_among(resource, ignored)]
     if not asked:
         return ""
-    lacking = through_devices(tuple(sorted(asked)), node) if node else tuple(sorted(asked))
+    node = belief.cluster.snapshot.nodes.get(name)
+    if node is None:
+        return f"node {name}, which is to have {asked[0]}, is not known here, or cannot be read"
+    lacking = through_devices(tuple(asked), node)
     missing = [resource for resource in lacking if resource not in belief.served_by_classes()]
     if missing:
         return f"node {name} does not have {missing[0]}, and no device class is known to stand behind it"
@@ -30,6 +33,11 @@ def unserved(needs: Needs, name: NodeName, belief: Belief, ignored: Collection[s
 def unmapped(needs: Needs, name: NodeName) -> str:
     """Say why a pod cannot go where device plugins serve it: the kubelet would wait for a claim that is no more."""
     return f"the pod's status names claim {needs.mapped}, which is gone, and node {name} serves it without one"
+
+
+def _is_among(resource: str, ignored: Collection[str]) -> bool:
+    """Tell whether *resource* is ignored by its name, or with all of its domain."""
+    return resource in ignored or f"{resource.partition('/')[0]}/*" in ignored
 
 
 def _asked(pod: Pod) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """The answers to the scheduler's verbs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.model.names import NodeName, Uid
@@ -107,8 +107,7 @@ class Answers:
     def _emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
         """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
         pod, victims = request.pod, {NodeName(name): items.pods for name, items in request.victims.items()}
-        done = self.evictions.done(pod, victims)
-        if helped(pod, done, self.belief, self.chooser) and (until := self.evictions.waits(pod.uid)) is not None:
+        if self._is_awaiting(pod, victims) and (until := self.evictions.waits(pod.uid)) is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
             self.attention.postponed(pod, until)
             return ()
@@ -119,6 +118,15 @@ class Answers:
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
+
+    def _is_awaiting(self, pod: Pod, candidates: Collection[NodeName]) -> bool:
+        """Tell whether devices of who was evicted are all that *pod* has to wait for. Raise Unfinished."""
+        done = self.evictions.done(pod, candidates)
+        if not done:
+            return False
+        # Where they are free already something else is missing.
+        free = helped(pod, dict.fromkeys(done, ()), self.belief, self.chooser)
+        return not free and bool(helped(pod, done, self.belief, self.chooser))
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

@@ -360,6 +360,7 @@ NOT_FOUND = failure(404, "NotFound")
         (groups(), NOT_FOUND),
         (groups("v1"), resources("resourceclaims")),
         (response({"groups": []}), NOT_FOUND),
+        (groups(), failure(403, "Forbidden")),
     ],
 )
 async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_again(absent: bytes, listed: bytes) -> None:
@@ -367,7 +368,7 @@ async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_agai
         script.add("/apis", absent, groups("v1", "v1beta2"))
         script.add(f"{GROUP}/v1", listed, resources("resourceclaims"))
         script.add(f"{GROUP}/v1beta2", NOT_FOUND, resources("devicetaintrules"))
-        script.add(f"{GROUP}/v1alpha3", NOT_FOUND)
+        script.add(f"{GROUP}/v1alpha3", failure(403, "Forbidden"))
         script.add("list", EMPTY)
         script.add("watch", QUIET)
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)

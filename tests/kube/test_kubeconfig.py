@@ -263,6 +263,7 @@ UNREADABLE: dict[str, tuple[str, str]] = {
 MISTAKEN: dict[str, str] = {
     "a number": "token: !!float c4n4ry-",
     "a flag": "token: !!bool c4n4ry-",
+    "nothing": "token: !!int ''  # c4n4ry-",
     "a date": "token: 2026-99-99 # c4n4ry-",
     "a list": f"token: {3000 * '['}c4n4ry-",
 }
@@ -278,9 +279,12 @@ async def test_what_stands_in_an_unreadable_kubeconfig_is_not_told(name: str, be
 
 
 @pytest.mark.parametrize("name", MISTAKEN)
-async def test_a_value_of_a_kubeconfig_that_is_not_what_it_is_said_to_be_is_not_told(name: str, folder: Path) -> None:
-    with pytest.raises(NoCredentials, match="kubeconfig: is no YAML: a value is not what") as refused:
-        await credentials(written(folder, MISTAKEN[name]))
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_a_value_of_a_kubeconfig_that_is_not_what_it_is_said_to_be_is_not_told(
+    name: str, beside: str, folder: Path
+) -> None:
+    with pytest.raises(NoCredentials, match=r"kubeconfig.*: a value is not what") as refused:
+        await credentials(written(folder, MISTAKEN[name]) + beside)
     assert "c4n4ry-" not in str(refused.value)
 
 

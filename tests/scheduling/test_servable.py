@@ -71,11 +71,12 @@ def test_once_the_class_is_known_the_pod_is_given_devices() -> None:
     assert result.placement is not None
 
 
-def test_resources_that_the_scheduler_is_told_to_ignore_are_nobodys_concern() -> None:
+@pytest.mark.parametrize(("ignored", "is_ignored"), [("ex.com/gpu", True), ("ex.com/*", True), ("ex.com/g", False)])
+def test_resources_that_the_scheduler_is_told_to_ignore_are_nobodys_concern(ignored: str, *, is_ignored: bool) -> None:
     world = told(GONE)
     binder = binder_of(world.belief)
-    binder.ignored = ("ex.com/gpu",)
-    assert is_bound(world, bind(world, subject=SUBJECT, binder=binder))
+    binder.ignored = (ignored,)
+    assert is_bound(world, bind(world, subject=SUBJECT, binder=binder)) is is_ignored
 
 
 def test_a_pod_on_a_node_that_is_not_known_is_not_bound_for_what_nobody_can_say_it_has() -> None:

@@ -136,6 +136,13 @@ def test_others_go_where_the_devices_have_gone_to_somebody_else() -> None:
     assert here.may_go("n2") == ["n2"]
 
 
+def test_others_go_where_the_devices_are_free_and_something_else_is_missing() -> None:
+    here = Preempting(pod("p", "c"))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    here.belief.apply(Gone(ResourceClaim, claim("of-n1").key))
+    assert here.may_go("n2") == ["n2"]
+
+
 def test_where_the_pod_is_nominated_says_who_has_gone() -> None:
     here = Preempting(replace(pod("p", "c"), nominated_node=NodeName("n2")))
     assert here.may_go("n1", "n2") == ["n1", "n2"]
