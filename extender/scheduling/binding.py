@@ -23,12 +23,13 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
-from extender.scheduling.mapping import created, mapped, spared, unmade
+from extender.scheduling.mapping import mapped, patiently, spared, unmade
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.servable import unserved
 from extender.scheduling.steps import (
     AwaitShown,
+    CreateClaim,
     Done,
     Outcome,
     ReadPod,
@@ -199,7 +200,7 @@ class _Work:
         hidden = self.placement.hidden
         if hidden is None or claim is not self.placement.claims[-1][0]:
             return (yield from allocate(claim, allocation, self.needs.pod, self.belief))
-        outcome = yield from created(self.needs.pod, hidden)
+        outcome = yield from patiently(CreateClaim(self.needs.pod, hidden))
         made = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(made, ResourceClaim):
             return Problem(f"the claim for extended resources could not be made: {told_by(outcome)}")

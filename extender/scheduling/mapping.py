@@ -13,7 +13,6 @@ from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain, renamed
 from extender.scheduling.claiming import ATTEMPTS, Problem, deleted, release, same_claim
 from extender.scheduling.steps import (
-    CreateClaim,
     Done,
     Later,
     MapExtended,
@@ -28,14 +27,14 @@ from extender.scheduling.steps import (
 )
 
 
-def created(pod: Pod, hidden: Hidden) -> Generator[Step, Outcome, Outcome]:
-    """Make the claim for *hidden*; where that is to be done later, nothing of it was looked at."""
-    outcome: Outcome = yield CreateClaim(pod, hidden)
+def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
+    """Take *step*; where it is to come later nothing of it was looked at, and it is taken again."""
+    outcome: Outcome = yield step
     for _ in range(ATTEMPTS):
         if not isinstance(outcome, Later):
             break
         yield Pause(outcome.seconds)
-        outcome = yield CreateClaim(pod, hidden)
+        outcome = yield step
     return outcome
 
 
@@ -47,12 +46,8 @@ def mapped(
     A write for an earlier claim may be on its way still; based on the pod as it was, it cannot land after ours. Where
     somebody has changed the pod, what was written for it has to be *confirmed*, as before a second Binding.
     """
-    outcome: Outcome = yield MapExtended(pod, claim, hidden)
+    outcome = yield from patiently(MapExtended(pod, claim, hidden))
     for _ in range(ATTEMPTS):
-        if isinstance(outcome, Later):
-            yield Pause(outcome.seconds)
-            outcome = yield MapExtended(pod, claim, hidden)
-            continue
         if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
             break
         read = yield ReadPod(pod.key)
@@ -65,8 +60,7 @@ def mapped(
         problem = renamed(pod, fresh) or (yield from confirmed())
         if problem:
             return Problem(problem)
-        pod = fresh
-        outcome = yield MapExtended(pod, claim, hidden)
+        outcome = yield from patiently(MapExtended(fresh, claim, hidden))
     done = outcome.what if isinstance(outcome, Done) else None
     return done if isinstance(done, Pod) else Problem(f"the pod's status could not be written: {told_by(outcome)}")
 
