@@ -6,6 +6,7 @@ from itertools import count
 import pytest
 
 from extender.model.change import Changed
+from extender.model.claim import ResourceClaim
 from extender.model.device import Attribute, Device, ResourceSlice
 from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.scheduling import refining
@@ -30,7 +31,10 @@ NUMBERS = count()
 
 def planned(belief: Belief, planner: Planner, devices: int, cards: int, policy: str = "") -> Plan:
     """Plan a pod, and take back what it was promised."""
-    claim = asks(f"c{next(NUMBERS)}", some(devices), some(cards, NIC, "nic"), policy=policy)
+    return tried(belief, planner, asks(f"c{next(NUMBERS)}", some(devices), some(cards, NIC, "nic"), policy=policy))
+
+
+def tried(belief: Belief, planner: Planner, claim: ResourceClaim) -> Plan:
     belief.apply(Changed(claim))
     subject = pod(f"p{claim.key.name}", claim.key.name)
     plan = planner.plan(subject, None, 0.0)
@@ -151,12 +155,7 @@ def fabric(*models: str, generation: int = 1) -> ResourceSlice:
 
 def card(belief: Belief, planner: Planner) -> Plan:
     """Plan a pod for one card, and take back what it was promised."""
-    claim = asks(f"c{next(NUMBERS)}", some(1, NIC))
-    belief.apply(Changed(claim))
-    subject = pod(f"p{claim.key.name}", claim.key.name)
-    plan = planner.plan(subject, None, 0.0)
-    belief.ledger.tell(subject.uid, Event.EXPIRED)
-    return plan
+    return tried(belief, planner, asks(f"c{next(NUMBERS)}", some(1, NIC)))
 
 
 def test_what_a_shared_pool_says_that_no_selector_reads_counts_when_it_is_published_anew() -> None:

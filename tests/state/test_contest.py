@@ -109,15 +109,19 @@ def memory(item: AllocatedDevice) -> int:
     return sum(amount.nanos // 10**9 for _, amount in item.consumed_capacity)
 
 
-@given(events)
-def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str]) -> None:
-    inventory, seniority = inventory_of((published(),)), Seniority()
+def seniority_after(told: list[ResourceClaim | str]) -> Seniority:
+    seniority = Seniority()
     for event in told:
         if isinstance(event, str):
             seniority.drop(ObjectKey("ns", event))
         else:
             seniority.put(event)
-    order = in_order(told)
+    return seniority
+
+
+@given(events)
+def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str]) -> None:
+    inventory, seniority, order = inventory_of((published(),)), seniority_after(told), in_order(told)
     for index, claim in enumerate(order):
         found = contested(seniority.of(claim.key), seniority.before(claim.key), inventory)
         assert (found is not None) is is_contested(claim, order[:index])
@@ -126,12 +130,7 @@ def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim
 
 @given(events)
 def test_whoever_overdraws_a_device_or_its_pool_is_found_in_one_go(told: list[ResourceClaim | str]) -> None:
-    inventory, seniority = inventory_of((published(),)), Seniority()
-    for event in told:
-        if isinstance(event, str):
-            seniority.drop(ObjectKey("ns", event))
-        else:
-            seniority.put(event)
+    inventory, seniority = inventory_of((published(),)), seniority_after(told)
     order, pool = in_order(told), PoolKey(DRIVER, POOL)
     found = list(overdrafts(seniority.holders(pool), pool, inventory))
     assert [key for key, _ in found] == [claim.key for claim in order]
