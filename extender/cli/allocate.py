@@ -16,8 +16,9 @@ from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json
 from extender.cli.case import case_of
-from extender.cli.replay import Unanswerable, case_of_claim, case_of_pod, recording
+from extender.cli.replay import Unanswerable, case_of_claim, case_of_pod, owned, recording
 from extender.cli.table import aligned, printable
+from extender.config.settings import Ownership
 from extender.model.claim import Allocation
 from extender.model.names import ObjectKey
 from extender.model.parse.fields import Malformed
@@ -31,6 +32,8 @@ DESCRIPTION = (
 )
 RELEASES = {f"1.{release.value}": release for release in Release}
 MANNERS = {"first": FIRST, "best": BEST}
+# Which taint each order does not see: the owner's keeps kube-scheduler away, as it is meant to.
+UNSEEN = {"first": "", "best": Ownership().owner_taint}
 ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
 
 
@@ -56,6 +59,12 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
     parser.add_argument(
         "--from", dest="folder", type=Path, metavar="DIR", help="ask about a claim or a pod of a recorded cluster"
+    )
+    parser.add_argument(
+        "--owner-taint",
+        metavar="KEY",
+        help="with --from: the taint by which an extender keeps others away, ownership.ownerTaint, does not count; "
+        f"empty for none (default {UNSEEN['best']}; with --order first none: kube-scheduler heeds it)",
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--claim", type=_key, metavar="NS/NAME", help="the claim to ask about, as if it held nothing")
@@ -88,7 +97,7 @@ def _replay(arguments: Namespace) -> int:
         for complaint in found.complaints:
             sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
         asked = (case_of_claim, arguments.claim) if arguments.claim else (case_of_pod, arguments.pod)
-        case = asked[0](found, asked[1], features)
+        case = asked[0](owned(found, _unseen(arguments)), asked[1], features)
     except Unanswerable as error:
         return _refuse(str(error))
     except OSError as error:
@@ -105,6 +114,12 @@ def _replay(arguments: Namespace) -> int:
 def _manner(arguments: Namespace) -> Manner:
     manner = MANNERS[arguments.order]
     return replace(manner, is_lenient=manner.is_lenient and not arguments.strict)
+
+
+def _unseen(arguments: Namespace) -> str:
+    """Return the key of the taint that does not count."""
+    given: str | None = arguments.owner_taint
+    return UNSEEN[arguments.order] if given is None else given
 
 
 def _refuse(message: str) -> int:

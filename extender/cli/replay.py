@@ -10,6 +10,7 @@ from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
 from extender.cli.case import Case, usage_by_device
 from extender.cli.documents import NotJson, documents
+from extender.model.change import Changed
 from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
@@ -18,6 +19,8 @@ from extender.model.parse import Noun, key_of, parse_list
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Asked, Claims
+from extender.state.domain import Domain
+from extender.state.ownership import Ownership
 
 N = TypeVar("N")
 # Upstream's name for the claim that serves a pod's extended resources; no entry of a pod can be called so.
@@ -67,6 +70,20 @@ def _objects(file: Path) -> Iterator[Noun | Problem | NotJson]:
             yield document
         else:
             yield from parse_list(document)
+
+
+def owned(found: Recording, taint: str) -> Recording:
+    """Return *found* as the owner of the devices sees it: without the taint of the key *taint*, which is for others."""
+    ownership = Ownership(Domain(taint=taint))
+    nouns: list[Noun] = []
+    for noun in found.nouns:
+        if not isinstance(noun, DeviceTaintRule | ResourceSlice):
+            nouns.append(noun)
+            continue
+        told = ownership.told(Changed(noun))
+        if isinstance(told, Changed) and not isinstance(told.what, Problem):
+            nouns.append(told.what)
+    return Recording(nouns, found.complaints)
 
 
 def case_of_claim(found: Recording, key: ObjectKey, features: Features) -> Case:

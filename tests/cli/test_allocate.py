@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cli import main
+from extender.config.settings import Ownership
 from tests.allocation.cel.expressions import seeded
 from tests.cli.fuzz import ask, damaged
 from tests.tree import ROOT
@@ -419,3 +420,44 @@ def test_a_recording_is_answered_with_the_features_of_its_release(
         node = json.loads(capsysbinary.readouterr().out)["nodes"]["n1"]
         assert node["fits"] is fits
         assert bool(node["fatalError"]) is not fits
+
+
+OWNED = Ownership().owner_taint
+
+
+def owner_rule(key: str = OWNED) -> dict[str, Any]:
+    spec = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": key, "effect": "NoSchedule"}}
+    return {"kind": "DeviceTaintRule", "metadata": {"name": "dra-extender-owned-gpu.example.com"}, "spec": spec}
+
+
+def tainted_by_its_driver(key: str = OWNED) -> dict[str, Any]:
+    found = device_slice("d1") | {"kind": "ResourceSlice"}
+    found["metadata"]["name"] = "tainted"
+    found["spec"]["pool"]["name"] = "tainted"
+    found["spec"]["devices"][0]["taints"] = [{"key": key, "effect": "NoSchedule"}]
+    return found
+
+
+TWO = claim(count=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "arguments", "free"),
+    [
+        pytest.param(OWNED, (), 2, id="default"),
+        pytest.param("ours", (), 0, id="another"),
+        pytest.param("ours", ("--owner-taint", "ours"), 2, id="named"),
+        pytest.param(OWNED, ("--owner-taint", ""), 0, id="none"),
+        pytest.param(OWNED, ("--order", "first"), 0, id="kube-scheduler"),
+        pytest.param(OWNED, ("--order", "first", "--owner-taint", OWNED), 2, id="its-order-as-the-owner"),
+    ],
+)
+def test_the_owners_taint_bars_nobody_but_kube_scheduler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, arguments: tuple[str, ...], free: int
+) -> None:
+    folder = recorded(tmp_path, TWO, owner_rule(key), tainted_by_its_driver(key))
+    status, out, _ = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table", *arguments)
+    assert status == 0
+    assert out.splitlines()[1].split()[1] == ("yes" if free else "no"), out
+    if not free:
+        assert f"needs 2 free devices, has 0: 2 has taint {key}=:NoSchedule" in out
