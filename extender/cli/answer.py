@@ -39,12 +39,12 @@ class NodeAnswer:
 def answers(case: Case, manner: Manner, release: Release = Release.V1_37) -> Iterator[NodeAnswer]:
     """Answer for each node of *case*, in the words of *release*."""
     held = [claim for claim in case.claims if claim.allocation]
-    question: Question | Refusal
-    try:
-        question = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
-    except Refusal as refusal:
-        question = refusal
+    asked: dict[tuple[str, ...], tuple[tuple[ResourceClaim, ...], Question | Refusal]] = {}
     for node in case.nodes:
+        served = case.served_by(node)
+        if served not in asked:
+            asked[served] = _asked(case, served)
+        claims, question = asked[served]
         elsewhere = next((claim for claim in held if not _can_be_used(claim, node)), None)
         if elsewhere:
             yield NodeAnswer(node=node.name, reason=f"claim {elsewhere.key.name} is allocated for other nodes")
@@ -52,16 +52,26 @@ def answers(case: Case, manner: Manner, release: Release = Release.V1_37) -> Ite
             yield NodeAnswer(node=node.name, fatal_error=str(question))
         else:
             started = perf_counter_ns()
-            answer = _answer(Context(case, question, manner, release), node)
+            answer = _answer(Context(case, claims, question, manner, release), node)
             elapsed = (perf_counter_ns() - started) / 1000
             yield answer(round(elapsed, 1))
 
 
+def _asked(case: Case, served: tuple[str, ...]) -> tuple[tuple[ResourceClaim, ...], Question | Refusal]:
+    """Return the claims of a pod, and what those ask that hold nothing."""
+    claims = case.claims_with(served)
+    try:
+        return claims, ask([claim for claim in claims if not claim.allocation], case.classes, case.features)
+    except Refusal as refusal:
+        return claims, refusal
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is the same for all nodes."""
+    """What is the same for all nodes that serve the same extended resources by devices."""
 
     case: Case
+    claims: tuple[ResourceClaim, ...]
     question: Question
     manner: Manner
     release: Release
@@ -80,7 +90,7 @@ def _answer(context: Context, node: Node) -> Callable[[float], NodeAnswer]:
     match found:
         case Solution():
             fresh = iter(written)
-            everything = tuple(claim.allocation or next(fresh) for claim in case.claims)
+            everything = tuple(claim.allocation or next(fresh) for claim in context.claims)
             return lambda micros: NodeAnswer(node=node.name, fits=True, allocations=everything, micros=micros)
         case Failure(message, is_local):
             local, fatal = (message, "") if is_local else ("", message)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from extender.allocation.extended import through_devices
 from extender.allocation.features import ALL, Features, features_of
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, WHOLE, Hold, Usage, add, holds_of
@@ -15,13 +16,18 @@ from extender.model.node import Node
 from extender.model.parse import parse_claim, parse_class, parse_node, parse_rule, parse_slice
 from extender.model.parse.fields import Fields, Malformed
 from extender.model.problem import Problem
+from extender.scheduling.needs import Needs
+from extender.scheduling.survey import claims_for
 
 N = TypeVar("N")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Everything that an answer depends on."""
+    """Everything that an answer depends on.
+
+    *unmade*: a pod's extended resources, of which each node serves some by devices; there is no claim for them yet.
+    """
 
     name: str
     nodes: tuple[Node, ...]
@@ -31,9 +37,18 @@ class Case:
     tainting: Tainting
     usage: Mapping[DeviceKey, Usage]
     features: Features
+    unmade: Needs | None = None
 
     def usage_of(self, device: DeviceKey) -> Usage:
         return self.usage.get(device, UNUSED)
+
+    def served_by(self, node: Node) -> tuple[str, ...]:
+        """Return the extended resources for which a claim would be made on *node*."""
+        return through_devices(self.unmade.extended, node) if self.unmade else ()
+
+    def claims_with(self, served: tuple[str, ...]) -> tuple[ResourceClaim, ...]:
+        """Return the claims to have devices for where extended resources are *served* by devices, these last."""
+        return (*self.claims, *claims_for(self.unmade, served)) if self.unmade else self.claims
 
 
 def case_of(raw: object) -> Case:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from extender.allocation.extended import served_by_classes, wanted
 from extender.allocation.features import Features
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
@@ -18,6 +19,7 @@ from extender.model.node import Node, Pod, PodClaim, PodClaimStatus
 from extender.model.parse import Noun, key_of, parse_list
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
+from extender.scheduling.needs import Needs
 from extender.state.claims import Asked, Claims
 from extender.state.domain import Domain
 from extender.state.ownership import Ownership
@@ -93,7 +95,7 @@ def case_of_claim(found: Recording, key: ObjectKey, features: Features) -> Case:
 
 
 def case_of_pod(found: Recording, key: ObjectKey, features: Features) -> Case:
-    """Ask for all claims of a pod that hold nothing yet, on the nodes where those that do can be used."""
+    """Ask for all claims of a pod that hold nothing yet, made or not, on the nodes where those that do can be used."""
     pod = _with_extended(_named(found.all(Pod), key, "pod"))
     known = Claims()
     for claim in (*found.all(ResourceClaim), *_made(found, pod)):
@@ -107,7 +109,15 @@ def case_of_pod(found: Recording, key: ObjectKey, features: Features) -> Case:
     # In the order of the pod, but for two entries that name one claim: that is allocated once.
     statuses = {status.name: status.claim_name for status in pod.claim_statuses}
     names = dict.fromkeys(entry.claim_name or statuses.get(entry.name) for entry in pod.claims)
-    return _case(found, str(key), tuple(claims[name] for name in names if name in claims), features)
+    case = _case(found, str(key), tuple(claims[name] for name in names if name in claims), features)
+    return case if pod.extended_claim else replace(case, unmade=_unmade_extended(pod, case))
+
+
+def _unmade_extended(pod: Pod, case: Case) -> Needs | None:
+    """Say what a pod needs without a claim: extended resources that device classes stand behind."""
+    classes = served_by_classes(case.classes.values())
+    extended = wanted(pod, classes)
+    return Needs(pod, extended=extended, classes=classes) if extended else None
 
 
 def _with_extended(pod: Pod) -> Pod:

@@ -461,3 +461,49 @@ def test_the_owners_taint_bars_nobody_but_kube_scheduler(
     assert out.splitlines()[1].split()[1] == ("yes" if free else "no"), out
     if not free:
         assert f"needs 2 free devices, has 0: 2 has taint {key}=:NoSchedule" in out
+
+
+def asking(amount: int, *entries: dict[str, Any]) -> dict[str, Any]:
+    """A pod that asks for extended resources, for which there is no claim."""
+    pod = pod_of(*entries)
+    requests = {"example.com/gpu": str(amount), "example.com/other": "1", "cpu": "1"}
+    pod["spec"]["containers"] = [{"name": "main", "resources": {"requests": requests}}]
+    return pod
+
+
+def standing_behind(folder: Path, *objects: dict[str, Any]) -> str:
+    """Record a class that stands behind an extended resource, and a second node, which has a device plugin for it."""
+    spec = {"extendedResourceName": "example.com/gpu"}
+    behind = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec}
+    plugged = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}}
+    found = recorded(folder, plugged | {"status": {"allocatable": {"example.com/gpu": "8"}}}, *objects)
+    raw = json.loads((folder / "all.json").read_text())
+    raw["items"] = [item for item in raw["items"] if item["kind"] != "DeviceClass"]
+    raw["items"].append(behind | {"apiVersion": "resource.k8s.io/v1"})
+    (folder / "all.json").write_text(json.dumps(raw))
+    return found
+
+
+@pytest.mark.parametrize("order", ["best", "first"])
+def test_extended_resources_without_a_claim_are_asked_for_where_no_device_plugin_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str
+) -> None:
+    folder = standing_behind(tmp_path, asking(8))
+    _, out, _ = replayed(capsys, "--from", folder, "--pod", "ns/pod", "-o", "table", "--order", order)
+    first, second = out.splitlines()[1:3]
+    assert first.split()[:2] == ["n1", "no"]
+    assert "claim pod-extended-resources, request container-0-request-1 needs 8 free devices, has 1" in first
+    assert second.split() == ["n2", "yes"]
+
+
+def test_the_claim_to_be_made_for_extended_resources_comes_after_the_others(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    more = device_slice("d1") | {"kind": "ResourceSlice", "metadata": {"name": "more"}}
+    more["spec"]["pool"]["name"] = "more"
+    folder = standing_behind(tmp_path, more, claim(), asking(1, {"name": "a", "resourceClaimName": "c1"}))
+    assert main(["allocate", "--from", folder, "--pod", "ns/pod", "-o", "json"]) == 0
+    nodes = json.loads(capsysbinary.readouterr().out)["nodes"]
+    given = [item["devices"]["results"][0]["request"] for item in nodes["n1"]["allocations"]]
+    assert given == ["r", "container-0-request-1"]
+    assert nodes["n2"]["fits"] is False
