@@ -118,8 +118,9 @@ class Attempt:
             joined = None if bits is None else _joined(states[index], bits, is_match=values.rule.is_match)
             if joined is None:
                 if ask.takes_all:
-                    device = "/".join(self.situation.board.candidates[place].key)
-                    raise Met(f"request {ask.name} asks for all devices, but a constraint forbids {device}")
+                    key = self.situation.board.candidates[place].key
+                    text = f"request {ask.name} asks for all devices, but a constraint forbids {'/'.join(key)}"
+                    raise Met(text, place=key)
                 return None
             states[index] = joined
         return states

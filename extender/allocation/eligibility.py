@@ -36,12 +36,13 @@ SEALED = {
 class Met(Exception):  # noqa: N818 - ends a search where upstream's would end in an error
     """Met on the way, and nobody may pass it over: a test that errs on a device, a pool that is being updated.
 
-    *is_local*: on this node; another one may do. Otherwise the question itself is at fault.
+    *is_local*: on this node; another one may do. Otherwise the question itself is at fault. *place*: what the message
+    calls the device or the pool, which is another one wherever the same is met.
     """
 
-    def __init__(self, message: str, *, is_local: bool = True) -> None:
+    def __init__(self, message: str, *, place: Sequence[str] = (), is_local: bool = True) -> None:
         super().__init__(message)
-        self.is_local = is_local
+        self.is_local, self.place = is_local, "/".join(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ def _every(ask: Ask, board: Board, usages: Sequence[Usage], judge: Judge, featur
     for pool in board.pools:
         if not pool.is_usable:
             wrong = f"is invalid: {pool.problem}" if pool.problem else "is being updated"
-            raise Met(f"request {ask.name} asks for all devices, but pool {'/'.join(pool.key)} {wrong}")
+            text = f"request {ask.name} asks for all devices, but pool {'/'.join(pool.key)} {wrong}"
+            raise Met(text, place=pool.key)
     free, draws = 0, {}
     examination = Examination(ask, board, judge, features)
     for place, candidate in enumerate(board.candidates):
@@ -198,14 +200,15 @@ class Examination:
     def _check(self, test: Test, outcome: Outcome, candidate: Candidate) -> None:
         if outcome.verdict is Verdict.ERROR:
             met = f"{test.owner} on device {'/'.join(candidate.key)}: {outcome.error} in {test.text!r}"
-            raise Met(met, is_local=test.selector is not None)
+            raise Met(met, place=candidate.key, is_local=test.selector is not None)
 
     def _drawn(self, candidate: Candidate) -> Draw | None:
         fractional = self.features.fractional_capacity_range
         try:
             return draw(self.asked, candidate.device.capacity, fractional=fractional)
         except Unusable as error:
-            raise Met(f"request {self.ask.name} on device {'/'.join(candidate.key)}: {error}") from error
+            text = f"request {self.ask.name} on device {'/'.join(candidate.key)}: {error}"
+            raise Met(text, place=candidate.key) from error
 
 
 def _is_usable(ask: Ask, board: Board, candidate: Candidate, features: Features) -> bool:

@@ -18,9 +18,9 @@ from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, compiled_anew
-from extender.allocation.reason import Reason, cause_of
+from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided
+from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided, why_not
 from extender.allocation.state import Found, Naming, States
 from extender.allocation.work import Work, finished
 
@@ -61,7 +61,7 @@ class Fit:
     manner: Manner
     verdicts: NDArray[np.int8]
     reason_codes: NDArray[np.int32]
-    reasons: Sequence[Reason]
+    reasons: Sequence[Reason | Fault]
 
     @property
     def mask(self) -> Flags:
@@ -70,10 +70,10 @@ class Fit:
 
     def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
         """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""
-        question = asker or self.question
-        code: int = self.reason_codes[node].item()
-        if code != NO_REASON:
-            return self.reasons[code].named(question)
+        question, code = asker or self.question, self.reason_codes[node].item()
+        known = None if code == NO_REASON else self.reasons[code]
+        if isinstance(known, Reason):
+            return known.named(question)
         if self.verdicts[node] == Verdict.FITS:
             return None
         # What errs is told by the names of who asks, never of who asked first.
@@ -295,6 +295,5 @@ class Fitter:
     def _found(self, draft: Draft, node: int) -> Work[Found]:
         """Search on one node."""
         answer = yield from choosing(draft.snapshot, node, self.question, self._any)
-        if not isinstance(answer, Nothing):
-            return Found(VERDICTS[type(answer)], NO_REASON)
-        return Found(Verdict.NO, draft.reasons.number(cause_of(answer.situation)))
+        why = why_not(answer)
+        return Found(VERDICTS[type(answer)], NO_REASON if why is None else draft.reasons.number(why))

@@ -10,17 +10,19 @@ from extender.allocation.added import Taints
 from extender.allocation.columns import Column
 from extender.allocation.inventory import Inventory
 from extender.allocation.offer import Offers
-from extender.allocation.reason import Reason
+from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.state import States
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
 from extender.model.taint import DeviceTaintRule
 
-# Of a node that is not rejected, or whose reason names devices of its own.
+# Of a node that is not rejected, or on which the search was given up.
 NO_REASON = -1
 # Reasons beyond those that the nodes of the last answer can have, before the others are forgotten.
 SPARE = 4096
+# Different faults that one question tells apart: each of thousands of devices may err in words of its own.
+FAULTS = 256
 # Shortfalls whose reasons one question remembers.
 SHORTFALLS = 1 << 16
 # What an answer takes of a node and its devices, eight of them, with what is taken of these: bytes.
@@ -57,13 +59,20 @@ class Span:
 
 @dataclass(slots=True)
 class Reasons:
-    """The distinct reasons, without names of claims; append-only, so that numbers given out stay true."""
+    """The distinct reasons, without names of claims, and faults by the names of the question that nodes are asked.
 
-    all: list[Reason] = field(default_factory=list)
-    _numbers: dict[Reason, int] = field(default_factory=dict)
+    Append-only, so that numbers given out stay true. Of faults beyond a number all are one that says nothing.
+    """
 
-    def number(self, reason: Reason) -> int:
+    all: list[Reason | Fault] = field(default_factory=list)
+    _numbers: dict[Reason | Fault, int] = field(default_factory=dict)
+    _faults: int = 0
+
+    def number(self, reason: Reason | Fault) -> int:
         """Return the number of *reason*, which is given one where it has none yet."""
+        if isinstance(reason, Fault) and reason not in self._numbers:
+            self._faults += 1
+            reason = reason if self._faults <= FAULTS else reason._replace(text="")
         known = self._numbers.setdefault(reason, len(self.all))
         if known == len(self.all):
             self.all.append(reason)
@@ -84,7 +93,7 @@ class Draft:
     states: States
 
 
-def renumbered(reasons: Sequence[Reason], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:
+def renumbered(reasons: Sequence[Reason | Fault], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:
     """Keep only the reasons that *codes* name, and number these anew."""
     kept = Reasons()
     used, places = np.unique(codes, return_inverse=True)

@@ -56,6 +56,16 @@ class Reason:
         return self if self.claim is None else replace(self, name=question.claims[self.claim].claim.key.name)
 
 
+class Fault(NamedTuple):
+    """What fails a node, without the device or the pool on which it was met; no text where it is one of too many.
+
+    *is_local*: that node alone.
+    """
+
+    text: str
+    is_local: bool
+
+
 def reason_of(situation: Situation) -> Reason:
     """Explain why *situation* has no solution."""
     return cause_of(situation).named(situation.question)

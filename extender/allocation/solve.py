@@ -10,6 +10,7 @@ from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
 from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Question
+from extender.allocation.reason import Fault, Reason, cause_of
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, situation_of
 from extender.allocation.usage import Usage
@@ -39,10 +40,16 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something was met that must not be passed over; *message* names it."""
+    """Something was met that must not be passed over; *message* names it, and calls where that is *place*."""
 
     message: str
     is_local: bool = False
+    place: str = ""
+
+    @property
+    def fault(self) -> Fault:
+        """The same wherever it is met."""
+        return Fault(self.message.replace(self.place, "") if self.place else self.message, self.is_local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,16 @@ Picks = tuple[Pick, ...] | None
 Answer = Solution | Nothing | Failure | Undecided
 
 
+def why_not(answer: Answer) -> Reason | Fault | None:
+    """Explain *answer* as it is explained on all nodes that are alike; None where it is none of these."""
+    match answer:
+        case Nothing(situation):
+            return cause_of(situation)
+        case Failure():
+            return answer.fault
+    return None
+
+
 def solve(
     question: Question, board: Board, usage_of: UsageOf, manner: Manner = FIRST, known: Known | None = None
 ) -> Answer:
@@ -104,7 +121,7 @@ def solving(
         better = (yield from _preferred(situation, manner)) if manner.is_sure else None
         picks = better or (yield from _found(situation, manner.steps))
     except Met as met:
-        return Failure(str(met), is_local=met.is_local and manner.is_lenient)
+        return Failure(str(met), is_local=met.is_local and manner.is_lenient, place=met.place)
     except Exhausted:
         return Undecided(manner.steps)
     if picks is not None:
@@ -114,7 +131,8 @@ def solving(
         return Solution(situation, better or picks)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:
-        return Failure(f"pool {'/'.join(invalid.key)} is invalid: {invalid.problem}", is_local=True)
+        place = "/".join(invalid.key)
+        return Failure(f"pool {place} is invalid: {invalid.problem}", is_local=True, place=place)
     return Nothing(situation)
 
 

@@ -71,12 +71,12 @@ def _published(name: str, candidate: Candidate) -> Attribute | None:
 def _derived(derivation: Derivation, candidate: Candidate) -> Attribute:
     here = f"derived attribute {derivation.name} on device {'/'.join(candidate.key)}"
     if derivation.program is None:
-        raise Met(f"{here}: {derivation.error}")
+        raise Met(f"{here}: {derivation.error}", place=candidate.key)
     try:
         value = derivation.program.compute(sight_of(candidate.device, candidate.key.driver), Budget())
         return _attribute(value)
     except (EvaluationError, ValueError) as error:
-        raise Met(f"{here}: {error}") from error
+        raise Met(f"{here}: {error}", place=candidate.key) from error
 
 
 def _attribute(value: object) -> Attribute:

@@ -26,7 +26,8 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Lookup, Plain, by_dictionary
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import Answer, Policy, rank
-from extender.scheduling.survey import Numbers, Part, Survey, Tally, survey
+from extender.scheduling.survey import Numbers, Part, Survey, survey
+from extender.scheduling.tally import Tally
 from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.state.belief import Belief
 from extender.topology.appraisal import Appraisal

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
-from extender.scheduling.survey import Tally
+from extender.scheduling.tally import Tally
 from extender.topology.appraisal import NO_BASIS, Basis, Part
 
 

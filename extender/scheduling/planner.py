@@ -22,7 +22,8 @@ from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Reje
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
 from extender.scheduling.refining import Unfinished, is_settled, refined
 from extender.scheduling.suitable import is_weighed
-from extender.scheduling.survey import Numbers, Survey, Tally, Unwanted, survey
+from extender.scheduling.survey import Numbers, Survey, survey
+from extender.scheduling.tally import Tally, Unwanted
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -212,7 +213,7 @@ class Planner:
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
             elsewhere = self._steered(pod, surveyed, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
-        word = surveyed.shortage()
+        word = surveyed.shortage(rejected)
         nearest = min(
             (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
         )

@@ -10,7 +10,8 @@ from extender.model.names import NodeName, Uid
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
-from extender.scheduling.survey import Survey, Tally
+from extender.scheduling.survey import Survey
+from extender.scheduling.tally import Tally
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from extender.model.names import DeviceKey, ObjectKey
 from extender.scheduling.decision import Decision, Given, Outcome, Ranked
-from extender.scheduling.survey import Tally
+from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.topology.appraisal import Basis, Part
 

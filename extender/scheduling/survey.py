@@ -1,9 +1,8 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,12 @@ from extender.allocation.extended import Groups
 from extender.allocation.fit import AT_ONCE, Fit, Fitter, Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
-from extender.allocation.reason import Reason
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Failure, Undecided
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
+from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied, text_of
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.tenants import NO_NEEDS
 from extender.scheduling.vocabulary import NEARNESS, Word
@@ -27,33 +25,6 @@ from extender.topology.policy import Policy
 from extender.topology.shared import Beside
 
 Numbers = NDArray[np.int64]
-
-
-class Tally(NamedTuple):
-    """How many nodes were rejected for one reason, with the reason in full and one of the nodes.
-
-    *missing* is how many devices more would have sufficed, where that is what was short.
-    """
-
-    word: Word
-    nodes: int
-    message: str
-    example: NodeName
-    missing: int = 0
-
-
-class Unwanted(NamedTuple):
-    """There are devices, but not as the policies want them that are strict."""
-
-    policies: str
-
-    @staticmethod
-    def by(policies: Iterable[Policy]) -> "Unwanted":
-        return Unwanted(", ".join(sorted({policy.name for policy in policies if policy.is_strict})))
-
-    @property
-    def message(self) -> str:
-        return f"no set of free devices is as the policy {self.policies} wants it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +51,7 @@ class Part:
         mask: Flags = self.nodes & self.fit.mask
         return mask if self.values is None else mask & (self.values != NONE)
 
-    def reason(self, node: int) -> Reason | Failure | Undecided | Unwanted | None:
+    def reason(self, node: int) -> Why:
         """Say why *node* does not fit; None where it does."""
         found = self.fit.reason(node, self.question) if self.fit else None
         if found is None and self.values is not None and self.values[node] == NONE:
@@ -125,21 +96,19 @@ class Survey:
                 values[part.nodes] = part.values[part.nodes]
         return values
 
-    def shortage(self) -> Word:
-        """Say what the nodes closest to a success are short of."""
+    def shortage(self, tallies: Iterable[Tally]) -> Word:
+        """Say what the nodes closest to a success are short of, by the *tallies* of all."""
         if len(self.usable) and not self.usable.any():
             return Word.CLAIM_ELSEWHERE
-        found = {tally.word for tally in self.tallies()}
+        found = {tally.word for tally in tallies}
         return next((word for word in NEARNESS if word in found), Word.NO_DEVICES)
 
     def failure(self) -> str | None:
         """Return what was met on a node that must fail the pod as a whole, if anything was."""
         for part in self.parts:
-            failed = np.flatnonzero((part.fit.verdicts == Verdict.FAILS) & part.nodes) if part.fit else ()
-            for node in failed[:1]:
-                found = part.reason(int(node))
-                if isinstance(found, Failure) and not found.is_local:
-                    return found.message
+            node = fatal_node(part.fit, part.nodes) if part.fit else None
+            if node is not None:
+                return text_of(part.reason(node))
         return None
 
     def tallies(self) -> list[Tally]:
@@ -151,7 +120,9 @@ class Survey:
             text = "a claim of the pod is allocated elsewhere"
             found.append(Tally(Word.CLAIM_ELSEWHERE, len(elsewhere), text, names[int(elsewhere[0])]))
         for part in self.parts:
-            found.extend(_tallies(part, self.usable, names))
+            if part.fit:
+                rejected = np.flatnonzero(part.nodes & self.usable & ~part.fits)
+                found.extend(tallied(part.fit, rejected, part.reason, names))
         return sorted(found, key=lambda tally: -tally.nodes)
 
     def reason(self, node: int) -> str | None:
@@ -160,42 +131,7 @@ class Survey:
             return "a claim of the pod is allocated elsewhere"
         part = next(part for part in self.parts if part.nodes[node])
         found = part.reason(node)
-        return None if found is None else _text(found)
-
-
-def _tallies(part: Part, usable: Flags, names: Sequence[NodeName]) -> list[Tally]:
-    if part.fit is None:
-        return []
-    rejected = np.flatnonzero(part.nodes & usable & ~part.fits)
-    if not len(rejected):
-        return []
-    found = []
-    for index, count in _kinds(part.fit.reason_codes[rejected]):
-        node = int(rejected[index])
-        reason = part.reason(node)
-        missing = reason.missing if isinstance(reason, Reason) else 0
-        found.append(Tally(_word(reason), count, _text(reason), names[node], missing))
-    return found
-
-
-def _kinds(codes: NDArray[np.integer[Any]]) -> Iterable[tuple[int, int]]:
-    """Return the place of the first of each code, and how many there are: most often all nodes lack the same."""
-    if (codes == codes[0]).all():
-        return ((0, len(codes)),)
-    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    return zip(first.tolist(), counts.tolist(), strict=True)
-
-
-def _word(reason: object) -> Word:
-    if isinstance(reason, Unwanted):
-        return Word.POLICY
-    return Word(reason.shortage.value) if isinstance(reason, Reason) else Word.NODE_ERROR
-
-
-def _text(reason: object) -> str:
-    if isinstance(reason, Reason | Failure | Unwanted):
-        return reason.message
-    return "the search was given up before it was known whether the devices suffice"
+        return None if found is None else text_of(found)
 
 
 # Pieces for one question while others are late: whoever writes one slow claim may write a thousand.

@@ -8,8 +8,8 @@ import pytest
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
 from extender.allocation.fit import Fitter
-from extender.allocation.memory import NO_REASON, Reasons, renumbered
-from extender.allocation.reason import Reason, Shortage, reason_of
+from extender.allocation.memory import FAULTS, NO_REASON, Reasons, renumbered
+from extender.allocation.reason import Fault, Reason, Shortage, reason_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure, Nothing
 from extender.allocation.work import Work, finished
@@ -146,3 +146,14 @@ def test_taints_that_no_rule_sets_any_more_are_forgotten(monkeypatch: pytest.Mon
         taint = Taint(key=f"t{number}", effect="NoSchedule")
         built.apply(Changed(DeviceTaintRule(name="r", selector=TaintSelector(), taint=taint)))
         assert f"1 has taint t{number}=" in told(fitter, built.snapshot)[0]
+
+
+def test_of_too_many_faults_only_how_far_they_reach_is_told() -> None:
+    known = Reasons()
+    for is_local in (True, False):
+        for number in range(FAULTS):
+            known.number(Fault(str(number), is_local))
+    assert len(known.all) == FAULTS + 1
+    assert known.all[known.number(Fault("fresh", is_local=True))] == Fault("", is_local=True)
+    assert known.all[known.number(Fault("fresh", is_local=False))] == Fault("", is_local=False)
+    assert known.all[known.number(Fault("0", is_local=True))] == Fault("0", is_local=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.scheduling.decision import Decision, Given, Outcome, Ranked
 from extender.scheduling.record import OPEN, Decisions, Packing
-from extender.scheduling.survey import Tally
+from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.topology.appraisal import Basis, Part
 

@@ -1,0 +1,115 @@
+"""The nodes that a fit rejects, counted by what is wrong with them: few words for thousands of nodes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.fit import Fit, Verdict
+from extender.allocation.memory import NO_REASON
+from extender.allocation.reason import Fault, Reason
+from extender.allocation.solve import Failure, Undecided
+from extender.model.names import NodeName
+from extender.scheduling.vocabulary import Word
+from extender.topology.policy import Policy
+
+# Errors that are told by themselves, for each of which a node is searched anew: the most frequent ones.
+MOST_ERRORS: Final = 4
+Nodes = NDArray[np.int64]
+
+
+class Tally(NamedTuple):
+    """How many nodes were rejected for one reason, with the reason in full and one of the nodes.
+
+    *missing* is how many devices more would have sufficed, where that is what was short.
+    """
+
+    word: Word
+    nodes: int
+    message: str
+    example: NodeName
+    missing: int = 0
+
+
+class Unwanted(NamedTuple):
+    """There are devices, but not as the policies want them that are strict."""
+
+    policies: str
+
+    @staticmethod
+    def by(policies: Iterable[Policy]) -> "Unwanted":
+        return Unwanted(", ".join(sorted({policy.name for policy in policies if policy.is_strict})))
+
+    @property
+    def message(self) -> str:
+        return f"no set of free devices is as the policy {self.policies} wants it"
+
+
+Why = Reason | Failure | Undecided | Unwanted | None
+
+
+class Kind(NamedTuple):
+    """Nodes that are rejected alike: the first of them, and how many there are."""
+
+    first: int
+    nodes: int
+
+
+def tallied(fit: Fit, rejected: Nodes, reason: Callable[[int], Why], names: Sequence[NodeName]) -> list[Tally]:
+    """Count the nodes *rejected*, of which *reason* says why."""
+    kinds = sorted(_kinds(fit, rejected), key=lambda kind: (-kind.nodes, kind.first))
+    faults = [(kind, _fault(fit, kind.first)) for kind in kinds]
+    distinct = [kind for kind, fault in faults if fault is not None and fault.text]
+    told = {*distinct[:MOST_ERRORS], *(kind for kind, fault in faults if fault is None)}
+    found = [_tally(kind, reason(kind.first), names) for kind in kinds if kind in told]
+    others = [kind for kind in kinds if kind not in told]
+    if others:
+        text = f"other errors, such as {text_of(reason(others[0].first))}"
+        found.append(Tally(Word.NODE_ERROR, sum(kind.nodes for kind in others), text, names[others[0].first]))
+    return found
+
+
+def fatal_node(fit: Fit, among: NDArray[np.bool_]) -> int | None:
+    """Return the first node *among* all, bool[nodes], on which something was met that fails the pod as a whole."""
+    failed = np.flatnonzero((fit.verdicts == Verdict.FAILS) & among)
+    faults = ((kind.first, _fault(fit, kind.first)) for kind in _kinds(fit, failed))
+    return min((node for node, fault in faults if fault is not None and not fault.is_local), default=None)
+
+
+def text_of(why: Why) -> str:
+    """Say why a node is rejected."""
+    if isinstance(why, Reason | Failure | Unwanted):
+        return why.message
+    return "the search was given up before it was known whether the devices suffice"
+
+
+def _kinds(fit: Fit, nodes: Nodes) -> list[Kind]:
+    """Tell *nodes* apart by their reasons: most often all lack the same. Those without one, by their verdicts."""
+    if not len(nodes):
+        return []
+    codes = fit.reason_codes[nodes]
+    if (codes == NO_REASON).any():
+        codes = np.where(codes == NO_REASON, NO_REASON - 1 - fit.verdicts[nodes], codes)
+    if (codes == codes[0]).all():
+        return [Kind(int(nodes[0]), len(nodes))]
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    return [Kind(*kind) for kind in zip(nodes[first].tolist(), counts.tolist(), strict=True)]
+
+
+def _fault(fit: Fit, node: int) -> Fault | None:
+    """Return what fails *node*, if anything does."""
+    code: int = fit.reason_codes[node].item()
+    known = None if code == NO_REASON else fit.reasons[code]
+    return known if isinstance(known, Fault) else None
+
+
+def _tally(kind: Kind, why: Why, names: Sequence[NodeName]) -> Tally:
+    missing = why.missing if isinstance(why, Reason) else 0
+    return Tally(_word(why), kind.nodes, text_of(why), names[kind.first], missing)
+
+
+def _word(why: Why) -> Word:
+    if isinstance(why, Unwanted):
+        return Word.POLICY
+    return Word(why.shortage.value) if isinstance(why, Reason) else Word.NODE_ERROR
