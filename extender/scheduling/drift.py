@@ -137,7 +137,7 @@ def _by_device(snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Iterator[
             is_whole, rows = hold.usage.dedicated > 0, snapshot.inventory.rows_of(hold.device)
             first, was_whole = holders.setdefault(hold.device, (claim, is_whole))
             if first is not claim and (is_whole or was_whole):
-                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {first.key.name}", claim)
+                yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is also in claim {first.key}", claim)
             if not taken.issuperset(rows):
                 yield _of_claim(Kind.DOUBLE, f"{'/'.join(hold.device)} is taken for free", claim)
             ghosts.difference_update(rows)

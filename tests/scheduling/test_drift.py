@@ -76,6 +76,13 @@ def test_a_device_in_two_claims_is_a_double() -> None:
     assert found(belief) == [(Kind.DOUBLE, ObjectKey("ns", "b"), OTHER.key)]
 
 
+def test_a_double_names_the_other_claim_with_its_namespace() -> None:
+    elsewhere = replace(held(claim("a"), device("n1", 0)), key=ObjectKey("elsewhere", "a"))
+    belief = believing(elsewhere, held(claim("b", version=2), device("n1", 0), by=OTHER))
+    (double,) = [item for item in findings(belief) if item.kind is Kind.DOUBLE]
+    assert double.detail == f"{'/'.join(device('n1', 0))} is also in claim elsewhere/a"
+
+
 @pytest.mark.parametrize("whole", ["a", "b"])
 def test_a_device_that_one_claim_has_and_another_shares_is_a_double(whole: str) -> None:
     claims = [
