@@ -31,7 +31,7 @@ class Unclear:
 
 
 class Claims:
-    """Every claim of the cluster. One writer."""
+    """Every claim of the cluster, in the order in which they came, however often they changed. One writer."""
 
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, ResourceClaim] = {}
@@ -65,7 +65,11 @@ class Claims:
 
     def put(self, claim: ResourceClaim) -> None:
         """Take *claim* over, in place of the one of its name."""
-        self.drop(claim.key)
+        before = self._by_key.get(claim.key)
+        if before is not None and before.uid == claim.uid:
+            self._unlink(before)
+        else:
+            self.drop(claim.key)
         self._by_key[claim.key] = claim
         self._by_uid[claim.uid] = claim.key
         for owner in _controllers(claim):
@@ -76,13 +80,16 @@ class Claims:
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
         claim = self._by_key.pop(key, None)
-        if claim is None:
-            return
+        if claim is not None:
+            self._unlink(claim)
+
+    def _unlink(self, claim: ResourceClaim) -> None:
+        """Forget by what else than its name *claim* is found."""
         self._by_uid.pop(claim.uid, None)
         for owner in _controllers(claim):
-            _take_out(key, self._by_owner, owner)
+            _take_out(claim.key, self._by_owner, owner)
         for keeper in _keepers(claim):
-            _take_out(key, self._leaving, keeper)
+            _take_out(claim.key, self._leaving, keeper)
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> None:
         """Forget all other claims."""

@@ -83,6 +83,16 @@ def test_a_double_names_the_other_claim_with_its_namespace() -> None:
     assert double.detail == f"{'/'.join(device('n1', 0))} is also in claim elsewhere/a"
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_double_stays_the_same_however_often_its_claims_are_changed(name: str) -> None:
+    claims = held(claim("a"), device("n1", 0), by=POD), held(claim("b"), device("n1", 0), by=OTHER)
+    belief = believing(*claims)
+    before = list(findings(belief))
+    (changed,) = (item for item in claims if item.key.name == name)
+    belief.apply(Changed(replace(changed, resource_version="7")))
+    assert list(findings(belief)) == before
+
+
 @pytest.mark.parametrize("whole", ["a", "b"])
 def test_a_device_that_one_claim_has_and_another_shares_is_a_double(whole: str) -> None:
     claims = [

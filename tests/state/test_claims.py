@@ -101,3 +101,21 @@ def test_the_cluster_keeps_claims_as_it_is_told() -> None:
     assert cluster.claims.get(second.key) is None
     cluster.apply(Gone(ResourceClaim, ObjectKey("ns", "b")))
     assert cluster.claims.get(ObjectKey("ns", "b")) is None
+
+
+def test_claims_stay_in_the_order_in_which_they_came() -> None:
+    known, first, second = Claims(), claim("a"), claim("b")
+    for item in (first, second, replace(first, resource_version="2")):
+        known.put(item)
+    assert [(item.key.name, item.resource_version) for item in known] == [("a", "2"), ("b", "")]
+    again = claim("a", uid="another")
+    known.put(again)
+    assert list(known) == [second, again]
+    assert known.with_uid(first.uid) is None
+
+
+def test_of_a_claim_that_has_changed_it_is_not_remembered_whose_it_was() -> None:
+    known, first = Claims(), claim("a")
+    known.put(first)
+    known.put(replace(first, owners=()))
+    assert list(known.owned_by(Uid("p1"))) == []
