@@ -9,8 +9,9 @@ from typing import Final
 from uuid import uuid4
 
 from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
-from extender.scheduling.decision import Decision, Outcome
+from extender.model.node import Pod
 from extender.scheduling.drift import Audit, Auditor, Finding, Kind
 from extender.service.notices import Alarm, Notices
 from extender.telemetry import keys
@@ -98,25 +99,17 @@ class Auditing:
     def _tell(self, found: Finding) -> None:
         fields = {keys.CLAIM: _spelt(found.claim), keys.POD: _spelt(found.pod) or found.uid, keys.ERROR: found.detail}
         LOG.error("drift", extra={keys.REASON: REASONS[found.kind], **fields})
-        if found.pod is not None and found.kind is not Kind.LEAK:
-            self.notices.put(self._on_pod(found.pod, found))
-            return
-        # A pod that is gone is looked at by nobody.
-        claim = self.auditor.belief.cluster.claims.get(found.claim) if found.claim else None
-        if claim is not None:
-            alarm = Alarm(subject=claim, reason=REASONS[found.kind], text=found.detail, at=self.wall())
-            self.notices.raise_alarm(alarm)
+        subject = self._subject(found)
+        if subject is not None:
+            is_named = isinstance(subject, Pod) and found.claim is not None
+            text = f"claim {found.claim}: {found.detail}" if is_named else found.detail
+            self.notices.raise_alarm(Alarm(subject=subject, reason=REASONS[found.kind], text=text, at=self.wall()))
 
-    def _on_pod(self, pod: ObjectKey, found: Finding) -> Decision:
-        return Decision(
-            pod=pod,
-            uid=found.uid,
-            at=self.wall(),
-            generation=self.auditor.belief.cluster.snapshot.generation,
-            outcome=Outcome.FAILED,
-            reason=REASONS[found.kind],
-            detail=f"claim {_spelt(found.claim)}: {found.detail}",
-        )
+    def _subject(self, found: Finding) -> Pod | ResourceClaim | None:
+        """Return what people look at: the pod, or the claim where nobody looks at its pod, which is gone."""
+        if found.pod is not None and found.kind is not Kind.LEAK:
+            return Pod(key=found.pod, uid=found.uid)
+        return self.auditor.belief.cluster.claims.get(found.claim) if found.claim else None
 
 
 def _spelt(key: ObjectKey | None) -> str:

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from extender.model.change import Gone, Listed
+from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.decision import Decision
 from extender.scheduling.drift import Auditor
 from extender.service.auditing import EVERY_S, LAST_S, Auditing
 from extender.service.notices import Alarm, Notices
@@ -39,8 +38,46 @@ async def test_a_double_is_told_by_metric_log_and_event(caplog: pytest.LogCaptur
         await auditing.round()
     assert [drift(metrics, kind) for kind in ("ghost", "double", "leak")] == [0, 1, 0]
     assert [(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records] == [("ns/b", "ns/q")]
-    told = [(item.pod, item.reason) for item in notices._waiting.values() if isinstance(item, Decision)]
-    assert told == [(OTHER.key, "DeviceGivenTwice")]
+    (alarm,) = alarms_of(notices)
+    assert (alarm.subject.key, alarm.subject.uid, alarm.reason) == (OTHER.key, OTHER.uid, "DeviceGivenTwice")
+    assert isinstance(alarm.subject, Pod)
+    assert alarm.text == f"claim ns/b: {'/'.join(device('n1', 0))} is also in claim ns/a"
+
+
+async def test_each_device_of_a_pod_that_is_given_twice_is_told_and_those_that_follow_too() -> None:
+    mine, yours = (device("n1", 0), device("n1", 1)), (device("n1", 0), device("n1", 1), device("n1", 2))
+    theirs = held(claim("b", version=2), *yours, by=OTHER)
+    belief = believing(held(claim("a"), *mine, by=POD), theirs)
+    nobody: Any = None  # as above
+    notices = Notices(nobody, "one", 20)
+    auditing = Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 7.0)
+    await auditing.round()
+    assert told_devices(notices) == ["/".join(item) for item in mine]
+    belief.apply(Changed(held(claim("a", version=3), *yours, by=POD)))
+    await auditing.round()
+    assert told_devices(notices) == ["/".join(item) for item in yours]
+
+
+async def test_what_is_held_for_a_claim_that_is_gone_is_told_on_the_pod() -> None:
+    belief = believing()
+    belief.ledger.reserve(Promise(POD.uid, NodeName("n1"), (ClaimHold(Uid("gone"), (), version=1),)))
+    nobody: Any = None  # as above
+    notices = Notices(nobody, "one", 20)
+    await Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 7.0).round()
+    (alarm,) = alarms_of(notices)
+    assert (alarm.subject.key, alarm.text) == (POD.key, "0 devices on n1 are held, reserved, and the claim is gone")
+
+
+def alarms_of(notices: Notices) -> list[Alarm]:
+    """Return what waits to be told: nothing but alarms."""
+    alarms = [item for item in notices._waiting.values() if isinstance(item, Alarm)]
+    assert len(alarms) == len(notices._waiting)
+    return alarms
+
+
+def told_devices(notices: Notices) -> list[str]:
+    """Return the devices that OTHER is told of."""
+    return [alarm.text.split()[2] for alarm in alarms_of(notices) if alarm.subject.uid == OTHER.uid]
 
 
 async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> None:
@@ -52,8 +89,7 @@ async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> Non
     notices = Notices(nobody, "one", 20)
     auditing = Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 7.0)
     await auditing.round()
-    alarms = [item for item in notices._waiting.values() if isinstance(item, Alarm)]
-    assert len(alarms) == len(notices._waiting)
+    alarms = alarms_of(notices)
     assert {(alarm.subject.key.name, alarm.reason, alarm.text, alarm.at) for alarm in alarms} == {
         ("a", "DevicesUnused", "its devices are reserved for pods that are gone", 7.0),
         ("d", "DevicesUnused", "its devices are reserved for nobody", 7.0),
