@@ -35,7 +35,7 @@ class Journal:
     heard: Callable[[Decision], None] = lambda _decision: None
 
     def put(self, decision: Decision) -> None:
-        """Remember *decision*, and tell it on the pod if it is news."""
+        """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
         if len(decision.detail) > MOST_LETTERS:
             decision = replace(decision, detail=decision.detail[:MOST_LETTERS])
         is_news = self.decisions.put(decision)
@@ -44,8 +44,10 @@ class Journal:
             self.metrics.rejection(decision.reason)
         if decision.outcome is Outcome.BOUND:
             self._count(decision)
+        # That it is bound is the last of a pod; of one that still waits the same is told again now and then.
+        if decision.outcome in TOLD and (is_news or decision.outcome is not Outcome.BOUND):
+            self.notices.put(decision, is_news=is_news)
         if is_news and decision.outcome in TOLD:
-            self.notices.put(decision)
             fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
             LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
         self.heard(decision)

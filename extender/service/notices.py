@@ -1,4 +1,7 @@
-"""Events on pods and claims: one for each and distinct reason, at a bounded rate, and never in the way of anything."""
+"""Events on pods and claims: one for each and distinct reason, at a bounded rate, and never in the way of anything.
+
+The API server forgets events, and some never reach it: what goes on is told again now and then, after all that is news.
+"""
 
 import asyncio
 import logging
@@ -23,6 +26,10 @@ LOG: Final = logging.getLogger(__name__)
 CONTROLLER: Final = "dra-extender.x-k8s.io/extender"
 # Events that wait to be written, of whom anything was told, and what was told of one: older ones are forgotten.
 MOST_WAITING, MOST_SUBJECTS, MOST_TOLD = 1000, 10_000, 64
+# After how long the same is told again: the API server keeps events for an hour, unless it is configured otherwise.
+AGAIN_S: Final = 1800.0
+# The same where it was not written, and the longest pause while nothing is written at all.
+RETRY_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,55 +52,87 @@ class Notices:
     is_enabled: bool = True
     counted: Callable[[str], None] = lambda _result: None
     _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
-    _told: OrderedDict[Uid, tuple[str, ...]] = field(default_factory=OrderedDict)
+    # What is no news, the last of each subject.
+    _again: OrderedDict[Uid, tuple[str, Decision | Alarm]] = field(default_factory=OrderedDict)
+    # When what was told of each subject may be told again.
+    _told: OrderedDict[Uid, dict[str, float]] = field(default_factory=OrderedDict)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def put(self, decision: Decision) -> None:
-        """Have *decision* told, unless the pod was told the same before."""
-        self._put((decision.uid, f"{decision.reason}@{decision.node or ''}"), decision)
+    def put(self, decision: Decision, *, is_news: bool = True) -> None:
+        """Have *decision* told, unless the pod was told the same not long ago."""
+        self._again.pop(decision.uid, None)
+        self._put((decision.uid, f"{decision.reason}@{decision.node or ''}"), decision, is_news=is_news)
 
-    def raise_alarm(self, alarm: Alarm) -> None:
-        """Have *alarm* told, unless its subject was told the same before."""
-        self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm)
+    def raise_alarm(self, alarm: Alarm, *, is_news: bool = True) -> None:
+        """Have *alarm* told, unless its subject was told the same not long ago."""
+        self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm, is_news=is_news)
 
     def forget(self, subject: Uid) -> None:
         """Forget what was told of a pod that waits no longer."""
         self._told.pop(subject, None)
+        self._again.pop(subject, None)
 
-    def _put(self, key: tuple[Uid, str], what: Decision | Alarm) -> None:
-        if not self.is_enabled or key[1] in self._told.get(key[0], ()):
+    def _put(self, key: tuple[Uid, str], what: Decision | Alarm, *, is_news: bool) -> None:
+        if not self.is_enabled or self._is_told(key, what):
             return
-        self._waiting[key] = what
-        if len(self._waiting) > MOST_WAITING:
-            self._waiting.popitem(last=False)
-            self.counted("dropped")
+        subject, words = key
+        if key in self._waiting or (is_news and words not in self._told.get(subject, ())):
+            self._waiting[key] = what
+            if len(self._waiting) > MOST_WAITING:
+                self._waiting.popitem(last=False)
+                self.counted("dropped")
+        elif subject in self._again or len(self._again) < MOST_WAITING:
+            self._again[subject] = words, what
         self._news.set()
 
+    def _is_told(self, key: tuple[Uid, str], what: Decision | Alarm) -> bool:
+        subject, words = key
+        left_s = self._told.get(subject, {}).get(words, what.at) - what.at
+        # More is left than there was where the clock was set back.
+        return 0 < left_s <= AGAIN_S
+
     async def run(self) -> None:
-        """Write what waits, for ever."""
+        """Write what waits, for ever; ever more slowly as long as nothing is written."""
+        usual_s = pause_s = 1 / self.per_second
         while True:
             await self._news.wait()
             self._news.clear()
-            while self._waiting:
-                key, what = self._waiting.popitem(last=False)
-                await self._write(key, what)
-                await asyncio.sleep(1 / self.per_second)
+            while self._waiting or self._again:
+                is_done = await self._write(*self._next())
+                pause_s = usual_s if is_done else max(usual_s, min(2 * pause_s, RETRY_S))
+                await asyncio.sleep(pause_s)
 
-    async def _write(self, key: tuple[Uid, str], what: Decision | Alarm) -> None:
+    def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
+        """Take what is told next: news first."""
+        if self._waiting:
+            return self._waiting.popitem(last=False)
+        subject, (words, what) = self._again.popitem(last=False)
+        return (subject, words), what
+
+    async def _write(self, key: tuple[Uid, str], what: Decision | Alarm) -> bool:
+        """Write one event, unless that was done since it was put; tell whether it is there."""
+        if self._is_told(key, what):
+            return True
         note = _of_decision(what) if isinstance(what, Decision) else _of_alarm(what)
         subject = note.regarding.key
         body = objects.event(note, CONTROLLER, self.instance, datetime.fromtimestamp(what.at, UTC))
         outcome = await self.writes.create_event(subject.namespace, body)
-        self.counted("written" if isinstance(outcome, Done) else "failed")
-        if not isinstance(outcome, Done):
+        is_done = isinstance(outcome, Done)
+        self.counted("written" if is_done else "failed")
+        if not is_done:
             LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
-            return
         if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
-            self._remember(*key)
+            self._remember(*key, what.at + (AGAIN_S if is_done else RETRY_S))
+        return is_done
 
-    def _remember(self, subject: Uid, told: str) -> None:
-        """Remember what was *told*; that a pod is bound is told once anyhow, and is the last of it."""
-        self._told[subject] = (*self._told.pop(subject, ()), told)[-MOST_TOLD:]
+    def _remember(self, subject: Uid, words: str, until: float) -> None:
+        """Remember what was told; that a pod is bound is told once anyhow, and is the last of it."""
+        told = self._told.pop(subject, {})
+        told.pop(words, None)
+        told[words] = until
+        if len(told) > MOST_TOLD:
+            del told[next(iter(told))]
+        self._told[subject] = told
         if len(self._told) > MOST_SUBJECTS:
             self._told.popitem(last=False)
 

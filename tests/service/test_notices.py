@@ -1,14 +1,17 @@
-"""What was told of a pod is not told again; of a pod that waits no longer nothing is remembered."""
+"""What was told is told again where it was lost, or after half an hour, and after all that is news."""
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
+
+import pytest
 
 from extender.kube.answer import Json
-from extender.kube.outcome import Done, Outcome
-from extender.model.names import Uid
+from extender.kube.outcome import Done, Outcome, Unknown
+from extender.model.names import ObjectKey, Uid
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
-from extender.service.notices import MOST_TOLD, Notices
+from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, Alarm, Notices
 from tests.scheduling.stage import N1, POD
 
 
@@ -17,6 +20,7 @@ class Events:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.outcome: Outcome = Done({})
         self.expected = 0
         self.are_written = asyncio.Event()
 
@@ -24,24 +28,40 @@ class Events:
         self.reasons.append(event["reason"])
         if len(self.reasons) == self.expected:
             self.are_written.set()
-        return Done({})
+        return self.outcome
 
 
-def decided(outcome: Ending, reason: str) -> Decision:
-    return Decision(pod=POD.key, uid=POD.uid, at=0.0, generation=1, outcome=outcome, reason=reason, node=N1)
+def noticing(events: Events) -> Notices:
+    return Notices(events, "one", 1e9)  # type: ignore[arg-type]  # only events are written
 
 
-async def told(notices: Notices, events: Events, *decisions: Decision) -> list[str]:
+def decided(outcome: Ending, reason: str, at: float = 0.0) -> Decision:
+    return Decision(pod=POD.key, uid=POD.uid, at=at, generation=1, outcome=outcome, reason=reason, node=N1)
+
+
+def refused(number: int, at: float = 0.0) -> Decision:
+    """Refuse one of many pods."""
+    name = f"p{number}"
+    return replace(decided(Ending.REJECTED, "InUse", at), pod=ObjectKey("ns", name), uid=Uid(name))
+
+
+async def told(notices: Notices, events: Events, *decisions: Decision, is_news: bool = True) -> list[str]:
     """Put *decisions*; return the reasons that are written for them."""
+    for decision in decisions:
+        notices.put(decision, is_news=is_news)
+    return await written(notices, events)
+
+
+async def written(notices: Notices, events: Events) -> list[str]:
+    """Return the reasons that are written for all that waits."""
     events.reasons.clear()
     events.are_written.clear()
-    for decision in decisions:
-        notices.put(decision)
-    events.expected = len(notices._waiting)
+    events.expected = len(notices._waiting) + len(notices._again)
     if not events.expected:
         return []
     task = asyncio.create_task(notices.run())
     await events.are_written.wait()
+    await asyncio.sleep(0)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -50,7 +70,7 @@ async def told(notices: Notices, events: Events, *decisions: Decision) -> list[s
 
 async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
     events = Events()
-    notices = Notices(events, "one", 1e9)  # type: ignore[arg-type]  # only events are written
+    notices = noticing(events)
     first, second = decided(Ending.REJECTED, "InUse"), decided(Ending.REJECTED, "NoMatch")
     assert await told(notices, events, first, second) == ["InUse", "NoMatch"]
     assert await told(notices, events, first, second) == []
@@ -59,15 +79,110 @@ async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
     assert await told(notices, events, first) == ["InUse"]
 
 
+@pytest.mark.parametrize("is_news", [True, False], ids=["other numbers", "no news"])
+async def test_the_same_is_told_again_before_the_api_server_has_forgotten_it(*, is_news: bool) -> None:
+    events = Events()
+    notices = noticing(events)
+    assert await told(notices, events, decided(Ending.REJECTED, "InUse", 7.0)) == ["InUse"]
+    for at, reasons in ((AGAIN_S + 6.9, []), (AGAIN_S + 7.0, ["InUse"]), (AGAIN_S + 7.1, []), (0.0, ["InUse"])):
+        assert await told(notices, events, decided(Ending.REJECTED, "InUse", at), is_news=is_news) == reasons
+
+
+async def test_what_was_not_written_is_told_again_though_it_is_no_news() -> None:
+    events = Events()
+    notices = noticing(events)
+    events.outcome = Unknown("no answer")
+    await told(notices, events, decided(Ending.FAILED, "BindFailed"))
+    events.outcome = Done({})
+    assert await told(notices, events, decided(Ending.FAILED, "BindFailed", RETRY_S - 1), is_news=False) == []
+    assert await told(notices, events, decided(Ending.FAILED, "BindFailed", RETRY_S), is_news=False) == ["BindFailed"]
+
+
+async def test_what_there_was_no_room_for_is_told_again_though_it_is_no_news() -> None:
+    events = Events()
+    notices, dropped = noticing(events), list[str]()
+    notices.counted = dropped.append
+    for number in range(MOST_WAITING + 1):
+        notices.put(refused(number))
+    assert dropped == ["dropped"]
+    assert len(await written(notices, events)) == MOST_WAITING
+    assert await told(notices, events, refused(0), refused(1), is_news=False) == ["InUse"]
+
+
+async def test_what_is_no_news_never_takes_the_place_of_news() -> None:
+    events = Events()
+    notices, dropped = noticing(events), list[str]()
+    notices.counted = dropped.append
+    for number in range(3 * MOST_WAITING):
+        notices.put(refused(number), is_news=False)
+    assert (len(notices._again), dropped) == (MOST_WAITING, [])
+    reasons = await told(notices, events, decided(Ending.BOUND, "DevicesAllocated"))
+    assert (reasons[0], len(reasons)) == ("DevicesAllocated", MOST_WAITING + 1)
+
+
+@pytest.mark.parametrize("ending", ["parted", "bound", "otherwise"])
+async def test_what_is_so_no_longer_is_not_told_again(ending: str) -> None:
+    events = Events()
+    notices = noticing(events)
+    notices.put(decided(Ending.REJECTED, "InUse"), is_news=False)
+    if ending == "parted":
+        notices.forget(POD.uid)
+    elif ending == "bound":
+        notices.put(decided(Ending.BOUND, "DevicesAllocated"))
+    else:
+        notices.put(decided(Ending.REJECTED, "NoMatch"), is_news=False)
+    expected = {"parted": [], "bound": ["DevicesAllocated"], "otherwise": ["NoMatch"]}[ending]
+    assert await written(notices, events) == expected
+
+
+async def test_what_is_put_again_while_it_is_written_is_not_written_twice() -> None:
+    events = Events()
+    notices, again = noticing(events), decided(Ending.REJECTED, "InUse", 1.0)
+    key = POD.uid, "InUse@n1"
+    assert await notices._write(key, decided(Ending.REJECTED, "InUse"))
+    assert await notices._write(key, again)
+    assert events.reasons == ["InUse"]
+
+
+async def test_alarms_of_one_subject_are_told_again_one_after_another() -> None:
+    events = Events()
+    notices = noticing(events)
+    for at, expected in ((0.0, 2), (AGAIN_S, 1), (AGAIN_S + 20, 1), (AGAIN_S + 40, 0)):
+        for text in ("first", "second"):
+            notices.raise_alarm(Alarm(subject=POD, reason="Twice", text=text, at=at), is_news=at == 0.0)
+        assert await written(notices, events) == ["Twice"] * expected
+
+
 async def test_nothing_is_remembered_of_a_pod_that_was_told_to_be_bound() -> None:
     events = Events()
-    notices = Notices(events, "one", 1e9)  # type: ignore[arg-type]  # only events are written
+    notices = noticing(events)
     assert await told(notices, events, decided(Ending.BOUND, "DevicesAllocated")) == ["DevicesAllocated"]
     assert not notices._told
 
 
 def test_of_one_pod_only_what_was_told_last_is_remembered() -> None:
-    notices = Notices(Events(), "one", 1e9)  # type: ignore[arg-type]  # nothing is written
+    notices = noticing(Events())
     for number in range(MOST_TOLD + 1):
-        notices._remember(Uid("p"), str(number))
-    assert len(notices._told[Uid("p")]) == MOST_TOLD
+        notices._remember(Uid("p"), str(number), 0.0)
+    assert list(notices._told[Uid("p")]) == [str(number) for number in range(1, MOST_TOLD + 1)]
+
+
+async def test_as_long_as_nothing_is_written_less_and_less_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    events, pauses = Events(), list[float]()
+    notices = Notices(events, "one", 20)  # type: ignore[arg-type]  # only events are written
+    events.outcome = Unknown("no answer")
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 13:
+            events.outcome = Done({})
+        if len(pauses) == 15:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("extender.service.notices.asyncio.sleep", sleep)
+    for number in range(20):
+        notices.put(refused(number))
+    with pytest.raises(asyncio.CancelledError):
+        await notices.run()
+    assert pauses[:4] == [0.1, 0.2, 0.4, 0.8]
+    assert pauses[10:] == [RETRY_S, RETRY_S, RETRY_S, 0.05, 0.05]
