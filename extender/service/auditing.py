@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Final
 from uuid import uuid4
 
@@ -24,6 +25,8 @@ EVERY_S: Final = 20.0
 # A claim that is left to pods that are gone is touched again after so long, each time twice as long, up to a limit.
 AGAIN_S: Final = 20.0
 LAST_S: Final = 600.0
+# Findings of which somebody is told again where that was lost or is forgotten.
+MOST_AGAIN: Final = 1000
 # The reasons of events, by which people look for them.
 REASONS: Final = {Kind.GHOST: "DevicesHeldInVain", Kind.DOUBLE: "DeviceGivenTwice", Kind.LEAK: "DevicesUnused"}
 
@@ -62,8 +65,12 @@ class Auditing:
         counts = Counter(found.kind for found in lasting)
         for kind in Kind:
             self.metrics.drift(kind, counts[kind])
-        for found in sorted(fresh, key=lambda found: (found.kind, found.detail)):
-            self._tell(found)
+        for found in sorted(fresh, key=_order):
+            self._log(found)
+            self._tell(found, is_news=True)
+        # Of events that were lost, or have been forgotten, others follow for as long as it lasts.
+        for found in nsmallest(MOST_AGAIN, lasting - fresh, key=_order):
+            self._tell(found, is_news=False)
         await self._release(leaks)
 
     def _rest(self) -> None:
@@ -96,20 +103,27 @@ class Auditing:
             audit: Audit = end.value
             return audit
 
-    def _tell(self, found: Finding) -> None:
+    def _log(self, found: Finding) -> None:
         fields = {keys.CLAIM: _spelt(found.claim), keys.POD: _spelt(found.pod) or found.uid, keys.ERROR: found.detail}
         LOG.error("drift", extra={keys.REASON: REASONS[found.kind], **fields})
+
+    def _tell(self, found: Finding, *, is_news: bool) -> None:
         subject = self._subject(found)
         if subject is not None:
             is_named = isinstance(subject, Pod) and found.claim is not None
             text = f"claim {found.claim}: {found.detail}" if is_named else found.detail
-            self.notices.raise_alarm(Alarm(subject=subject, reason=REASONS[found.kind], text=text, at=self.wall()))
+            alarm = Alarm(subject=subject, reason=REASONS[found.kind], text=text, at=self.wall())
+            self.notices.raise_alarm(alarm, is_news=is_news)
 
     def _subject(self, found: Finding) -> Pod | ResourceClaim | None:
         """Return what people look at: the pod, or the claim where nobody looks at its pod, which is gone."""
         if found.pod is not None and found.kind is not Kind.LEAK:
             return Pod(key=found.pod, uid=found.uid)
         return self.auditor.belief.cluster.claims.get(found.claim) if found.claim else None
+
+
+def _order(found: Finding) -> tuple[str, str, str]:
+    return found.kind, found.detail, _spelt(found.claim)
 
 
 def _spelt(key: ObjectKey | None) -> str:

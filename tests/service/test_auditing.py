@@ -10,11 +10,11 @@ import pytest
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.drift import Auditor
 from extender.service.auditing import EVERY_S, LAST_S, Auditing
-from extender.service.notices import Alarm, Notices
+from extender.service.notices import AGAIN_S, Alarm, Notices
 from extender.state.ledger import ClaimHold, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import claim, device, held
@@ -56,6 +56,28 @@ async def test_each_device_of_a_pod_that_is_given_twice_is_told_and_those_that_f
     belief.apply(Changed(held(claim("a", version=3), *yours, by=POD)))
     await auditing.round()
     assert told_devices(notices) == ["/".join(item) for item in yours]
+
+
+async def test_what_lasts_is_told_again_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    belief = believing(held(claim("d"), device("n1", 1)))
+    nobody: Any = None  # as above
+    notices, wall = Notices(nobody, "one", 20), [0.0]
+    auditing = Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: wall[0])
+    await auditing.round()
+    (key,) = notices._waiting
+    notices._waiting.clear()
+    await auditing.round()
+    assert [words for words, _ in notices._again.values()] == [key[1]]
+    notices._again.clear()
+    notices._remember(*key, AGAIN_S)
+    for wall[0], told in ((AGAIN_S - 1, 0), (AGAIN_S, 1)):
+        await auditing.round()
+        assert len(notices._again) == told
+    assert len(caplog.records) == 1
+    belief.apply(Gone(ResourceClaim, ObjectKey("ns", "d")))
+    notices._again.clear()
+    await auditing.round()
+    assert (notices._again, notices._waiting) == ({}, {})
 
 
 async def test_what_is_held_for_a_claim_that_is_gone_is_told_on_the_pod() -> None:
