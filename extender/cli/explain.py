@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -60,7 +61,10 @@ def _asked(host: str, port: int, path: str) -> tuple[int, bytes]:
 
 def told(decision: dict[str, Any]) -> str:
     """Tell *decision* in lines."""
+    # Decisions outlive pods: who asks about a pod sees whether this is about that one, and how old it is.
+    decided = datetime.fromtimestamp(decision["at"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lines = [f"{decision['pod']}: {decision['outcome']} ({decision['reason']})"]
+    lines += [f"decided: {decided}", f"uid: {decision['uid']}"]
     if decision["node"]:
         lines.append(f"node: {decision['node']}")
     lines += [f"device: {item['request']} = {'/'.join(item['device'])}" for item in decision["given"]]
