@@ -64,12 +64,13 @@ class Bound:
 class NotBound:
     """The pod is not bound; *is_waiting*: it may be yet, once its devices are ready.
 
-    *is_open*: nobody knows whether it is bound already, or will be: what it was given is left to it.
+    *is_open*: nobody knows whether it is bound already, or will be: what it was given, *placement*, is left to it.
     """
 
     message: str
     is_waiting: bool = False
     is_open: bool = False
+    placement: Placement | None = None
 
 
 Result = Bound | NotBound
@@ -178,7 +179,7 @@ class _Work:
             return Bound(bound, self.placement)
         if bound.is_open:
             # As long as the Binding may still land, the pod needs what was written for it.
-            return NotBound(bound.message, is_waiting=True, is_open=True)
+            return NotBound(bound.message, is_waiting=True, is_open=True, placement=self.placement)
         return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
 
     def _claims(self) -> Generator[Step, Outcome, Problem | None]:

@@ -169,7 +169,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
-    sink.attention, sink.warming = attention, Warming(belief)
+    sink.attention, sink.journal, sink.warming = attention, journal, Warming(belief)
     health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
@@ -238,6 +238,7 @@ class _Sink:
     """Passes on what following tells, once there is somebody to tell it to."""
 
     feed: Feed | None = None
+    journal: Journal | None = None
     observer: Observer | None = None
     intrusion: Intrusion | None = None
     attention: Attention | None = None
@@ -252,6 +253,8 @@ class _Sink:
             self.intrusion.before(told)
             self.feed.take(told)
             self.intrusion.after(told)
+        if self.journal is not None:
+            self.journal.shown(told)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Pass on about which pod the scheduler asks."""

@@ -1,13 +1,17 @@
 """What was decided: remembered for those who ask, and told on the pods' events where it is news."""
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from extender.model.names import ObjectKey
+from extender.model.change import Changed, Listed
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
 from extender.scheduling.account import note_of, of_result
-from extender.scheduling.binding import Bound, Order, Result
+from extender.scheduling.binding import Bound, NotBound, Order, Result
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.record import Decisions
 from extender.service.notices import Notices
@@ -21,6 +25,10 @@ LOG: Final = logging.getLogger(__name__)
 MOST_LETTERS: Final = 4096
 # An offer is told when it is taken up: until then nothing has happened to the pod.
 TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
+# After these nobody need find out whether the pod is bound.
+ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
+# Pods of which nobody knows whether they are bound: of older ones nobody will.
+MOST_OPEN: Final = 1000
 
 
 @dataclass(slots=True)
@@ -33,12 +41,15 @@ class Journal:
     wall: Callable[[], float]
     decisions: Decisions = field(default_factory=Decisions)
     heard: Callable[[Decision], None] = lambda _decision: None
+    _open: OrderedDict[Uid, Decision] = field(default_factory=OrderedDict)
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
         if len(decision.detail) > MOST_LETTERS:
             decision = replace(decision, detail=decision.detail[:MOST_LETTERS])
         is_news = self.decisions.put(decision)
+        if decision.outcome in ENDED:
+            self._open.pop(decision.uid, None)
         self.metrics.decision(decision.outcome)
         if decision.outcome is Outcome.REJECTED:
             self.metrics.rejection(decision.reason)
@@ -63,10 +74,39 @@ class Journal:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended."""
-        pod = result.pod if isinstance(result, Bound) else self.belief.pods.with_uid(order.uid)
-        if pod is None or (isinstance(result, Bound) and result.placement is None):
+        if isinstance(result, Bound) and result.placement is None:
+            self._landed(order.uid, order.node)
             return
-        self.put(of_result(pod, result, order.node, self.decisions.get(order.pod), self.wall()))
+        pod = result.pod if isinstance(result, Bound) else self.belief.pods.with_uid(order.uid)
+        before, now = self.decisions.get(order.pod), self.wall()
+        if pod is not None:
+            self.put(of_result(pod, result, order.node, before, now))
+        if isinstance(result, NotBound) and result.is_open and result.placement is not None:
+            meant = Pod(key=order.pod, uid=order.uid)
+            self._leave_open(of_result(meant, Bound(meant, result.placement), order.node, before, now))
+
+    def shown(self, told: object) -> None:
+        """Remember that a pod is bound of which nobody knew it, where *told* shows that."""
+        if not self._open:
+            return
+        items = told.items if isinstance(told, Listed) and told.kind is Footprint else ()
+        for item in (told.what,) if isinstance(told, Changed) else items:
+            if isinstance(item, Footprint):
+                self._landed(item.uid, item.node)
+
+    def _leave_open(self, bound: Decision) -> None:
+        """Keep what is to be remembered if the pod turns out to be *bound*, as the watch may have shown already."""
+        self._open[bound.uid] = bound
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+        node = self.belief.loads.node_of(bound.pod, bound.uid)
+        if node is not None:
+            self._landed(bound.uid, node)
+
+    def _landed(self, pod: Uid, node: NodeName) -> None:
+        bound = self._open.pop(pod, None)
+        if bound is not None and bound.node == node:
+            self.put(replace(bound, at=self.wall()))
 
     def of(self, pod: ObjectKey) -> object | None:
         """Return what was decided last about *pod*, as JSON values."""

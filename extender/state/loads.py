@@ -49,8 +49,12 @@ class Loads:
 
     def has(self, key: ObjectKey, uid: Uid) -> bool:
         """Tell whether the pod *key* with *uid* is bound and has not finished."""
+        return self.node_of(key, uid) is not None
+
+    def node_of(self, key: ObjectKey, uid: Uid) -> NodeName | None:
+        """Name the node of the pod *key* with *uid*, where it is bound and has not finished."""
         known = self._footprints.get(key)
-        return known is not None and known.uid == uid
+        return known.node if known is not None and known.uid == uid else None
 
     def free(self, node: NodeName) -> dict[str, int] | None:
         """Return what is free on *node* of all that it has, less than nothing where too much is taken.

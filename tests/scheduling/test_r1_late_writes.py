@@ -253,8 +253,10 @@ def test_r1_as_long_as_a_binding_may_land_the_pod_keeps_its_devices(silent: tupl
     world = world_of(*silent)
     result = bind(world)
     assert isinstance(result, NotBound)
+    assert result.placement is not None
     assert result.is_waiting
     assert result.is_open
+    assert [claim.key.name for claim, _ in result.placement.claims if result.placement.node == N1] == ["a"]
     assert allocation_of(world.server, "a") is not None
     world.server.land()
     assert world.server.pods[POD.key].node_name == N1

@@ -1,13 +1,29 @@
-"""Each decision is handed over to be told, the same of a waiting pod too; that a pod is bound is told once."""
+"""Each decision is handed over to be told, the same of a waiting pod too; that a pod is bound is told once.
 
+What nobody knew of a binding is known as soon as the watch shows the pod on its node.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from extender.demo.apiserver import kinds
+from extender.model.change import Change, Changed, Gone, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.decision import Decision, Outcome
-from extender.service.journal import Journal
+from extender.scheduling.placement import Placement
+from extender.service.journal import MOST_OPEN, Journal
 from extender.telemetry.metrics import Metrics
+from tests.scheduling.cast import belief_of, claim, device, given
 from tests.scheduling.stage import N1, POD
+from tests.service.door import opened
+from tests.service.test_counted import until
 
 
 class Handed:
@@ -49,3 +65,109 @@ def test_what_is_decided_again_is_handed_over_to_be_told_again(
         journal.put(decided(outcome, reason, at))
     assert notices.put_so_far == [(reason, is_news) for is_news in handed]
     assert len(caplog.records) == min(len(handed), 1)
+
+
+PLACEMENT = Placement(N1, ((claim("a"), given(device("n1", 0))),))
+ORDER = Order(POD.key, POD.uid, N1)
+OPEN = NotBound("no answer", is_waiting=True, is_open=True, placement=PLACEMENT)
+SHOWN = Footprint(key=POD.key, uid=POD.uid, node=N1, amounts=(("pods", 1),))
+
+
+class Opened:
+    """A journal in which the outcome of a binding is not known; time passes as it is told."""
+
+    def __init__(self, *before: Change) -> None:
+        self.belief, self.handed, self.now = belief_of(POD), Handed(), 5.0
+        self.journal = Journal(self.belief, self.handed, Metrics(), lambda: self.now)  # type: ignore[arg-type]  # only what is used
+        for change in before:
+            self.belief.apply(change)
+        self.journal.ended(ORDER, OPEN)
+        self.now = 9.0
+
+    @property
+    def last(self) -> Decision:
+        found = self.journal.decisions.get(POD.key)
+        assert found is not None
+        return found
+
+    @property
+    def told(self) -> list[str]:
+        return [reason for reason, _ in self.handed.put_so_far]
+
+
+def again(journal: Journal) -> None:
+    """Have the pod bound once more, which is found on its node."""
+    journal.ended(ORDER, Bound(replace(POD, node_name=N1)))
+
+
+@pytest.mark.parametrize(
+    "landed",
+    [
+        lambda journal: journal.shown(Changed(SHOWN)),
+        lambda journal: journal.shown(Listed(Footprint, (SHOWN,))),
+        again,
+    ],
+    ids=["shown", "listed", "bound again"],
+)
+def test_a_binding_of_which_nobody_knew_is_closed_where_the_pod_is_seen_on_its_node(
+    landed: Callable[[Journal], None],
+) -> None:
+    opened = Opened()
+    assert opened.told == ["BindOutcomeUnknown"]
+    opened.journal.put(decided(Outcome.OFFERED, "Fits"))
+    landed(opened.journal)
+    landed(opened.journal)
+    assert (opened.last.outcome, opened.last.at, opened.last.node) == (Outcome.BOUND, 9.0, N1)
+    assert [(item.claim, item.device) for item in opened.last.given] == [("a", device("n1", 0))]
+    assert opened.told == ["BindOutcomeUnknown", "DevicesAllocated"]
+    assert b'decisions_total{outcome="Bound"} 1.0' in opened.journal.metrics.exposition()[0]
+
+
+def test_a_pod_that_was_shown_to_be_bound_before_nobody_knew_is_bound() -> None:
+    opened = Opened(Changed(SHOWN), Gone(Pod, POD.key))
+    assert opened.told == ["DevicesAllocated"]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        Changed(replace(SHOWN, uid=Uid("another"))),
+        Changed(replace(SHOWN, node=NodeName("n2"))),
+        Changed(claim("a")),
+        Gone(Footprint, POD.key),
+        Listed(ResourceClaim, (claim("a"),)),
+    ],
+    ids=["another pod", "another node", "a claim", "gone", "claims"],
+)
+def test_what_says_nothing_of_the_pod_on_its_node_closes_nothing(shown: Change) -> None:
+    opened = Opened()
+    opened.journal.shown(shown)
+    assert opened.last.reason == "BindOutcomeUnknown"
+
+
+def test_a_bind_that_failed_after_all_leaves_nothing_open() -> None:
+    opened = Opened()
+    opened.journal.ended(ORDER, NotBound("no"))
+    opened.journal.shown(Changed(SHOWN))
+    assert opened.told == ["BindOutcomeUnknown", "BindFailed"]
+
+
+def test_so_many_are_left_open_and_no_more() -> None:
+    opened = Opened()
+    for number in range(MOST_OPEN + 1):
+        opened.journal.ended(replace(ORDER, uid=Uid(f"u{number}")), OPEN)
+    assert len(opened.journal._open) == MOST_OPEN
+
+
+async def test_a_binding_of_which_the_service_did_not_know_is_closed_by_what_it_follows() -> None:
+    async with opened(["n1"]) as door:
+        made, journal = await door.pod("p"), door.service.journal
+        order = Order(ObjectKey("default", "p"), Uid(made["metadata"]["uid"]), N1)
+        journal.ended(order, OPEN)
+        door.server.registry.bind(kinds.POD, ("default", "p"), {"target": {"name": "n1"}})
+
+        def is_bound() -> bool:
+            last = journal.decisions.get(order.pod)
+            return last is not None and last.outcome is Outcome.BOUND
+
+        await until(is_bound)
