@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.ledger import Phase
 from extender.telemetry.belief import DeviceCount
+from extender.topology.atlas import Machine
 from extender.topology.machine import Group
 
+# How links are known, from the best to the worst. People count by these words: they stay as they are.
+LINKS: Final = ("known", "levels", "contested")
 Members = dict[ClassName, tuple[DeviceClass, Inventory, Flags]]
 
 
@@ -76,15 +80,14 @@ class Gauges:
         return len(self.waker)
 
     def links(self) -> Mapping[tuple[str, str], int]:
-        """Count nodes by driver and by how the links of its devices there are known: from tables or peers, or not."""
+        """Count nodes by driver and by how the links of its devices are known: each once, by the worst of them."""
         taste, snapshot = self.taste(), self.belief.cluster.snapshot
         counted: Counter[tuple[str, str]] = Counter()
         if taste is not None:
             numbers, nodes = np.unique(taste.atlas.numbers(snapshot), return_counts=True)
             for number, count in zip(numbers.tolist(), nodes.tolist(), strict=True):
-                for group in taste.atlas.machines[number]:
-                    if len(group.members) > 1:
-                        counted[group.members[0].key.driver, _known(group)] += count
+                for driver, links in _by_driver(taste.atlas.machines[number]).items():
+                    counted[driver, links] += count
         return counted
 
     def foreign(self) -> Mapping[str, int]:
@@ -105,6 +108,16 @@ class Gauges:
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
         return self.leads()
+
+
+def _by_driver(machine: Machine) -> Mapping[str, str]:
+    """Tell for each driver how the links of its devices are known, where it has several of a kind: the worst of all."""
+    told: dict[str, str] = {}
+    for group in machine:
+        if len(group.members) > 1:
+            driver = group.members[0].key.driver
+            told[driver] = max(told.get(driver, LINKS[0]), _known(group), key=LINKS.index)
+    return told
 
 
 def _known(group: Group) -> str:

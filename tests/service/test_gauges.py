@@ -1,6 +1,10 @@
 """What metrics tell of the present."""
 
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+import pytest
 
 from extender.allocation.features import Features
 from extender.scheduling.taste import Taste
@@ -16,6 +20,32 @@ def test_nodes_are_counted_by_how_their_links_are_known() -> None:
     taste = Taste(Document(), belief.learning.mix_for)
     gauges = Gauges(belief, nobody, nobody, lambda: 0.0, lambda: taste)
     assert gauges.links() == {("gpu.nvidia.com", "known"): 2, ("gpu.nvidia.com", "levels"): 1}
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (("known", "known"), "known"),
+        (("known", "levels"), "levels"),
+        (("contested", "levels"), "contested"),
+        (("known", "contested", "levels"), "contested"),
+    ],
+)
+def test_a_node_with_several_kinds_of_devices_of_a_driver_is_counted_once(groups: tuple[str, ...], told: str) -> None:
+    nobody: Any = None
+    # A third device, which stands alone, has no links.
+    alone, other = group_of("contested", members=1), group_of("levels", driver="other")
+    machines = {4: (*map(group_of, groups), alone, other), 7: (alone,)}
+    atlas = SimpleNamespace(numbers=lambda _snapshot: np.array([4, 7, 4], np.int32), machines=machines)
+    taste: Any = SimpleNamespace(atlas=atlas)
+    gauges = Gauges(Belief(("s",), Features()), nobody, nobody, lambda: 0.0, lambda: taste)
+    assert gauges.links() == {("gpu", told): 2, ("other", "levels"): 2}
+
+
+def group_of(links: str, driver: str = "gpu", members: int = 2) -> object:
+    """Return what is looked at of a group of devices whose *links* are known so."""
+    known = SimpleNamespace(complaints=("differ",) * (links == "contested"), is_known=links == "known")
+    return SimpleNamespace(links=known, members=(SimpleNamespace(key=SimpleNamespace(driver=driver)),) * members)
 
 
 def test_a_ledger_without_holds_tells_zero_for_every_phase() -> None:
