@@ -118,11 +118,11 @@ class Metrics:
         self._of(self._decisions, outcome).inc()
 
     def wake(self, way: str, result: str) -> None:
-        """Count a pod woken, or not, by nomination or annotation."""
+        """Count a pod woken, or not, and the way: by nomination, annotation, or by what is done about its claims."""
         self._wakes.labels(way, result).inc()
 
     def guess(self, result: str) -> None:
-        """Count what became of a pod that was sent ahead: right, wrong, late, renewed, or unasked."""
+        """Count what became of a pod that was sent ahead: right, wrong, late or renewed; unasked: it was taken back."""
         self._guesses.labels(result).inc()
 
     def api(self, verb: str, resource: str, code: str, seconds: float) -> None:

@@ -8,6 +8,8 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
+from extender.scheduling.drift import Kind
+from extender.service.gauges import LINKS
 from extender.telemetry.belief import DeviceCount
 from extender.telemetry.metrics import PREFIX, VERBS, Metrics
 from tests.tree import ROOT
@@ -178,3 +180,17 @@ def row_of(family: Metric) -> str:
 
 def test_every_metric_is_documented() -> None:
     assert sorted(re.findall(r"^\| `.*\|$", DOCUMENT, re.MULTILINE)) == rows()
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("wakes_total", ("nomination", "annotation", "ahead", "claims gone", "claims unnamed")),
+        ("nominations_ahead_total", ("right", "wrong", "late", "renewed", "unasked")),
+        ("nodes_by_links", LINKS),
+        ("drift", Kind),
+    ],
+)
+def test_each_value_of_a_label_is_explained_beside_its_metric(metric: str, words: Iterable[str]) -> None:
+    (told,) = [part for part in DOCUMENT.split("\n\n") if part.startswith(f"`{metric}` ")]
+    assert [word for word in words if f"`{word}`" not in told] == []
