@@ -1,5 +1,6 @@
 """Decisions put into records, and records into words for people."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -7,7 +8,7 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.advice import Advice
 from extender.scheduling.binding import Bound, NotBound, Result
-from extender.scheduling.decision import Decision, Given, Outcome
+from extender.scheduling.decision import Decision, Given, Outcome, Ranked
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import TEXTS, Word
@@ -98,6 +99,7 @@ def _reason(result: NotBound) -> str:
 
 
 def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation: int, now: float) -> Decision:
+    best, basis = _given_reasons(offer, result.placement)
     return Decision(
         pod=result.pod.key,
         uid=result.pod.uid,
@@ -107,12 +109,26 @@ def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation:
         reason="DevicesAllocated",
         node=node,
         given=given_by(result.placement) if result.placement else (),
-        best=offer.best if offer else (),
-        basis=offer.basis if offer else NO_BASIS,
+        best=best,
+        basis=basis,
         fitting=offer.fitting if offer else 0,
         offered=offer.offered if offer else 0,
         rejected=offer.rejected if offer else (),
     )
+
+
+def _given_reasons(offer: Decision | None, placement: Placement | None) -> tuple[tuple[Ranked, ...], Basis]:
+    """Say what speaks for the node of *placement* beside others: for other devices than those offered, what does."""
+    if offer is None:
+        return (), NO_BASIS
+    appraisal = placement.appraisal if placement else None
+    if placement is None or appraisal is None:
+        return offer.best, offer.basis
+    best = (
+        replace(item, value=appraisal.value, parts=appraisal.parts) if item.node == placement.node else item
+        for item in offer.best
+    )
+    return tuple(best), _shared(*appraisal.basis)
 
 
 def given_by(placement: Placement) -> tuple[Given, ...]:

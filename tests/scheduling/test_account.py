@@ -1,0 +1,59 @@
+"""What is recorded of decisions: of a bound pod the devices that it has, and what speaks for these."""
+
+from extender.model.change import Changed
+from extender.scheduling.account import note_of, of_plan, of_result
+from extender.scheduling.binding import Bound
+from extender.scheduling.decision import Decision
+from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.placement import Placement
+from extender.scheduling.planner import Offer, Planner
+from extender.state.belief import Belief
+from extender.state.ledger import Event
+from tests.scheduling.cast import held, names, pod
+from tests.scheduling.machines import fleet, gpu, planner_with_taste, wanted
+
+(A,) = names("a")
+POD = pod("p", "c")
+BEST, WORSE = "links 25+25 GB/s of best 50", "links 25 GB/s of best 50"
+
+
+def offered(belief: Belief, planner: Planner) -> Decision:
+    belief.apply(Changed(wanted("c", 2)))
+    belief.apply(Changed(POD))
+    plan = planner.plan(POD, None, 0.0)
+    assert isinstance(plan, Offer)
+    return of_plan(POD, plan, 1, 0.0)
+
+
+def bound(belief: Belief, planner: Planner, offer: Decision) -> tuple[Decision, Placement]:
+    needs = needs_of(POD, belief)
+    assert isinstance(needs, Needs)
+    placement = planner.chooser.again(needs, A)
+    assert isinstance(placement, Placement)
+    return of_result(POD, Bound(POD, placement), A, offer, 1.0), placement
+
+
+def test_a_bound_pod_is_explained_by_what_it_was_offered_where_it_got_that() -> None:
+    belief = fleet({"a": "dgx-1v"}, {"a": (1, 2, 4, 5, 6, 7)})
+    planner = planner_with_taste(belief)
+    offer = offered(belief, planner)
+    decision, _ = bound(belief, planner, offer)
+    assert (decision.given, decision.best, decision.basis) == (offer.given, offer.best, offer.basis)
+    assert BEST in note_of(decision)
+
+
+def test_a_bound_pod_is_explained_by_its_devices_where_others_have_taken_those_that_it_was_offered() -> None:
+    belief = fleet({"a": "dgx-1v"}, {"a": (2, 4, 5, 6, 7)})
+    planner = planner_with_taste(belief)
+    offer = offered(belief, planner)
+    assert [item.device for item in offer.given] == [gpu("a", 0), gpu("a", 3)]
+    belief.ledger.tell(POD.uid, Event.EXPIRED)
+    belief.apply(Changed(held(wanted("other", 1), gpu("a", 3))))
+    decision, placement = bound(belief, planner, offer)
+    assert [item.device for item in decision.given] == [gpu("a", 0), gpu("a", 1)]
+    assert placement.appraisal is not None
+    (best,) = decision.best
+    assert (best.value, best.parts) == (placement.appraisal.value, placement.appraisal.parts)
+    assert (best.node, best.score) == (offer.best[0].node, offer.best[0].score)
+    assert BEST in note_of(offer)
+    assert WORSE in note_of(decision)
