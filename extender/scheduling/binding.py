@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.model.claim import Allocation, ResourceClaim
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, assigned, kept_off, obstacle_of
 from extender.scheduling.choosing import Chooser
@@ -23,6 +23,7 @@ from extender.scheduling.claiming import (
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
+from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.mapping import mapped, patiently, spared, unmade
 from extender.scheduling.needs import Needs, Refused, needs_of
 from extender.scheduling.placement import Placement
@@ -40,40 +41,8 @@ from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
+__all__ = ["Binder", "Bound", "NotBound", "Order", "Result"]
 WAITING: Final = "waiting for conditions"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the scheduler wants bound."""
-
-    pod: ObjectKey
-    uid: Uid
-    node: NodeName
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The pod is on its node, with what it was given there."""
-
-    pod: Pod
-    placement: Placement | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotBound:
-    """The pod is not bound; *is_waiting*: it may be yet, once its devices are ready.
-
-    *is_open*: nobody knows whether it is bound already, or will be: what it was given, *placement*, is left to it.
-    """
-
-    message: str
-    is_waiting: bool = False
-    is_open: bool = False
-    placement: Placement | None = None
-
-
-Result = Bound | NotBound
 Doing = Generator[Step, Outcome, Result]
 
 
