@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from extender.allocation.reason import Shortage
 from extender.cli import SUBCOMMANDS
 from extender.config.table import rows
-from extender.scheduling.vocabulary import Word
+from extender.scheduling.endings import Ending
+from extender.scheduling.vocabulary import UNTOLD, Word
 from extender.service.auditing import REASONS
 from tests.tree import ROOT, files
 
@@ -130,9 +132,23 @@ def test_links_to_a_heading_find_it(document: str) -> None:
         assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("word", [*Word, *REASONS.values()])
+@pytest.mark.parametrize("word", REASONS.values())
 def test_what_a_pod_is_told_is_explained_to_who_runs_it(word: str) -> None:
     assert f"`{word}`" in OPERATIONS
+
+
+def test_the_reasons_that_are_explained_are_those_for_which_pods_wait() -> None:
+    _, _, table = OPERATIONS.partition("\n| Reason | What helps |\n|---|---|\n")
+    rows = table.partition("\n\n")[0].splitlines()
+    explained = [word for row in rows for word in re.findall(r"`(\w+)`", row.split(" | ")[0])]
+    assert sorted(explained) == sorted({*Word, *Ending} - UNTOLD - {Ending.ALLOCATED})
+
+
+def test_nothing_is_in_the_vocabulary_that_no_pod_is_told() -> None:
+    told = "\n".join(path.read_text() for path in files(".py", root=ROOT / "extender") if path.name != "vocabulary.py")
+    is_used = {kind.value for kind in Shortage}.__contains__
+    assert [word for word in Word if not is_used(word) and not re.search(rf"\bWord\.{word.name}\b", told)] == []
+    assert [end for end in Ending if not re.search(rf"\bEnding\.{end.name}\b", told)] == []
 
 
 def test_each_line_of_the_log_that_tells_of_trouble_says_what_helps() -> None:

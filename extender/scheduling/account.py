@@ -1,14 +1,15 @@
 """Decisions put into records, and records into words for people."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from extender.model.names import NodeName
+from extender.model.names import DeviceKey, NodeName
 from extender.model.node import Pod
 from extender.scheduling.advice import Advice
-from extender.scheduling.binding import Bound, NotBound, Result
 from extender.scheduling.decision import Decision, Given, Outcome, Ranked
+from extender.scheduling.endings import Ending, NotBound, Result
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import TEXTS, Word
@@ -75,45 +76,54 @@ def of_advice(pod: Pod, advice: Advice, generation: int, now: float) -> Decision
 def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None, now: float) -> Decision:
     """Record how a bind ended, with what filter had said *before*."""
     offer = before if before and before.uid == pod.uid and before.outcome is Outcome.OFFERED else None
-    generation = before.generation if before else 0
+    decision = Decision(
+        pod=pod.key,
+        uid=pod.uid,
+        at=now,
+        generation=before.generation if before else 0,
+        outcome=Outcome.BOUND,
+        reason=Ending.ALLOCATED,
+        node=node,
+    )
     if isinstance(result, NotBound):
         outcome = Outcome.WAITING if result.is_waiting else Outcome.FAILED
-        return Decision(
-            pod=pod.key,
-            uid=pod.uid,
-            at=now,
-            generation=generation,
-            outcome=outcome,
-            reason=_reason(result),
-            detail=result.message,
-            node=node,
-        )
-    return _of_bound(result, node, offer, generation, now)
+        decision = replace(decision, outcome=outcome, reason=result.ending, detail=result.message)
+    return decision if decision.outcome is Outcome.FAILED else _explained(decision, offer, result.placement)
 
 
-def _reason(result: NotBound) -> str:
-    """Name why a pod is not bound: it failed, or waits for its devices, or nobody knows whether it is bound."""
-    if result.is_open:
-        return "BindOutcomeUnknown"
-    return "BindingConditionsPending" if result.is_waiting else "BindFailed"
-
-
-def _of_bound(result: Bound, node: NodeName, offer: Decision | None, generation: int, now: float) -> Decision:
-    best, basis = _given_reasons(offer, result.placement)
-    return Decision(
-        pod=result.pod.key,
-        uid=result.pod.uid,
-        at=now,
-        generation=generation,
-        outcome=Outcome.BOUND,
-        reason="DevicesAllocated",
-        node=node,
-        given=given_by(result.placement) if result.placement else (),
+def _explained(decision: Decision, offer: Decision | None, placement: Placement | None) -> Decision:
+    """Tell in *decision* which devices the pod was given, and why."""
+    best, basis = _given_reasons(offer, placement)
+    return replace(
+        decision,
+        given=given_by(placement) if placement else (),
         best=best,
         basis=basis,
         fitting=offer.fitting if offer else 0,
         offered=offer.offered if offer else 0,
         rejected=offer.rejected if offer else (),
+    )
+
+
+def landed(decision: Decision, now: float) -> Decision:
+    """Tell that a pod is bound of which *decision* told that nobody knows."""
+    return replace(decision, at=now, outcome=Outcome.BOUND, reason=Ending.ALLOCATED, detail="")
+
+
+def continued(decision: Decision, first: Decision, had: Collection[DeviceKey]) -> Decision:
+    """Tell in *decision* what *first* told of devices that the pod was given then, on the same node, and *had* now."""
+    is_later = decision.outcome in (Outcome.BOUND, Outcome.WAITING) and not decision.given
+    is_same = (decision.uid, decision.node) == (first.uid, first.node)
+    if not (is_later and is_same and all(item.device in had for item in first.given)):
+        return decision
+    return replace(
+        decision,
+        given=first.given,
+        best=first.best,
+        basis=first.basis,
+        fitting=first.fitting,
+        offered=first.offered,
+        rejected=first.rejected,
     )
 
 

@@ -92,7 +92,7 @@ class Binder:
         failed = failed_for_others(needs.allocated, needs.pod.uid, self.clock())
         placement = failed or self.chooser.again(needs, node)
         if isinstance(placement, str):
-            return NotBound(placement)
+            return NotBound(placement, is_unready=bool(failed))
         promise = placement.promise(needs, self.clock())
         if not self.belief.ledger.reserve(promise):
             return NotBound("a claim of the pod is being written already")
@@ -137,7 +137,7 @@ class _Work:
             return (yield from self._undone(problem.message))
         standing = standing_of(self._claims_now(), self.clock())
         if standing.readiness is Readiness.WAITING:
-            return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True)
+            return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True, placement=self.placement)
         if standing.readiness is Readiness.FAILED:
             return (yield from self._undone(standing.detail, frees=True))
         node, is_checked = self.placement.node, not self.made
@@ -244,7 +244,7 @@ class _Work:
                 yield from release(item.claim, self.needs.pod, is_ours=is_ours, kept_off=kept_off)
             )
         yield from unmade(self.made, freed, self.needs.pod)
-        return NotBound(message)
+        return NotBound(message, is_unready=frees)
 
 
 def _is_behind(pod: Pod, needs: Needs | Refused) -> bool:

@@ -48,9 +48,10 @@ class Ranked:
 class Decision:
     """One decision about one pod, made from *generation* of the cluster at the time *at*.
 
-    *reason*: of a rejection, a word of the vocabulary; of a fit ``Fits`` or ``Advised``; of a bind
-    ``DevicesAllocated``, ``BindFailed``, ``BindingConditionsPending`` (the devices are being made ready) or
-    ``BindOutcomeUnknown`` (nobody knows whether the pod is bound: it keeps its devices).
+    *reason*: of a rejection, a word of the vocabulary; of a fit ``Fits`` or ``Advised``; of a bind its ending:
+    ``DevicesAllocated``, ``BindFailed``, ``BindingConditionsPending`` (the devices are being made ready),
+    ``BindingConditionsFailed`` (they cannot be) or ``BindOutcomeUnknown`` (nobody knows whether the pod is bound: it
+    keeps its devices).
     """
 
     pod: ObjectKey

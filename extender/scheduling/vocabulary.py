@@ -32,7 +32,6 @@ class Word(StrEnum):
     CLAIM_ELSEWHERE = "ClaimAllocatedElsewhere"
     CLAIM_CONTESTED = "ClaimContested"
     CLAIM_STALE = "ClaimStale"
-    CONDITIONS_FAILED = "BindingConditionsFailed"
     FOREIGN_SCHEDULER = "ForeignScheduler"
     NOT_OFFERED = "OnlyOtherNodes"
     POLICY = "PlacementPolicy"
@@ -61,12 +60,14 @@ TEXTS: Final = {
     Word.CLAIM_ELSEWHERE: "a claim of the pod is allocated on another node",
     Word.CLAIM_CONTESTED: "a claim of the pod holds devices that an earlier claim holds",
     Word.CLAIM_STALE: "the claim of an earlier attempt is being removed",
-    Word.CONDITIONS_FAILED: "a device of the pod could not be made ready",
     Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",
     Word.POLICY: "no set of free devices is as the claim's placement policy wants it",
     Word.POLICY_REFUSED: "the claim names a placement policy that it may not use",
     Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
 }
+
+# Nobody is refused with these: the scheduler has seen the claim that we have not, so that the pod is tried again.
+UNTOLD: Final = frozenset((Word.CLAIM_WAITING,))
 
 
 def is_told(message: str) -> bool:

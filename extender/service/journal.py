@@ -1,23 +1,24 @@
 """What was decided: remembered for those who ask, and told on the pods' events where it is news."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.account import note_of, of_result
-from extender.scheduling.binding import Bound, NotBound, Order, Result
+from extender.scheduling.account import continued, landed, note_of, of_result
 from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
+from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.record import Decisions
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
+from extender.topology.memo import Memo
 from extender.topology.quality import ONE
 
 LOG: Final = logging.getLogger(__name__)
@@ -25,10 +26,10 @@ LOG: Final = logging.getLogger(__name__)
 MOST_LETTERS: Final = 4096
 # An offer is told when it is taken up: until then nothing has happened to the pod.
 TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
-# After these nobody need find out whether the pod is bound.
+# After these a pod waits no longer with what it was given.
 ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
-# Pods of which nobody knows whether they are bound: of older ones nobody will.
-MOST_OPEN: Final = 1000
+# Pods that wait with their devices, which may be for minutes, and of whom it is remembered why they have these.
+MOST_WAITING: Final = 1024
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Journal:
     wall: Callable[[], float]
     decisions: Decisions = field(default_factory=Decisions)
     heard: Callable[[Decision], None] = lambda _decision: None
-    _open: OrderedDict[Uid, Decision] = field(default_factory=OrderedDict)
+    _waiting: Memo[Uid, Decision] = field(default_factory=lambda: Memo(MOST_WAITING))
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
@@ -49,7 +50,7 @@ class Journal:
             decision = replace(decision, detail=decision.detail[:MOST_LETTERS])
         is_news = self.decisions.put(decision)
         if decision.outcome in ENDED:
-            self._open.pop(decision.uid, None)
+            self._waiting.pop(decision.uid, None)
         self.metrics.decision(decision.outcome)
         if decision.outcome is Outcome.REJECTED:
             self.metrics.rejection(decision.reason)
@@ -73,40 +74,46 @@ class Journal:
                     self.metrics.part(part.name, part.value / ONE)
 
     def ended(self, order: Order, result: Result) -> None:
-        """Remember how a bind ended."""
-        if isinstance(result, Bound) and result.placement is None:
+        """Remember how a bind ended. What the devices of a pod are, that waits with them, is told until it is bound."""
+        first = self._waiting.get(order.uid)
+        if isinstance(result, Bound) and result.placement is None and (first is None or first.reason == Ending.UNKNOWN):
             self._landed(order.uid, order.node)
             return
         pod = result.pod if isinstance(result, Bound) else self.belief.pods.with_uid(order.uid)
-        before, now = self.decisions.get(order.pod), self.wall()
-        if pod is not None:
-            self.put(of_result(pod, result, order.node, before, now))
-        if isinstance(result, NotBound) and result.is_open and result.placement is not None:
-            meant = Pod(key=order.pod, uid=order.uid)
-            self._leave_open(of_result(meant, Bound(meant, result.placement), order.node, before, now))
+        if pod is None and isinstance(result, NotBound) and result.is_open:
+            # It waits no longer: it may have been shown to be bound.
+            pod = Pod(key=order.pod, uid=order.uid)
+        if pod is None:
+            return
+        decision = of_result(pod, result, order.node, self.decisions.get(order.pod), self.wall())
+        self._put_ended(decision if first is None else continued(decision, first, self._had_by(pod)))
+
+    def _put_ended(self, decision: Decision) -> None:
+        if decision.outcome is Outcome.WAITING and decision.given:
+            self._waiting[decision.uid] = decision
+        if decision.reason == Ending.UNKNOWN and self.belief.loads.node_of(decision.pod, decision.uid) == decision.node:
+            decision = landed(decision, decision.at)
+        self.put(decision)
 
     def shown(self, told: object) -> None:
         """Remember that a pod is bound of which nobody knew it, where *told* shows that."""
-        if not self._open:
+        if not self._waiting:
             return
         items = told.items if isinstance(told, Listed) and told.kind is Footprint else ()
         for item in (told.what,) if isinstance(told, Changed) else items:
             if isinstance(item, Footprint):
                 self._landed(item.uid, item.node)
 
-    def _leave_open(self, bound: Decision) -> None:
-        """Keep what is to be remembered if the pod turns out to be *bound*, as the watch may have shown already."""
-        self._open[bound.uid] = bound
-        if len(self._open) > MOST_OPEN:
-            self._open.popitem(last=False)
-        node = self.belief.loads.node_of(bound.pod, bound.uid)
-        if node is not None:
-            self._landed(bound.uid, node)
-
     def _landed(self, pod: Uid, node: NodeName) -> None:
-        bound = self._open.pop(pod, None)
-        if bound is not None and bound.node == node:
-            self.put(replace(bound, at=self.wall()))
+        first = self._waiting.get(pod)
+        if first is not None and (first.reason, first.node) == (Ending.UNKNOWN, node):
+            self.put(landed(first, self.wall()))
+
+    def _had_by(self, pod: Pod) -> frozenset[DeviceKey]:
+        """Return the devices of the claims of *pod*."""
+        needs = needs_of(pod, self.belief)
+        given = [claim.allocation for claim in needs.allocated] if isinstance(needs, Needs) else []
+        return frozenset(item.device for allocation in given if allocation for item in allocation.devices)
 
     def of(self, pod: ObjectKey) -> object | None:
         """Return what was decided last about *pod*, as JSON values."""

@@ -91,7 +91,7 @@ async def test_a_condition_that_is_not_met_in_time_frees_the_device(
     (first,) = await here.devices(claim)
     # From here on more than the ten minutes that a driver has are over.
     monkeypatch.setattr(here.service.answers.binds.binder, "clock", lambda: time.time() + 601)
-    await here.notes(pod, "BindFailed")
+    await here.notes(pod, "BindingConditionsFailed")
     monkeypatch.undo()
     other = {"a/gpu-0": "b/gpu-0", "b/gpu-0": "a/gpu-0"}[first]
     await here.when(claim, lambda read: here.holds(read, other), f"another device than {first}")

@@ -49,11 +49,12 @@ def test_news_is_what_says_something_else(second: Decision, *, is_news: bool) ->
     ("result", "reason"),
     [
         (NotBound("no"), "BindFailed"),
+        (NotBound("broken", is_unready=True), "BindingConditionsFailed"),
         (NotBound("not ready", is_waiting=True), "BindingConditionsPending"),
         (NotBound("no answer", is_waiting=True, is_open=True), "BindOutcomeUnknown"),
     ],
 )
-def test_a_bind_that_failed_and_one_that_waits_and_one_that_nobody_knows_of_have_each_a_reason(
+def test_binds_that_failed_or_could_not_be_made_ready_or_wait_or_that_nobody_knows_of_have_each_a_reason(
     result: NotBound, reason: str
 ) -> None:
     assert of_result(POD, result, N1, None, 0.0).reason == reason

@@ -8,6 +8,8 @@ from extender.model.claim import DeviceCondition
 from extender.model.device import Traits
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.conditions import SKEW_S, TIMEOUT_S, Readiness, standing_of, time_of
+from extender.scheduling.endings import Ending
+from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import BindPod
 from tests.scheduling.cast import claim, consumer, device, held, planner_of
@@ -60,11 +62,13 @@ def test_r7_devices_that_fail_or_take_too_long_are_freed(kind: str) -> None:
         reported(world, "broken")
     else:
         assert bind(world, now=START + TIMEOUT_S) == NotBound(
-            "waiting for conditions: device gpu.example.com/n1/d0 is waiting for attached", is_waiting=True
+            "waiting for conditions: device gpu.example.com/n1/d0 is waiting for attached",
+            is_waiting=True,
+            placement=Placement(N1),
         )
     result = bind(world, now=START + (1 if kind == "broken" else TIMEOUT_S + 1))
     assert isinstance(result, NotBound)
-    assert not result.is_waiting
+    assert result.ending is Ending.CONDITIONS_FAILED
     assert allocation_of(world.server, "a") is None
     assert world.server.claims[A].reserved_for == ()
     assert isinstance(planner_of(world.belief).plan(POD, [N2], 0.0), Offer)
@@ -132,7 +136,7 @@ def test_r7_a_pod_is_not_given_a_part_in_what_others_have_and_cannot_be_made_rea
     world.server.deliver(world.belief)
     world.taken.clear()
     result = bind(world, now=START + 1)
-    assert result == NotBound("device gpu.example.com/n1/d0 reports broken")
+    assert result == NotBound("device gpu.example.com/n1/d0 reports broken", is_unready=True)
     assert world.taken == []
 
 

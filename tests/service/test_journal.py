@@ -18,7 +18,7 @@ from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.placement import Placement
-from extender.service.journal import MOST_OPEN, Journal
+from extender.service.journal import MOST_WAITING, Journal
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, given
 from tests.scheduling.stage import N1, POD
@@ -154,9 +154,9 @@ def test_a_bind_that_failed_after_all_leaves_nothing_open() -> None:
 
 def test_so_many_are_left_open_and_no_more() -> None:
     opened = Opened()
-    for number in range(MOST_OPEN + 1):
+    for number in range(MOST_WAITING + 1):
         opened.journal.ended(replace(ORDER, uid=Uid(f"u{number}")), OPEN)
-    assert len(opened.journal._open) == MOST_OPEN
+    assert len(opened.journal._waiting) == MOST_WAITING
 
 
 async def test_a_binding_of_which_the_service_did_not_know_is_closed_by_what_it_follows() -> None:
