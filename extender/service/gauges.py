@@ -76,8 +76,8 @@ class Gauges:
         return Counter(problem.kind for problem in self.belief.cluster.snapshot.problems)
 
     def waiting(self) -> int:
-        """Count the pods that were rejected and still wait."""
-        return len(self.waker)
+        """Count the pods that were rejected and still wait; who does not lead hears no more of those that it knew."""
+        return len(self.waker) if self.leads() else 0
 
     def links(self) -> Mapping[tuple[str, str], int]:
         """Count nodes by driver and by how the links of its devices are known: each once, by the worst of them."""

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from extender.allocation.features import Features
+from extender.model.names import Uid
 from extender.scheduling.taste import Taste
+from extender.scheduling.waking import Waker
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from tests.scheduling.cast import planner_of
 from tests.scheduling.machines import fleet
 
 
@@ -46,6 +49,15 @@ def group_of(links: str, driver: str = "gpu", members: int = 2) -> object:
     """Return what is looked at of a group of devices whose *links* are known so."""
     known = SimpleNamespace(complaints=("differ",) * (links == "contested"), is_known=links == "known")
     return SimpleNamespace(links=known, members=(SimpleNamespace(key=SimpleNamespace(driver=driver)),) * members)
+
+
+def test_only_who_leads_counts_the_pods_that_wait() -> None:
+    nobody: Any = None
+    belief = Belief(("s",), Features())
+    waker, leading = Waker(belief, planner_of(belief)), [True, False]
+    waker.put(Uid("p"))
+    gauges = Gauges(belief, nobody, waker, lambda: 0.0, leads=lambda: leading.pop(0))
+    assert [gauges.waiting(), gauges.waiting()] == [1, 0]
 
 
 def test_a_ledger_without_holds_tells_zero_for_every_phase() -> None:
