@@ -14,6 +14,7 @@ from extender.allocation.members import members_of
 from extender.kube.freshness import Freshness
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
+from extender.model.node import Pod
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
@@ -73,7 +74,8 @@ class Gauges:
 
     def unreadable(self) -> Mapping[str, int]:
         """Count objects that cannot be read, by kind."""
-        return Counter(problem.kind for problem in self.belief.cluster.snapshot.problems)
+        counted = Counter(problem.kind for problem in self.belief.cluster.snapshot.problems)
+        return counted + Counter({Pod.__name__: len(self.belief.unread)})
 
     def waiting(self) -> int:
         """Count the pods that were rejected and still wait; who does not lead hears no more of those that it knew."""

@@ -17,7 +17,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.state.cluster import Cluster
+from extender.state.cluster import Cluster, concerns_pods
 from extender.state.contest import contested, overdrafts
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import Foreign, is_borne, is_ours
@@ -28,6 +28,7 @@ from extender.state.pods import Pods
 from extender.state.questions import Questions
 from extender.state.sealing import Sealing
 from extender.state.seniority import Seniority
+from extender.state.unread import Unread
 from extender.topology.learning import Learning
 
 
@@ -39,6 +40,7 @@ class Belief:
     ) -> None:
         self.cluster = Cluster()
         self.pods = Pods(schedulers)
+        self.unread = Unread()
         self.loads = Loads()
         self.ledger = Ledger()
         self.questions = Questions(features, manner)
@@ -75,6 +77,8 @@ class Belief:
     def apply(self, change: Change) -> None:
         """Take *change* over."""
         self.loads.apply(change)
+        if concerns_pods(change):
+            self.unread.apply(change)
         if kind_of(change) == Footprint.__name__:
             return
         match change:

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from extender.allocation.features import Features
-from extender.model.names import Uid
+from extender.model.change import Changed
+from extender.model.names import ObjectKey, Uid
+from extender.model.problem import Problem
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.gauges import Gauges
@@ -58,6 +60,16 @@ def test_only_who_leads_counts_the_pods_that_wait() -> None:
     waker.put(Uid("p"))
     gauges = Gauges(belief, nobody, waker, lambda: 0.0, leads=lambda: leading.pop(0))
     assert [gauges.waiting(), gauges.waiting()] == [1, 0]
+
+
+def test_objects_that_cannot_be_read_are_counted_pods_too() -> None:
+    nobody: Any = None
+    belief = Belief(("s",), Features())
+    gauges = Gauges(belief, nobody, nobody, lambda: 0.0)
+    assert gauges.unreadable() == {}
+    for kind in ("Pod", "Footprint", "ResourceSlice"):
+        belief.apply(Changed(Problem(kind, ObjectKey("ns", kind.lower()), "spec", "is broken")))
+    assert gauges.unreadable() == {"Pod": 2, "ResourceSlice": 1}
 
 
 def test_a_ledger_without_holds_tells_zero_for_every_phase() -> None:
