@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from extender.allocation.pools import CounterKey, Pool
-from extender.model.device import Device
+from extender.model.device import Device, Traits
 
 # The groups that all devices of a counter set have in common; an empty one where none of them has any.
 Groups = frozenset[str]
@@ -60,8 +60,13 @@ def ledger_of(pool: Pool, active: Iterable[Device]) -> Ledger:
 
 def draws_of(device: Device) -> dict[CounterKey, int]:
     """Add up what *device* draws."""
+    return drawn_by(device.traits)
+
+
+def drawn_by(traits: Traits) -> dict[CounterKey, int]:
+    """Add up what each device with *traits* draws."""
     drawn: dict[CounterKey, int] = {}
-    for item in device.traits.consumes_counters:
+    for item in traits.consumes_counters:
         for counter in item.counters:
             key = (item.counter_set, counter.name)
             drawn[key] = drawn.get(key, 0) + counter.value.nanos

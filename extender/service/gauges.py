@@ -11,6 +11,7 @@ from extender.allocation.distinct import distinct
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import DRIVER, Inventory
 from extender.allocation.members import members_of
+from extender.allocation.spent import Draws, draws_of_all
 from extender.kube.freshness import Freshness
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName
@@ -39,18 +40,26 @@ class Gauges:
     taste: Callable[[], Taste | None] = lambda: None
     leads: Callable[[], bool] = lambda: True
     members: Members = field(default_factory=dict)
+    _draws: tuple[Inventory, Draws] | None = None
 
     def devices(self) -> Iterable[DeviceCount]:
-        """Count devices by driver and class, free and used."""
+        """Count devices by driver and class: used, free, and free in vain for what the others of their pool draw."""
         snapshot = self.belief.cluster.snapshot
         used = snapshot.usage.codes != 0
+        spent = self._spent(snapshot.inventory, used)
         drivers = snapshot.inventory.column(DRIVER)
         for item, chosen in self._chosen(snapshot.inventory, snapshot.classes):
             for code in distinct(drivers.codes[chosen]).tolist():
                 of_driver = chosen & (drivers.codes == code)
                 busy = int(np.count_nonzero(of_driver & used))
-                free = int(np.count_nonzero(of_driver)) - busy
-                yield DeviceCount(str(drivers.dictionary.values[code]), item, free, busy)
+                blocked = int(np.count_nonzero(of_driver & spent))
+                free = int(np.count_nonzero(of_driver)) - busy - blocked
+                yield DeviceCount(str(drivers.dictionary.values[code]), item, free, busy, blocked)
+
+    def _spent(self, inventory: Inventory, used: Flags) -> Flags:
+        if self._draws is None or self._draws[0] is not inventory:
+            self._draws = inventory, draws_of_all(inventory)
+        return self._draws[1].spent(used)
 
     def _chosen(
         self, inventory: Inventory, classes: Mapping[ClassName, DeviceClass]

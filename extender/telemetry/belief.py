@@ -9,19 +9,23 @@ from prometheus_client.registry import Collector
 
 
 class DeviceCount(NamedTuple):
-    """The devices of a driver that a class selects. One device may be in several classes."""
+    """The devices of a driver that a class selects. One device may be in several classes.
+
+    *blocked* are held by nobody, but counters that they share with others do not suffice for them any more.
+    """
 
     driver: str
     device_class: str
     free: int
     used: int
+    blocked: int
 
 
 class Belief(Protocol):
     """What can be told of the present."""
 
     def devices(self) -> Iterable[DeviceCount]:
-        """Count devices, free and used."""
+        """Count devices: free, used and blocked."""
 
     def holds(self) -> Mapping[str, int]:
         """Count claims with promised devices, by the phase of the promise."""
@@ -63,6 +67,7 @@ class BeliefCollector(Collector):
         for count in self._belief.devices():
             gauges["devices"].add_metric((count.driver, count.device_class, "free"), count.free)
             gauges["devices"].add_metric((count.driver, count.device_class, "used"), count.used)
+            gauges["devices"].add_metric((count.driver, count.device_class, "blocked"), count.blocked)
         for name, values in (
             ("holds", self._belief.holds()),
             ("watch_age_seconds", self._belief.ages()),

@@ -21,7 +21,7 @@ SUFFIXES = re.compile(r"_(bucket|count|sum)$")
 
 class Believed:
     def devices(self) -> Iterable[DeviceCount]:
-        return [DeviceCount("gpu.example.com", "gpu", 3, 5), DeviceCount("gpu.example.com", "big", 1, 0)]
+        return [DeviceCount("gpu.example.com", "gpu", 3, 5, 2), DeviceCount("gpu.example.com", "big", 1, 0, 0)]
 
     def holds(self) -> Mapping[str, int]:
         return {"offered": 2, "reserved": 0}
@@ -107,6 +107,7 @@ SHOWN = [
     ("owner_taint_writes_total", {"result": "put"}, 1),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
+    ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "blocked"}, 2),
     ("holds", {"phase": "offered"}, 2),
     ("watch_age_seconds", {"resource": "pods"}, 1.5),
     ("unreadable_objects", {"kind": "ResourceSlice"}, 1),
