@@ -15,7 +15,7 @@ from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
-from extender.service.evictions import Evictions
+from extender.service.evictions import SOON_S, Evictions
 from extender.service.journal import Journal
 from extender.service.offers import Offers
 from extender.service.scores import Remembered
@@ -62,6 +62,7 @@ class Answers:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
         filtered = self._filtered(request)
         self.offers.put(request.pod.uid, filtered.names)
+        self.evictions.refused(request.pod.uid, () if filtered.names else request.names)
         return filtered
 
     def _filtered(self, request: FilterRequest) -> Filtered:
@@ -107,7 +108,8 @@ class Answers:
     def _emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
         """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
         pod, victims = request.pod, {NodeName(name): items.pods for name, items in request.victims.items()}
-        if self._is_awaiting(pod, victims) and (until := self.evictions.waits(pod.uid)) is not None:
+        until = self._awaited(pod, victims)
+        if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
             self.attention.postponed(pod, until)
             return ()
@@ -119,14 +121,17 @@ class Answers:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
 
-    def _is_awaiting(self, pod: Pod, candidates: Collection[NodeName]) -> bool:
-        """Tell whether devices of who was evicted are all that *pod* has to wait for. Raise Unfinished."""
+    def _awaited(self, pod: Pod, candidates: Collection[NodeName]) -> float | None:
+        """Say when *pod* is to be tried again if it waits for devices of who was evicted alone. Raise Unfinished."""
         done = self.evictions.done(pod, candidates)
         if not done:
-            return False
-        # Where they are free already something else is missing.
+            return None
         free = helped(pod, dict.fromkeys(done, ()), self.belief, self.chooser)
-        return not free and bool(helped(pod, done, self.belief, self.chooser))
+        # Where they were free before it was asked about something else is missing.
+        if not (self.evictions.was_refused(pod.uid, free) if free else helped(pod, done, self.belief, self.chooser)):
+            return None
+        until = self.evictions.waits(pod.uid)
+        return until if until is None or not free else min(until, self.now() + SOON_S)
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""

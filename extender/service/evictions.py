@@ -14,6 +14,8 @@ from extender.topology.memo import Memo
 
 # How long claims of pods that are gone may take to be freed: the controller frees some ten a second.
 PATIENCE_S: Final = 15.0
+# After how long a pod is tried again whose devices were let go of while the scheduler was told that there are none.
+SOON_S: Final = 1.0
 # Pods that are remembered, with all nodes that the scheduler could choose from.
 REMEMBERED: Final = 256
 
@@ -22,10 +24,14 @@ Victims = Mapping[NodeName, tuple[Uid, ...]]
 
 @dataclass(slots=True)
 class Eviction:
-    """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices."""
+    """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices.
+
+    *refused*: where the pod was told that there are none when it was asked about last.
+    """
 
     victims: Victims
     until: float | None = None
+    refused: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -38,6 +44,16 @@ class Evictions:
     def put(self, pod: Uid, victims: Victims) -> None:
         """Remember that for *pod* the victims on one of these nodes are evicted."""
         self._known[pod] = Eviction(victims)
+
+    def refused(self, pod: Uid, nodes: Collection[str]) -> None:
+        """Remember that *pod* was told that it fits on none of *nodes*."""
+        known = self._known.get(pod)
+        if known is not None:
+            known.refused = nodes
+
+    def was_refused(self, pod: Uid, nodes: Collection[NodeName]) -> bool:
+        """Tell whether *pod* was told of each of *nodes* that it does not fit there."""
+        return set(nodes).issubset(self._known[pod].refused)
 
     def done(self, pod: Pod, candidates: Collection[NodeName]) -> Victims:
         """Return where those that were to go for *pod* are gone: where some have yet to go is a candidate."""

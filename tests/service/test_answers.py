@@ -12,7 +12,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.service.answers import Answers
-from extender.service.evictions import PATIENCE_S
+from extender.service.evictions import PATIENCE_S, SOON_S
 from extender.service.offers import Offers
 from extender.service.scores import REMEMBERED
 from extender.state.belief import Belief
@@ -100,8 +100,13 @@ class Preempting:
         taken = [held(claim(f"of-{name}"), device(name, 0), by=low) for name, low in self.low.items()]
         fleet = [item for name in self.low for item in (node(name), devices(name, 1))]
         self.belief = belief_of(*fleet, *taken, claim("c"), subject)
-        attention = SimpleNamespace(postponed=lambda _pod, at: self.postponed.append(at))
+        attention = SimpleNamespace(
+            postponed=lambda _pod, at: self.postponed.append(at),
+            offered=lambda _pod: None,
+            rejected=lambda _pod, _plan: None,
+        )
         self.answers = answers(self.belief, attention)
+        self.answers.journal = SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)  # type: ignore[assignment]  # nobody reads it
         self.answers.now = self.answers.evictions.now = lambda: self.now
 
     def may_go(self, *nodes: str) -> list[str]:
@@ -110,6 +115,10 @@ class Preempting:
         answered = self.answers.preempt(PreemptRequest(self.subject, victims))
         assert isinstance(answered, dict)
         return list(answered)
+
+    def refused(self, *nodes: str) -> bool:
+        """Ask where the pod can go; tell whether nowhere."""
+        return not self.answers.filter(FilterRequest(self.subject, names(*nodes))).names
 
 
 def test_nobody_else_goes_while_devices_of_who_has_gone_are_let_go_of() -> None:
@@ -140,6 +149,17 @@ def test_others_go_where_the_devices_are_free_and_something_else_is_missing() ->
     here = Preempting(pod("p", "c"))
     assert here.may_go("n1", "n2") == ["n1", "n2"]
     here.belief.apply(Gone(ResourceClaim, claim("of-n1").key))
+    assert here.may_go("n2") == ["n2"]
+
+
+def test_nobody_else_goes_where_the_devices_were_let_go_of_right_after_the_pod_was_refused() -> None:
+    here = Preempting(pod("p", "c"))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    assert here.refused("n1")
+    here.belief.apply(Gone(ResourceClaim, claim("of-n1").key))
+    assert here.may_go("n2") == []
+    assert here.postponed == [SOON_S]
+    assert not here.refused("n1")
     assert here.may_go("n2") == ["n2"]
 
 
