@@ -26,6 +26,9 @@ KNOWN, EVALUATED = 3, 100
 # Combinations that are decoded at once.
 BLOCK = 1 << 10
 
+# What was said of combinations of values.
+Known = dict[tuple[Hashable, ...], Outcome]
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -49,7 +52,9 @@ class Selector:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._known: dict[tuple[Hashable, ...], Outcome] = {}
+        self._known: Known = {}
+        # The columns that these values came from, without which they mean nothing.
+        self._from: tuple[Path, ...] = ()
         # Of the inventory no more than what is read is kept: it is large, and a question may be idle.
         self._last: tuple[ReferenceType[Inventory], int, list[Column[Hashable] | None], Sweep] | None = None
 
@@ -66,11 +71,14 @@ class Selector:
         """Do the same piece by piece. Who stops on the way loses nothing: what was evaluated is known next time."""
         if self._last and self._last[0]() is inventory:
             return self._last[3]
-        paths = sorted(self._paths(inventory))
+        paths = tuple(sorted(self._paths(inventory)))
         read = [inventory.columns.get(path) for path in paths]
         if self._last and self._last[1] == inventory.rows and _are_same(self._last[2], read):
             self._last = ref(inventory), inventory.rows, read, self._last[3]
             return self._last[3]
+        if paths != self._from:
+            # A sweep of other columns that has yet to end keeps what it had.
+            self._from, self._known = paths, {}
         sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
         self._last = ref(inventory), inventory.rows, read, sweep
         return sweep
@@ -79,15 +87,17 @@ class Selector:
         projection = project(columns, inventory.rows)
         distinct: dict[Outcome, int] = {}
         codes = np.empty(len(projection.first), np.int32)
-        due, known = 0, KNOWN * (1 + len(columns))
+        known, due, step = self._known, 0, KNOWN * (1 + len(columns))
         for start in range(0, len(codes), BLOCK):
             rows = projection.first[start : start + BLOCK]
             for place, (values, row) in enumerate(zip(_values(columns, rows), rows.tolist(), strict=True), start):
-                outcome = self._known.get(values)
-                due += known
+                outcome = known.get(values)
+                due += step
                 if outcome is None:
-                    outcome = self._evaluated(values, row, inventory, budget)
+                    outcome = self._evaluated(row, inventory, budget)
                     due += EVALUATED + budget.spent
+                    if len(known) < MEMORY:
+                        known[values] = outcome
                 codes[place] = distinct.setdefault(outcome, len(distinct))
                 for _ in range(due // PIECE):
                     yield
@@ -101,11 +111,8 @@ class Selector:
         published = {path for path in inventory.columns if len(path) > 1}
         return frozenset(published | {DRIVER, SHAREABLE, FAULT})
 
-    def _evaluated(self, values: tuple[Hashable, ...], row: int, inventory: Inventory, budget: Budget) -> Outcome:
-        outcome = self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
-        if len(self._known) < MEMORY:
-            self._known[values] = outcome
-        return outcome
+    def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
+        return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
 
 
 def _are_same(left: Sequence[object], right: Sequence[object]) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
@@ -12,8 +12,9 @@ from extender.allocation.features import Features
 from extender.allocation.fit import VERDICTS, Fitter
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.question import Question, ask
-from extender.allocation.selectors import PIECE, Selector
+from extender.allocation.selectors import PIECE, Selector, Sweep
 from extender.allocation.sight import sight_of
+from extender.allocation.work import finished
 from extender.model.change import Listed
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Attribute, Capacity, Device, NodeSelection, ResourceSlice
@@ -35,6 +36,13 @@ TEXTS = (
     "'model' in device.attributes['nic.example.com']",
     "device.attributes.all(d, d != 'topology.example.com')",
     "true",
+)
+# They read which attributes there are, not only what these say.
+WHOLE = (
+    "'topology.example.com' in device.attributes",
+    "device.attributes.all(d, d != 'topology.example.com')",
+    "device.attributes['gpu.example.com'].exists(k, k == 'model')",
+    "has(device.capacity['gpu.example.com'].memory)",
 )
 
 
@@ -59,19 +67,22 @@ def check(inventory: Inventory, text: str) -> None:
     program = compile_selector(text)
     selector = Selector(program)
     for _ in range(2):
-        sweep = selector.sweep(inventory, Budget())
-        alone = [
-            program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), Budget())
-            for row in range(inventory.rows)
-        ]
-        assert [sweep.outcome(row).verdict for row in range(inventory.rows)] == [outcome.verdict for outcome in alone]
-        assert sweep.verdicts.tolist() == [outcome.verdict for outcome in alone]
+        check_sweep(selector.sweep(inventory, Budget()), inventory, program)
 
 
-def fleet(count: int) -> Inventory:
+def check_sweep(sweep: Sweep, inventory: Inventory, program: Program) -> None:
+    alone = [
+        program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), Budget())
+        for row in range(inventory.rows)
+    ]
+    assert [sweep.outcome(row).verdict for row in range(inventory.rows)] == [outcome.verdict for outcome in alone]
+    assert sweep.verdicts.tolist() == [outcome.verdict for outcome in alone]
+
+
+def fleet(count: int, start: int = 0) -> Inventory:
     devices = tuple(
         Device(DeviceName(f"d{index}"), (("model", Attribute("string", f"m{index % 4}")), ("uuid", uuid(index))))
-        for index in range(count)
+        for index in range(start, start + count)
     )
     return inventory_of(
         [
@@ -90,6 +101,41 @@ def fleet(count: int) -> Inventory:
 
 def uuid(index: int) -> Attribute:
     return Attribute("string", f"u{index}")
+
+
+ROOT = Attribute("string", "pci0000:00")
+
+
+def rooted(name: str) -> ResourceSlice:
+    """Publish one device whose only attribute has this name."""
+    device = Device(DeviceName("d0"), ((name, ROOT),))
+    return replace(fleet(1).slices[0], devices=(device,))
+
+
+HERE, THERE = rooted("gpu.example.com/root"), rooted("topology.example.com/root")
+
+
+@given(st.lists(st.lists(slices(), max_size=3), min_size=2, max_size=4), st.sampled_from(TEXTS + WHOLE))
+@example([[HERE], [THERE]], WHOLE[0])
+@example([[THERE], [HERE]], WHOLE[0])
+def test_what_was_published_before_makes_no_difference(published: list[list[ResourceSlice]], text: str) -> None:
+    program = compile_selector(text)
+    selector = Selector(program)
+    for inventory in map(inventory_of, published):
+        check_sweep(selector.sweep(inventory, Budget()), inventory, program)
+
+
+def test_sweeps_that_take_turns_do_not_mix_up_whose_values_they_know() -> None:
+    many = replace(fleet(200).slices[0], name="a")
+    program = compile_selector(WHOLE[0])
+    selector = Selector(program)
+    left, right = inventory_of([HERE, many]), inventory_of([THERE, many])
+    work = selector.sweeping(left, Budget())
+    next(work)
+    check_sweep(selector.sweep(right, Budget()), right, program)
+    check_sweep(finished(work), left, program)
+    check_sweep(selector.sweep(right, Budget()), right, program)
+    check_sweep(selector.sweep(left, Budget()), left, program)
 
 
 def test_devices_that_agree_in_what_is_read_are_evaluated_once() -> None:
