@@ -87,7 +87,8 @@ class Selector:
         projection = project(columns, inventory.rows)
         distinct: dict[Outcome, int] = {}
         codes = np.empty(len(projection.first), np.int32)
-        known, due, step = self._known, 0, KNOWN * (1 + len(columns))
+        known = yield from self._recalled(columns, projection.first)
+        due, step = 0, KNOWN * (1 + len(columns))
         for start in range(0, len(codes), BLOCK):
             rows = projection.first[start : start + BLOCK]
             for place, (values, row) in enumerate(zip(_values(columns, rows), rows.tolist(), strict=True), start):
@@ -110,6 +111,20 @@ class Selector:
             return self.program.reads | {FAULT}
         published = {path for path in inventory.columns if len(path) > 1}
         return frozenset(published | {DRIVER, SHAREABLE, FAULT})
+
+    def _recalled(self, columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Work[Known]:
+        """Return what is known; where that is all that may be, forget first what none of *rows* has any more."""
+        known = self._known
+        if len(known) < MEMORY:
+            return known
+        kept: Known = {}
+        for start in range(0, len(rows), BLOCK):
+            present = _values(columns, rows[start : start + BLOCK])
+            kept.update((values, known[values]) for values in present if values in known)
+            yield
+        if self._known is known:
+            self._known = kept
+        return kept
 
     def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
         return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.allocation import selectors
 from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
 from extender.allocation.choose import choose
 from extender.allocation.features import Features
@@ -163,6 +164,26 @@ def counting(text: str, spent: list[int]) -> Program:
         return value
 
     return replace(program, run=run)
+
+
+def test_combinations_that_are_gone_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "MEMORY", 64)
+    spent: list[int] = []
+    selector = Selector(counting(UUID, spent))
+    for start in (0, 40, 80, 80):
+        selector.sweep(fleet(40, start), Budget())
+    del spent[:]
+    selector.sweep(fleet(41, 80), Budget())
+    assert len(spent) == 1
+
+
+def test_of_more_than_there_is_room_for_the_rest_alone_is_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "MEMORY", 64)
+    spent: list[int] = []
+    selector = Selector(counting(UUID, spent))
+    for _ in range(3):
+        selector.sweep(fleet(70), Budget())
+    assert len(spent) == 70 + 6 + 6
 
 
 @pytest.mark.parametrize("text", [COSTLY, TOO_COSTLY], ids=["within the limit", "beyond the limit"])
