@@ -1,9 +1,9 @@
 """Preemption, vetoed where it would not help: where the pod's devices are not there even without the victims."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.usage import Usage, holds_of, subtract
+from extender.allocation.usage import Hold, Usage, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -31,7 +31,7 @@ def helped(
     return tuple(
         node
         for node, gone in victims.items()
-        if isinstance(chooser.place(needs, node, _without(seen, used, frozenset(gone))), Placement)
+        if isinstance(chooser.place(needs, node, _without(seen, _freed(used, frozenset(gone), belief))), Placement)
     )
 
 
@@ -45,14 +45,18 @@ def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid,
     return used
 
 
-def _without(snapshot: Snapshot, used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid]) -> Snapshot:
-    """Return *snapshot* as it will be when the claims are freed that only pods of *gone* use."""
+def _freed(used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid], belief: Belief) -> Iterator[Hold]:
+    """Yield what is taken by the claims that only pods of *gone* use."""
     claims = {claim.uid: claim for uid in gone for claim in used.get(uid, ())}
-    rows: dict[int, Usage] = {}
     for claim in claims.values():
-        if claim.allocation is None or any(consumer.uid not in gone for consumer in claim.reserved_for):
-            continue
-        for hold in holds_of(claim.allocation):
-            for row in snapshot.inventory.rows_of(hold.device):
-                rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
+        if all(consumer.uid in gone for consumer in claim.reserved_for):
+            yield from belief.cluster.holds_of(claim.key)
+
+
+def _without(snapshot: Snapshot, freed: Iterable[Hold]) -> Snapshot:
+    """Return *snapshot* as it will be when what is *freed* is taken no longer."""
+    rows: dict[int, Usage] = {}
+    for hold in freed:
+        for row in snapshot.inventory.rows_of(hold.device):
+            rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
     return with_usage(snapshot, rows)

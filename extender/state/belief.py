@@ -38,7 +38,7 @@ class Belief:
     def __init__(
         self, schedulers: tuple[str, ...], features: Features, manner: Manner = BEST, domain: Domain | None = None
     ) -> None:
-        self.cluster = Cluster()
+        self.cluster = Cluster(sharing=features.consumable_capacity)
         self.pods = Pods(schedulers)
         self.unread = Unread()
         self.loads = Loads()

@@ -9,6 +9,7 @@ from extender.allocation.layout import layout_of
 from extender.allocation.publication import differs, published, with_node, with_nodes, with_slice, without
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
+from extender.allocation.usage import Hold
 from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice, Seal
@@ -25,12 +26,15 @@ V = TypeVar("V")
 
 
 class Cluster:
-    """Belief about the cluster. ``snapshot`` is replaced by each change that makes a difference, never modified."""
+    """Belief about the cluster. ``snapshot`` is replaced by each change that makes a difference, never modified.
 
-    def __init__(self) -> None:
+    Without *sharing*, shares that were given before take all of their devices.
+    """
+
+    def __init__(self, *, sharing: bool = True) -> None:
         self.snapshot: Snapshot = empty()
         self.claims = Claims()
-        self._occupancy = Occupancy()
+        self._occupancy = Occupancy(sharing=sharing)
         self._slices: dict[str, SliceKey] = {}
         self._problems: dict[tuple[str, ObjectKey], Problem] = {}
 
@@ -56,6 +60,10 @@ class Cluster:
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
         return self.snapshot
+
+    def holds_of(self, claim: ObjectKey) -> tuple[Hold, ...]:
+        """Return what the claim takes in ``snapshot``."""
+        return self._occupancy.holds_of(claim)
 
     def _take(self, change: Change) -> None:
         match change:

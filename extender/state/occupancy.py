@@ -11,9 +11,13 @@ NOTHING: Touched = frozenset()
 
 
 class Occupancy:
-    """The use of every device that an allocated claim holds; the same devices in two claims count twice."""
+    """The use of every device that an allocated claim holds; the same devices in two claims count twice.
 
-    def __init__(self) -> None:
+    Without *sharing*, whoever has a share of a device has all of it.
+    """
+
+    def __init__(self, *, sharing: bool = True) -> None:
+        self._sharing = sharing
         self._holds: dict[ObjectKey, tuple[Hold, ...]] = {}
         self._usage: dict[DeviceKey, Usage] = {}
 
@@ -21,9 +25,13 @@ class Occupancy:
         """Return how much of *device* is taken."""
         return self._usage.get(device, UNUSED)
 
+    def holds_of(self, key: ObjectKey) -> tuple[Hold, ...]:
+        """Return what the claim takes, as it is counted here."""
+        return self._holds.get(key, ())
+
     def put(self, claim: ResourceClaim) -> Touched:
         """Take over what *claim* holds now in place of what one of its name held; return the devices concerned."""
-        fresh = holds_of(claim.allocation) if claim.allocation else ()
+        fresh = holds_of(claim.allocation, sharing=self._sharing) if claim.allocation else ()
         if fresh == self._holds.get(claim.key, ()):
             return NOTHING
         touched = self.drop(claim.key)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation.features import Features
 from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
@@ -129,3 +130,19 @@ def test_r3_only_what_is_contested_is_freed() -> None:
     assert allocation_of(world.server, "a") is None
     assert allocation_of(world.server, "c") is not None
     assert isinstance(bind(world, subject=both), NotBound | Bound)
+
+
+def test_r3_shares_that_are_left_from_before_a_gate_was_closed_stay_with_all_who_have_them() -> None:
+    first, second = (sharing(held(claim(name), device("n1", 0)), name) for name in ("x", "a"))
+    belief = belief_of(node("n1"), gpus("n1", 1), first, second, features=Features(consumable_capacity=False))
+    assert belief.contested(second) is None
+    third = held(claim("w"), device("n1", 0))
+    belief.apply(Changed(third))
+    assert belief.contested(third) == device("n1", 0)
+
+
+def sharing(item: ResourceClaim, share: str) -> ResourceClaim:
+    """Return *item* with a share of each device that it has."""
+    assert item.allocation is not None
+    results = tuple(replace(result, share_id=share) for result in item.allocation.devices)
+    return replace(item, allocation=replace(item.allocation, devices=results))

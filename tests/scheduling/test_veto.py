@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extender.model.claim import ResourceClaim
+from extender.allocation.features import Features
+from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.veto import helped
@@ -49,3 +50,14 @@ def test_a_pod_without_devices_is_none_of_our_business_and_one_that_is_refused_h
     assert left(pod("p"), victims) == (N1, N2)
     assert left(replace(pod("p"), scheduler=THEIRS), victims) == ()
     assert left(pod("p", "none"), victims) == ()
+
+
+def test_a_share_that_is_left_from_before_a_gate_was_closed_keeps_its_device_until_its_pod_is_gone() -> None:
+    whole = held(claim("h"), device("n1", 0), by=V)
+    assert whole.allocation is not None
+    shares = tuple(replace(result, share_id="1") for result in whole.allocation.devices)
+    share = replace(whole, allocation=Allocation(devices=shares, node_selector=whole.allocation.node_selector))
+    features = Features(consumable_capacity=False)
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), share, features=features)
+    assert helped(pod("p", "c"), {N1: ()}, belief, chooser_of(belief)) == ()
+    assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, chooser_of(belief)) == (N1,)

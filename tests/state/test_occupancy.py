@@ -53,6 +53,16 @@ def test_shares_add_up_what_they_consume_and_give_it_back() -> None:
     assert occupancy.usage(key("gpu-0")) == Usage(shares=1, consumed=(("memory", parse_quantity("5Gi").nanos),))
 
 
+def test_without_sharing_a_share_takes_all_of_its_device_and_gives_it_back() -> None:
+    occupancy = Occupancy(sharing=False)
+    occupancy.put(claim("a", share("gpu-0", "1", "10Gi")))
+    assert occupancy.usage(key("gpu-0")) == Usage(dedicated=1)
+    assert [hold.device for hold in occupancy.holds_of(ObjectKey("default", "a"))] == [key("gpu-0")]
+    occupancy.drop(ObjectKey("default", "a"))
+    assert occupancy.usage(key("gpu-0")) == UNUSED
+    assert occupancy.holds_of(ObjectKey("default", "a")) == ()
+
+
 def test_a_share_without_capacity_holds_the_device() -> None:
     occupancy = Occupancy()
     occupancy.put(claim("a", AllocatedDevice(request="r", device=key("gpu-0"), share_id="1")))
