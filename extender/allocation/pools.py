@@ -44,17 +44,20 @@ class Pool:
 
 def pools_of(node: Node, slices: Sequence[ResourceSlice], features: Features) -> tuple[Pool, ...]:
     """Gather the pools that *node* can see out of all *slices*, in the order of the search."""
-    readable = [item for item in slices if features.device_compatibility_groups or not _has_groups(item)]
     newest: dict[PoolKey, list[ResourceSlice]] = {}
-    for item in _candidates(node, readable):
+    for item in _candidates(node, _readable(slices, features)):
         if _is_understood(item, features) and _is_relevant(node, item):
             _keep_newest(newest.setdefault(item.pool_key, []), item)
-    found = [_pool(key, here, readable, features) for key, here in newest.items()]
+    found = [_pool(key, here, slices, features) for key, here in newest.items()]
     return tuple(sorted((pool for pool in found if pool), key=lambda pool: (pool.needs_binding, pool.key)))
 
 
+def _readable(slices: Sequence[ResourceSlice], features: Features) -> Sequence[ResourceSlice]:
+    """Leave out the slices with compatibility groups where these are not understood: their pools are incomplete."""
+    return slices if features.device_compatibility_groups else [item for item in slices if not _has_groups(item)]
+
+
 def _has_groups(item: ResourceSlice) -> bool:
-    """Tell whether *item* uses compatibility groups: where they are not understood, it makes its pool incomplete."""
     return any(
         consumption.compatibility_groups for device in item.devices for consumption in device.traits.consumes_counters
     )
@@ -103,16 +106,17 @@ def _keep_newest(kept: list[ResourceSlice], item: ResourceSlice) -> None:
 
 
 def _pool(
-    key: PoolKey, here: Sequence[ResourceSlice], readable: Sequence[ResourceSlice], features: Features
+    key: PoolKey, here: Sequence[ResourceSlice], slices: Sequence[ResourceSlice], features: Features
 ) -> Pool | None:
     """Judge a pool by what the node sees of it; None where a newer generation is about to replace it."""
     wanted, everywhere = here[0].slice_count, here
     if len(here) != wanted:
-        # Slices for other nodes count too.
-        everywhere = [item for item in readable if item.pool_key == key]
+        # Slices for other nodes count too; newer ones even where it is not understood what they say.
+        everywhere = [item for item in slices if item.pool_key == key]
         if any(item.generation > here[0].generation for item in everywhere):
             return None
-        everywhere = [item for item in everywhere if item.generation == here[0].generation]
+        same = [item for item in everywhere if item.generation == here[0].generation]
+        everywhere = _readable(same, features)
     if len(everywhere) != wanted:
         return Pool(key=key, is_incomplete=True)
     seen = {id(item) for item in here}

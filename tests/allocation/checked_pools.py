@@ -39,9 +39,7 @@ class SeenPool:
 def pools_of(slices: list[Json], node: Json, gates: frozenset[str]) -> dict[Key, SeenPool]:
     """Return the pools that *node* sees. One that a newer generation is about to replace is not among them."""
     specs = [entry["spec"] for entry in slices]
-    if "DRADeviceCompatibilityGroups" not in gates:
-        specs = [spec for spec in specs if not _has_groups(spec)]
-    relevant = [spec for spec in specs if _is_relevant(spec, node, gates)]
+    relevant = [spec for spec in specs if _is_readable(spec, gates) and _is_relevant(spec, node, gates)]
     pools = {}
     for key in {_key(spec) for spec in relevant}:
         pool = _pool(key, [spec for spec in relevant if _key(spec) == key], specs, node, gates)
@@ -82,8 +80,8 @@ def _key(spec: Json) -> Key:
     return spec["driver"], spec["pool"]["name"]
 
 
-def _has_groups(spec: Json) -> bool:
-    return any(
+def _is_readable(spec: Json, gates: frozenset[str]) -> bool:
+    return "DRADeviceCompatibilityGroups" in gates or not any(
         consumption.get("compatibilityGroups")
         for device in spec.get("devices") or ()
         for consumption in device.get("consumesCounters") or ()
@@ -109,6 +107,7 @@ def _pool(key: Key, relevant: list[Json], specs: list[Json], node: Json, gates: 
         if any(spec["pool"].get("generation", 0) > generation for spec in anywhere):
             return None
         pool = [spec for spec in anywhere if spec["pool"].get("generation", 0) == generation]
+        pool = [spec for spec in pool if _is_readable(spec, gates)]
     if len(pool) != wanted:
         return SeenPool("incomplete")
     return _validated(key, here, pool, node, gates)
