@@ -1,6 +1,6 @@
 import pytest
 
-from extender.allocation.cel import CompileError, compile_selector
+from extender.allocation.cel import Budget, CompileError, DeviceValue, Verdict, compile_selector
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,10 @@ def test_caret_stands_under_the_place() -> None:
 
 def test_message_stands_alone_without_a_place() -> None:
     assert CompileError("too long").pointed("true") == "too long"
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Local"])
+def test_a_time_zone_that_only_files_of_the_machine_could_tell_is_an_error(zone: str) -> None:
+    program = compile_selector(f"timestamp('2024-02-29T10:20:30Z').getHours('{zone}') == 11")
+    outcome = program.evaluate(DeviceValue(driver="gpu.example.com"), Budget())
+    assert (outcome.verdict, outcome.error) == (Verdict.ERROR, f"unknown time zone {zone}")

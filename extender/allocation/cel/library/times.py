@@ -31,7 +31,7 @@ SPANS = {
 
 
 def offset_of(zone: str) -> int:
-    """Return the seconds east of UTC. Names of places would need a database that is not ours to read."""
+    """Return the seconds east of UTC. Names of places are errors, unlike in cel-go: only files tell what they mean."""
     hours, colon, minutes = zone.partition(":")
     if not colon:
         if zone in ("", "UTC"):
