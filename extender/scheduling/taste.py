@@ -11,7 +11,7 @@ import numpy as np
 
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
-from extender.allocation.question import At, Question
+from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
@@ -213,6 +213,9 @@ class Taste:
         return found
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
+        if is_chosen(fitter, at) and fitter.question.asks[at].count > RESULTS:
+            # Nobody can have so many, and nothing is worked out for them.
+            return np.full(len(snapshot.layout.nodes), NONE)
         shares = self._tenants.shares(fitter, at, snapshot)
         if shares.asks:
             return self._tenants.values(shares, needed, policy.placing)

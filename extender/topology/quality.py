@@ -50,6 +50,9 @@ class Quality:
 
     def sets(self, free: int, size: int) -> list[int]:
         """List the sets out of *free*: all of them in a small shape, those worth a look in a large one."""
+        # Anybody may ask for any number, and combinations make room for so many before they find that there are none.
+        if size > free.bit_count():
+            return []
         if self.shape.size > EXACT:
             return candidates(self.shape, free, size)
         bits = [1 << place for place in places_of(free)]

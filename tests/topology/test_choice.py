@@ -38,6 +38,8 @@ def test_what_is_chosen(shape: Shape, free: int, size: int, best: tuple[int, ...
 def test_too_many_devices_are_not_chosen() -> None:
     assert Chooser(CUBE_MESH, AIM).best(0b111, 4) is None
     assert list(Chooser(CUBE_MESH, AIM).choices(0b111, 4)) == []
+    # There is no room for so many of anything.
+    assert Chooser(CUBE_MESH, AIM).best(0b111, 1 << 62) is None
     assert Chooser(levels(450, cell=16), AIM).best(0b111, 4) is None
 
 
