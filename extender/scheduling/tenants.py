@@ -10,8 +10,8 @@ import numpy as np
 
 from extender.allocation.capacity import Unusable, draw
 from extender.allocation.fit import Fitter
+from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.question import Ask as Request
-from extender.allocation.question import At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Device
@@ -75,7 +75,10 @@ class Tenants:
         self._shares: Memo[tuple[int, At], tuple[ReferenceType[Flags], Holdings, Shares]] = Memo(ASKS)
 
     def shares(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Shares:
-        """Return what an ask takes; nothing where other devices will do too, or it does not choose."""
+        """Return what an ask takes; nothing where other devices will do too, it does not choose, or nobody has so many.
+
+        What cannot be had is not typical either; and sums of no more than RESULTS devices stay within 64 bits.
+        """
         self.commons.look(snapshot)
         ask, holdings = fitter.question.asks[at], self.commons.holdings
         features = fitter.question.features
@@ -83,7 +86,7 @@ class Tenants:
             not len(holdings.node)
             or ask.takes_all
             or ask.is_admin
-            or ask.count <= 0
+            or not 0 < ask.count <= RESULTS
             or not features.consumable_capacity
         ):
             return NO_SHARES
