@@ -18,7 +18,7 @@ from extender.topology.choice import Chooser
 from extender.topology.choosers import Choosers
 from extender.topology.ensemble import Ensemble
 from extender.topology.frames import Framed
-from extender.topology.ground import Ground
+from extender.topology.ground import Ground, forms_of
 from extender.topology.ground import Group as Anchored
 from extender.topology.linked import Linked, Wired
 from extender.topology.machine import Group
@@ -43,7 +43,7 @@ class Memory:
     choosers: Choosers = field(default_factory=Choosers)
     partitioned: Partitioned = field(default_factory=Partitioned)
     shared: Shared = field(default_factory=Shared)
-    grounds: Latest[Board, tuple[Policy, Mix], Ground] = field(default_factory=lambda: Latest(GROUNDS))
+    grounds: Latest[Board, tuple[Policy, Mix], Ground] = field(default_factory=lambda: Latest(GROUNDS, forms_of))
 
 
 def basis_of(policies: Sequence[Policy], mixes: Mapping[str, Mix]) -> Hashable:
@@ -171,7 +171,7 @@ def _anchored(group: Group, chooser: Chooser) -> Anchored:
     def tell(free: int, mask: int) -> tuple[Part, ...]:
         return tuple(part for part in parts_of(group, chooser, free, mask) if part.value or part.name != "zones")
 
-    return Anchored(chooser, group.indices, group.links.is_known, tell)
+    return Anchored(chooser, group.indices, group.links.is_known, tell, group.form)
 
 
 def _by_ask(picks: Iterable[Pick]) -> list[tuple[At, list[Pick]]]:

@@ -18,8 +18,9 @@ from extender.model.device import ResourceSlice
 from extender.model.node import Node
 from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
+from extender.topology.forms import Form, Forms
 from extender.topology.machine import Group, groups_of
-from extender.topology.memo import Memo
+from extender.topology.memo import CELLS, Latest
 
 Machine = tuple[Group, ...]
 # Beyond so many machines, those that no node is any more are forgotten: devices that come and go leave theirs behind.
@@ -49,8 +50,12 @@ class Atlas:
         self._names: dict[int, tuple[ResourceSlice, tuple[str, ...]]] = {}
         self._last: tuple[Snapshot, NDArray[np.int32]] | None = None
         self._mixed: tuple[NDArray[np.int32], bool] | None = None
+        # Matrices are large, and nodes that are alike have them in common.
+        self._forms = Forms()
+        # The pairs of devices of machines that were told since some were forgotten last.
+        self._cells = 0
         # Of the last board of each node: those before it went with what was published then.
-        self._boards: Memo[str, tuple[Board, Machine]] = Memo(BOARDS)
+        self._boards: Latest[Board, tuple[()], Machine] = Latest(BOARDS, forms_of)
 
     def numbers(self, snapshot: Snapshot) -> NDArray[np.int32]:
         """Return the number of each node's machine, int32[nodes]; its groups count the node's local devices."""
@@ -71,7 +76,7 @@ class Atlas:
             numbers = last[1].copy()
         self._number(snapshot, columns, changed, numbers)
         # With more nodes than that, each of its own, there would be something to forget at every change.
-        if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)):
+        if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)) or self._cells > CELLS:
             self._forget_machines(numbers)
         numbers.setflags(write=False)
         self._last = snapshot, numbers
@@ -87,11 +92,12 @@ class Atlas:
 
     def on(self, board: Board) -> Machine:
         """Return the groups of a board's candidates."""
-        known = self._boards.get(board.node.name)
-        if known is None or known[0] is not board:
+        known = self._boards.get(board.node.name, board, ())
+        if known is None:
             members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
-            known = self._boards[board.node.name] = board, groups_of(board.node, members, self.configuration)
-        return known[1]
+            known = groups_of(board.node, members, self.configuration, self._forms)
+            self._boards.put(board.node.name, board, (), known)
+        return known
 
     def _number(
         self, snapshot: Snapshot, columns: Sequence[Column[Any]], changed: Sequence[int], numbers: NDArray[np.int32]
@@ -113,13 +119,15 @@ class Atlas:
 
     def _forget_machines(self, numbers: NDArray[np.int32]) -> None:
         """Forget the machines that are not among *numbers*."""
-        used = set(distinct(numbers).tolist())
+        used, self._cells = set(distinct(numbers).tolist()), 0
         self._numbers = {key: number for key, number in self._numbers.items() if number in used}
         self.machines = {number: machine for number, machine in self.machines.items() if number in used}
 
     def _machine(self, snapshot: Snapshot, node: Node, rows: Sequence[int]) -> Machine:
         members = [Member(snapshot.inventory.key(row), snapshot.inventory.device(row)) for row in rows]
-        return groups_of(node, members, self.configuration)
+        found = groups_of(node, members, self.configuration, self._forms)
+        self._cells += sum(form.cells for form in forms_of(found))
+        return found
 
     def _named(self, published: ResourceSlice) -> tuple[str, ...]:
         known = self._names.get(id(published))
@@ -156,6 +164,11 @@ class Atlas:
             if path == DRIVER or (path[0] == "attributes" and path[-1] in self._relevant)
         )
         return [inventory.columns[path] for path in sorted(paths)]
+
+
+def forms_of(machine: Machine) -> tuple[Form, ...]:
+    """Return what of a machine is large."""
+    return tuple(group.form for group in machine)
 
 
 def _is_same(before: Snapshot, after: Snapshot) -> bool:

@@ -10,6 +10,7 @@ from extender.topology.aliases import Place
 from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Choice
+from extender.topology.forms import Form
 from extender.topology.shape import mask_of
 
 
@@ -29,13 +30,14 @@ class Group(NamedTuple):
     """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
 
     *is_known* tells whether more than levels is known of their links; *tell* says what a set out of what is free is
-    worth, in parts; masks are of the shape.
+    worth, in parts; masks are of the shape. *form* is what is large of it.
     """
 
     ranking: Ranking
     places: tuple[int, ...]
     is_known: bool = True
     tell: Callable[[int, int], tuple[Part, ...]] | None = None
+    form: Form | None = None
 
     @property
     def mask(self) -> int:
@@ -148,6 +150,11 @@ class Ground:
 
 
 Grounds = Callable[[Board], Ground]
+
+
+def forms_of(ground: Ground) -> Iterator[Form]:
+    """Yield what of a ground is large."""
+    return (group.form for group in ground.groups if group.form)
 
 
 def _within(places: Sequence[int], mask: int) -> int:

@@ -49,7 +49,9 @@ def shape_of(weights: NDArray[np.float64], links: NDArray[np.int64], link: float
 
 
 def _rows(matrix: NDArray[np.int64]) -> Matrix:
-    return tuple(tuple(row) for row in matrix.tolist())
+    # Of hundreds of devices there are ten thousands of pairs, but few weights: each is kept once.
+    known: dict[int, int] = {}
+    return tuple(tuple(known.setdefault(weight, weight) for weight in row) for row in matrix.tolist())
 
 
 def places_of(mask: int) -> tuple[int, ...]:

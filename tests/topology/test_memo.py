@@ -1,5 +1,10 @@
 """What is remembered has a bound, and what was of things that others have replaced is not kept for them."""
 
+from dataclasses import dataclass
+
+import pytest
+
+from extender.topology import memo as memory
 from extender.topology.memo import Latest, Memo
 
 
@@ -63,3 +68,37 @@ def test_an_answer_that_is_put_again_counts_once() -> None:
     for value in range(3):
         latest.put("a", "A", 1, value)
     assert (len(latest), latest.get("a", "A", 1)) == (1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Heap:
+    """Something large."""
+
+    cells: int
+
+
+def test_what_is_heavy_is_kept_up_to_a_bound_and_counts_once_for_all_who_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "CELLS", 10)
+    latest: Latest[str, int, Heap] = Latest(99, lambda heap: (heap,))
+    common, own = Heap(6), Heap(4)
+    for name in ("a", "b", "c", "d"):
+        latest.put(name, name, 1, common)
+    latest.put("e", "e", 1, own)
+    assert len(latest) == 5
+    latest.put("e", "e", 2, Heap(1))
+    # What is common goes with the last who has it.
+    assert [name for name in ("a", "b", "c", "d", "e") if latest.get(name, name, 1)] == ["e"]
+    latest.put("e", "new", 1, Heap(10))
+    latest.put("f", "f", 1, common)
+    assert [latest.get("e", "new", 1), latest.get("f", "f", 1)] == [None, common]
+
+
+def test_the_last_answer_stays_however_heavy_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "CELLS", 10)
+    latest: Latest[str, int, Heap] = Latest(99, lambda heap: (heap,))
+    heaps = [Heap(11), Heap(12)]
+    for name, heap in zip(("a", "b"), heaps, strict=True):
+        latest.put(name, name, 1, heap)
+    assert [latest.get("a", "a", 1), latest.get("b", "b", 1)] == [None, heaps[1]]

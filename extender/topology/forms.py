@@ -1,0 +1,62 @@
+"""The matrices of links without the names of devices: nodes that are alike have them in common, for they are large."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.topology.links import Links
+from extender.topology.shape import Shape, shape_of
+
+# Behind a switch all pairs are alike, but for the host's memory and network, which are nearer on one NUMA node.
+ACROSS: Final = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """How devices are linked, whichever they are. *weights*, *links*, *origin*: as those of ``Links``.
+
+    *zones*: the NUMA node of each device, where that makes a difference.
+    """
+
+    weights: NDArray[np.float64]
+    links: NDArray[np.int64]
+    origin: NDArray[np.int64]
+    link_weight: float | None
+    zones: tuple[int | None, ...]
+
+    @cached_property
+    def shape(self) -> Shape:
+        weights = self.weights * _nearness(self.zones) if self.zones else self.weights
+        return shape_of(weights, self.links, self.link_weight)
+
+    @property
+    def cells(self) -> int:
+        """How large it is: the number of pairs."""
+        return self.weights.size
+
+
+class Forms:
+    """Forms that somebody has, each of them once. One writer."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[str, bytes, tuple[int | None, ...]], Form] = WeakValueDictionary()
+
+    def shared(self, links: Links) -> tuple[Links, Form]:
+        """Return the form of *links*, and these with its matrices in place of equal ones of their own."""
+        zones = tuple(place.first_numa for place in links.places) if links.is_flat else ()
+        key = links.shape, hashlib.sha256(links.origin.tobytes()).digest(), zones
+        form = self._known.get(key)
+        if form is None:
+            form = self._known[key] = Form(links.weights, links.links, links.origin, links.link_weight, zones)
+        return replace(links, weights=form.weights, links=form.links, origin=form.origin), form
+
+
+def _nearness(zones: tuple[int | None, ...]) -> NDArray[np.float64]:
+    return np.array(
+        [[ACROSS if None not in (one, other) and one != other else 1.0 for other in zones] for one in zones]
+    )
