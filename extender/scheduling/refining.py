@@ -82,10 +82,10 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
         return [], 0
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
-    basis, is_shared = taste.number(part.question, part.policies), taste.is_shared(part.fitter, snapshot)
+    basis, sharing = taste.number(part.question, part.policies), taste.sharing(part.fitter, snapshot)
     values, searched, preferring = list[int](), 0, None
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        beside = taste.beside(part.fitter, snapshot, node, part.needed) if is_shared else None
+        beside = taste.beside(part.fitter, snapshot, node, part.needed) if sharing is not None else None
         key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
         known = taste.found.get(key)
         if known is None or known[0] is not states:

@@ -11,6 +11,8 @@ import numpy as np
 
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
+from extender.allocation.inventory import SHAREABLE
+from extender.allocation.offer import Offers
 from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
@@ -63,6 +65,7 @@ class Taste:
         # They go with their question, or with the cluster that it saw last.
         self._ratings: WeakKeyDictionary[object, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
         self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
+        self._sharing: Memo[int, tuple[object, object, Flags | None]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
         self.precedents: Cases[Precedent] = Cases()
@@ -97,9 +100,15 @@ class Taste:
         """Count what *pod* asks for, the first time; return what it needs beside its devices."""
         return self._tenants.meet(pod, question, fitter, snapshot)
 
-    def is_shared(self, fitter: Fitter, snapshot: Snapshot) -> bool:
-        """Tell whether any ask is for shares of devices."""
-        return any(self._tenants.shares(fitter, at, snapshot).asks for at in fitter.question.asks)
+    def sharing(self, fitter: Fitter, snapshot: Snapshot) -> Flags | None:
+        """Tell which nodes have devices that could be given in shares, bool[nodes]; None where none has."""
+        offers, question = fitter.offers_in(snapshot), fitter.question
+        if not question.features.consumable_capacity or not any(offer.is_special for offer in offers.of.values()):
+            return None
+        known = self._sharing.get(id(fitter))
+        if known is None or known[0] is not offers or known[1] is not snapshot.layout:
+            known = self._sharing[id(fitter)] = offers, snapshot.layout, _sharing(question, offers, snapshot)
+        return known[2]
 
     def forget(self, pod: Uid) -> None:
         """Forget what a pod needs that waits no longer."""
@@ -107,15 +116,17 @@ class Taste:
 
     def beside(self, fitter: Fitter, snapshot: Snapshot, node: int, needed: Beside) -> Hashable:
         """Return what the worth of a node's devices depends on beside them; None where it does on nothing."""
-        if not self.is_shared(fitter, snapshot):
+        sharing = self.sharing(fitter, snapshot)
+        if sharing is None or not sharing[node]:
             return None
-        measure = self._tenants.commons.placer.measure
-        return needed, self._tenants.commons.free_on(snapshot.layout.nodes[node]), measure
+        commons = self._tenants.commons
+        commons.look(snapshot)
+        return needed, commons.free_on(snapshot.layout.nodes[node]), commons.placer.measure
 
     def case(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> Case | None:
         """Name all that decides what a question is given on *node*; None where that is more than can be told here."""
-        told = fitter.state_of(snapshot, node)
-        if told is None or self.is_shared(fitter, snapshot):
+        told, sharing = fitter.state_of(snapshot, node), self.sharing(fitter, snapshot)
+        if told is None or (sharing is not None and sharing[node]):
             return None
         number = self.number(fitter.question, policies)
         return Case(told[0], (number, int(self.atlas.numbers(snapshot)[node]), told[1]))
@@ -243,6 +254,27 @@ class Taste:
 
     def _mixes(self, question: Question) -> dict[str, Mix]:
         return {ask.class_name: self._mix(ask.class_name) for ask in question.asks.values()}
+
+
+def _sharing(question: Question, offers: Offers, snapshot: Snapshot) -> Flags | None:
+    """Tell which nodes have something with capacity for several that any ask could be given: bool[nodes]."""
+    inventory, layout = snapshot.inventory, snapshot.layout
+    has_capacity, usable = np.zeros(inventory.rows, np.bool_), np.zeros(inventory.rows, np.bool_)
+    for path, column in inventory.columns.items():
+        if path[0] == "capacity":
+            has_capacity |= column.codes != 0
+    for at, offer in offers.of.items():
+        if not question.asks[at].is_admin:
+            usable |= offer.usable
+    shared = usable & has_capacity & (inventory.column(SHAREABLE).codes != 0)
+    if not shared.any():
+        return None
+    # What is attached by network may be seen from anywhere.
+    if (layout.node_of_row[shared] < 0).any():
+        return np.ones(len(layout.nodes), np.bool_)
+    found = np.zeros(len(layout.nodes), np.bool_)
+    found[layout.node_of_row[shared]] = True
+    return found
 
 
 def _summed(total: Values, values: Values) -> Values:

@@ -38,7 +38,7 @@ from extender.topology.policies import Policies
 from extender.topology.policy import Placing, Policy
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import Ask
-from tests.scheduling.cast import DRIVER, belief_of, claim, node, pod
+from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod
 from tests.scheduling.cast import given as allocated
 
 NUMBERS = count()
@@ -160,6 +160,44 @@ def test_free_cpu_counts() -> None:
     assert spot(plan(belief, planner, asking("p", 500), cpu="100m"))[0] == "a"
     # Who needs much of it goes where there is most.
     assert spot(plan(belief, planner, asking("q", 500), cpu="7"))[0] == "b"
+
+
+@pytest.mark.parametrize("cpu", ["100m", "7"])
+def test_free_cpu_counts_though_somewhere_there_is_a_device_that_nobody_shares(cpu: str) -> None:
+    best = []
+    for has_plain in (False, True):
+        belief = world({"a": Machine([1000, 1000], cpu=8), "b": Machine([1000, 1000], cpu=64)})
+        planner = planner_of(belief)
+        if has_plain:
+            for noun in (node("c"), gpus("c", 1), held(claim("held"), device("c", 0))):
+                belief.apply(Changed(noun))
+        taught(belief, planner, 500, cpu="4")
+        # Who names no capacity can be given either.
+        best.append(spot(plan(belief, planner, claim("p"), cpu=cpu))[0])
+    assert best[0] == best[1]
+
+
+def test_what_is_found_depends_on_what_is_beside_only_where_something_is_shared() -> None:
+    belief = world({"a": Machine([1000, 1000]), "b": Machine([1000])})
+    for noun in (node("c"), gpus("c", 1)):
+        belief.apply(Changed(noun))
+    planner = planner_of(belief)
+    offer = plan(belief, planner, claim("p"))
+    (part,), taste, snapshot = offer.surveyed.parts, planner.chooser.taste, offer.surveyed.snapshot
+    assert part.fitter is not None
+    assert taste is not None
+    told = [taste.beside(part.fitter, snapshot, number, part.needed) is not None for number in range(3)]
+    assert told == [True, True, False]
+    assert [taste.case(part.fitter, part.policies, snapshot, number) is None for number in range(3)] == told
+
+
+def test_where_nothing_is_shared_nothing_else_is_looked_at() -> None:
+    belief = belief_of(node("c"), gpus("c", 2))
+    planner = planner_of(belief)
+    (part,) = plan(belief, planner, claim("p")).surveyed.parts
+    assert part.fitter is not None
+    assert planner.chooser.taste is not None
+    assert planner.chooser.taste.sharing(part.fitter, belief.cluster.snapshot) is None
 
 
 def test_what_bound_pods_take_counts() -> None:
