@@ -90,7 +90,8 @@ def left_of(device: Device, usage: Usage, besides: Iterable[Mapping[str, int]] =
         for name, capacity in device.capacity
         if capacity.value.nanos > 0
     )
-    return max(0, min(parts, default=0))
+    # What others have written may be less than nothing; no device has more left than all of it.
+    return min(WHOLE, max(0, min(parts, default=0)))
 
 
 def taken_of(device: Device, drawn: Draw) -> int:

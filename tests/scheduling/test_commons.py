@@ -298,6 +298,18 @@ def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:
     assert dict(commons.placer.measure.typical.asks).get(Ask(0, 0, 300, 1, 1), 0) <= 1
 
 
+def test_a_device_of_which_less_than_nothing_is_taken_has_no_more_than_all_of_it_left() -> None:
+    belief = world({"a": Machine([600]), "b": Machine([1000, 1000])})
+    wrong = taken("wrong", "b", 0, 1)
+    assert wrong.allocation is not None
+    (result,) = wrong.allocation.devices
+    result = replace(result, consumed_capacity=(("milli", parse_quantity("-10E")),))
+    belief.apply(Changed(replace(wrong, allocation=replace(wrong.allocation, devices=(result,)))))
+    commons = Commons(belief.loads)
+    assert spot(plan(belief, planner_of(belief, commons=commons), asking("p", 300)))[0] == "a"
+    assert commons.placer.fleet.rows.free.tolist() == [[600, 0], [1000, 1000]]
+
+
 def test_a_whole_device_is_a_thousand_thousandths() -> None:
     belief = world({"a": Machine([999, 999]), "b": Machine([1000, 500])})
     whole = claim("p")
