@@ -12,11 +12,14 @@ from extender.allocation.distinct import distinct
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.pools import CounterKey
+from extender.allocation.work import Work, finished
 
 Numbers = NDArray[np.int64]
 # Amounts are added up as floats, in units: a byte in a terabyte counts, and what a float cannot tell does not.
 UNIT: Final = 1_000_000_000
 SLACK: Final = 1e-13
+# Slices, or kinds of devices, that are gone through at a time.
+PIECE: Final = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,22 +45,31 @@ class Draws:
 
 
 def draws_of_all(inventory: Inventory) -> Draws:
-    """Gather the draws of all devices, by what is distinct among them."""
-    column, numbers = inventory.traits, dict[CounterKey, int]()
-    drawn: list[dict[CounterKey, int]] = [
-        drawn_by(traits) if traits is not None else {} for traits in column.dictionary.values
-    ]
+    """Gather the draws of all devices."""
+    return finished(drawing(inventory))
+
+
+def drawing(inventory: Inventory) -> Work[Draws]:
+    """Gather the draws of all devices piece by piece, by what is distinct among them."""
+    column, numbers, drawn = inventory.traits, dict[CounterKey, int](), list[dict[CounterKey, int]]()
+    for traits in column.dictionary.values:
+        drawn.append(drawn_by(traits) if traits is not None else {})
+        if len(drawn) % PIECE == 0:
+            yield
     keys = [numbers.setdefault(key, len(numbers)) for item in drawn for key in item]
     amounts = np.array([amount / UNIT for item in drawn for amount in item.values()], np.float64)
+    yield
     rows, at = _expanded([len(item) for item in drawn], column.codes.astype(np.int64))
-    pools, declared, there_are = _declared(inventory, numbers)
-    counters = distinct(declared)
-    # What no pool declares has the last place, and there is nothing of it.
-    have = np.zeros(len(counters) + 1, np.float64)
-    np.add.at(have, np.searchsorted(counters, declared), there_are)
+    yield
+    pools, declared, there_are = yield from _declared(inventory, numbers)
+    yield
     drawn_from = np.repeat(pools, np.diff(inventory.starts))[rows] * len(numbers) + np.array(keys, np.int64)[at]
+    # Of a counter that no pool declares there is nothing.
+    counters = distinct(np.concatenate((declared, drawn_from)))
+    have = np.zeros(len(counters))
+    np.add.at(have, np.searchsorted(counters, declared), there_are)
+    yield
     places = np.searchsorted(counters, drawn_from)
-    places[np.append(counters, -1)[places] != drawn_from] = len(counters)
     return Draws(rows, places, amounts[at], have)
 
 
@@ -70,7 +82,9 @@ def _expanded(counts: Sequence[int], codes: Numbers) -> tuple[Numbers, Numbers]:
     return rows, first[codes[rows]] + np.arange(len(rows)) - begins[rows]
 
 
-def _declared(inventory: Inventory, numbers: dict[CounterKey, int]) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+def _declared(
+    inventory: Inventory, numbers: dict[CounterKey, int]
+) -> Work[tuple[Numbers, Numbers, NDArray[np.float64]]]:
     """Give each pool a number, slice by slice: int64[slices]; list what they declare of counters that are drawn from.
 
     That is the counter, by pool and number, and the amount: int64[declared], float64[declared].
@@ -85,4 +99,6 @@ def _declared(inventory: Inventory, numbers: dict[CounterKey, int]) -> tuple[Num
             known = [(numbers.get((shared.name, counter.name)), counter.value) for counter in shared.counters]
             counters += [pool * len(numbers) + number for number, _ in known if number is not None]
             amounts += [value.nanos / UNIT for number, value in known if number is not None]
+        if index % PIECE == 0:
+            yield
     return of_slice, np.array(counters, np.int64), np.array(amounts, np.float64)

@@ -164,7 +164,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)
-    metrics.watch(Gauges(belief, freshness, waker, now, lambda: chooser.taste or advisor.taste, leading.leads))
+    metrics.watch(gauges := Gauges(belief, freshness, waker, now, minds.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
@@ -188,7 +188,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
     work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
     work |= {"warming": sink.warming.run(), "inspection": inspection.run(), "closing": sink.intrusion.run()}
-    work |= sink.nominating()
+    work |= sink.nominating() | {"counting": gauges.counting.run()}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}

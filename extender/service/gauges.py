@@ -1,23 +1,17 @@
 """What metrics tell of the present, asked at every scrape."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from extender.allocation.distinct import distinct
-from extender.allocation.grid import Flags
-from extender.allocation.inventory import DRIVER, Inventory
-from extender.allocation.members import members_of
-from extender.allocation.spent import Draws, draws_of_all
 from extender.kube.freshness import Freshness
-from extender.model.claim import DeviceClass
-from extender.model.names import ClassName
 from extender.model.node import Pod
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
+from extender.service.counting import Counting
 from extender.state.belief import Belief
 from extender.state.ledger import Phase
 from extender.telemetry.belief import DeviceCount
@@ -26,12 +20,11 @@ from extender.topology.machine import Group
 
 # How links are known, from the best to the worst. People count by these words: they stay as they are.
 LINKS: Final = ("known", "levels", "contested")
-Members = dict[ClassName, tuple[DeviceClass, Inventory, Flags]]
 
 
 @dataclass(slots=True)
 class Gauges:
-    """Counts belief. Which devices a class selects is worked out again only where class or devices have changed."""
+    """Counts belief. What takes long, the devices that a class selects, is counted beside."""
 
     belief: Belief
     freshness: Freshness
@@ -39,38 +32,14 @@ class Gauges:
     now: Callable[[], float]
     taste: Callable[[], Taste | None] = lambda: None
     leads: Callable[[], bool] = lambda: True
-    members: Members = field(default_factory=dict)
-    _draws: tuple[Inventory, Draws] | None = None
+    counting: Counting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counting = Counting(self.belief, self.now)
 
     def devices(self) -> Iterable[DeviceCount]:
         """Count devices by driver and class: used, free, and free in vain for what the others of their pool draw."""
-        snapshot = self.belief.cluster.snapshot
-        used = snapshot.usage.codes != 0
-        spent = self._spent(snapshot.inventory, used)
-        drivers = snapshot.inventory.column(DRIVER)
-        for item, chosen in self._chosen(snapshot.inventory, snapshot.classes):
-            for code in distinct(drivers.codes[chosen]).tolist():
-                of_driver = chosen & (drivers.codes == code)
-                busy = int(np.count_nonzero(of_driver & used))
-                blocked = int(np.count_nonzero(of_driver & spent))
-                free = int(np.count_nonzero(of_driver)) - busy - blocked
-                yield DeviceCount(str(drivers.dictionary.values[code]), item, free, busy, blocked)
-
-    def _spent(self, inventory: Inventory, used: Flags) -> Flags:
-        if self._draws is None or self._draws[0] is not inventory:
-            self._draws = inventory, draws_of_all(inventory)
-        return self._draws[1].spent(used)
-
-    def _chosen(
-        self, inventory: Inventory, classes: Mapping[ClassName, DeviceClass]
-    ) -> Iterator[tuple[ClassName, Flags]]:
-        for name in self.members.keys() - classes.keys():
-            del self.members[name]
-        for name, item in classes.items():
-            known = self.members.get(name)
-            if known is None or known[0] is not item or known[1] is not inventory:
-                self.members[name] = item, inventory, members_of(item, inventory)
-            yield name, self.members[name][2]
+        return self.counting.counts()
 
     def holds(self) -> Mapping[str, int]:
         """Count claims with promised devices, by the phase of the promise; one without any is none the less told."""

@@ -28,6 +28,10 @@ class Minds(NamedTuple):
     taster: Chooser | Advisor | None
     commons: Commons
 
+    def taste(self) -> Taste | None:
+        """Return what is preferred by now, or None before anything is or where nothing ever is."""
+        return self.taster.taste if self.taster is not None else None
+
     def take(self, document: Document) -> None:
         """Prefer from now on what *document* says."""
         if self.taster is not None:

@@ -92,3 +92,10 @@ def test_counters_are_declared_in_another_slice_of_the_pool() -> None:
     assert spent(inventory, {0}) == [1]
     assert spent(inventory, {1}) == [0]
     assert spent(inventory, {2}) == []
+
+
+def test_counters_that_nobody_declares_are_told_apart() -> None:
+    nothing, something = {"x": {"memory": "0"}}, {"x": {"memory": "0", "slices": "100m"}}
+    inventory = inventory_of([slice_of("p", {}, something, nothing)])
+    assert spent(inventory, {0}) == reckoned(inventory, {0}) == []
+    assert spent(inventory, {1}) == [0]

@@ -14,10 +14,8 @@ from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
-from extender.telemetry.belief import DeviceCount
 from extender.topology.document import Document
-from tests.allocation.test_spent import slice_of
-from tests.scheduling.cast import DRIVER, belief_of, claim, device, held, node, planner_of
+from tests.scheduling.cast import planner_of
 from tests.scheduling.machines import fleet
 
 
@@ -72,21 +70,6 @@ def test_objects_that_cannot_be_read_are_counted_pods_too() -> None:
     for kind in ("Pod", "Footprint", "ResourceSlice"):
         belief.apply(Changed(Problem(kind, ObjectKey("ns", kind.lower()), "spec", "is broken")))
     assert gauges.unreadable() == {"Pod": 2, "ResourceSlice": 1}
-
-
-def test_of_a_device_taken_whole_the_partitions_are_not_free() -> None:
-    nobody: Any = None
-    whole, part = ({"x": {"slices": amount}} for amount in ("7", "1"))
-    cut = {"x": {"slices": "7"}, "y": {"slices": "7"}}
-    other = {"y": {"slices": "1"}}
-    belief = belief_of(node("n1"), slice_of("n1", cut, whole, part, part, other))
-    gauges = Gauges(belief, nobody, nobody, lambda: 0.0)
-    assert list(gauges.devices()) == [DeviceCount(DRIVER, "gpu", 4, 0, 0)]
-    belief.apply(Changed(held(claim("c"), device("n1", 0))))
-    assert list(gauges.devices()) == [DeviceCount(DRIVER, "gpu", 1, 1, 2)]
-    belief.apply(Changed(claim("c", version=2)))
-    belief.apply(Changed(held(claim("d"), device("n1", 1))))
-    assert list(gauges.devices()) == [DeviceCount(DRIVER, "gpu", 2, 1, 1)]
 
 
 def test_a_ledger_without_holds_tells_zero_for_every_phase() -> None:
