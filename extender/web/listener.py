@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 from aiohttp import ClientError, StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -46,6 +47,7 @@ class Listener:
     def __init__(self, handler: Handler, terms: Terms, context: ssl.SSLContext | None = None) -> None:
         self._handler, self._terms, self._context = handler, terms, context
         self._runner: web.ServerRunner | None = None
+        self._server: _Bounded | None = None
         self._accepting: list[asyncio.Server] = []
         self._answering: set[RequestHandler] = set()
 
@@ -65,7 +67,8 @@ class Listener:
             logger=HttpLog(LOG, {}),
         )
         server.most = terms.most_connections
-        self._runner = web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
+        server.admitted = WeakSet([self._context] if self._context else [])
+        self._server, self._runner = server, web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
         await self._runner.setup()
         self._accepting = [await self._accepted(server, {"host": host or None, "port": port})]
         found: int = self._accepting[0].sockets[0].getsockname()[1]
@@ -76,14 +79,16 @@ class Listener:
 
         A context of which one part is replaced would keep others of before: authorities, and sessions that resume.
         """
-        server = self._runner.server if self._runner else None
-        self._context, before = context, self._accepting
+        self._context, server, before = context, self._server, self._accepting
         if server is None:
             return
+        server.admitted.add(context)
         sockets = [socket for accepting in before for socket in accepting.sockets]
         self._accepting = [await self._accepted(server, {"sock": socket.dup()}) for socket in sockets]
         for accepting in before:
             accepting.close()
+        if ends_others:
+            server.admitted = WeakSet([context])
         for each in server.connections if ends_others else ():
             if each in self._answering:
                 each.close()
@@ -95,7 +100,7 @@ class Listener:
         for accepting in self._accepting:
             accepting.close()
         self._accepting = []
-        runner, self._runner = self._runner, None
+        runner, self._runner, self._server = self._runner, None, None
         if runner is not None:
             await runner.cleanup()
 
@@ -155,12 +160,17 @@ class Listener:
 
 
 class _Bounded(web.Server):
-    """Keeps no more than *most* connections, the newest."""
+    """Keeps no more than *most* connections, the newest; of those with TLS, by the contexts that are *admitted*."""
 
     most: int | None = None
+    admitted: WeakSet[ssl.SSLContext]
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
+        context = transport.get_extra_info("sslcontext")
+        if context is not None and context not in self.admitted:
+            # Its handshake was under way when the authorities were replaced by which it was let in.
+            transport.abort()
         if self.most:
             live = [each.transport for each in self.connections if each.transport is not None]
             for oldest in live[: -self.most]:

@@ -5,9 +5,11 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
+import uvloop
 from aiohttp import ClientConnectionError, ClientSession
 
 from extender.web import listener
@@ -287,6 +289,67 @@ async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_
             await resumable(server.ports[0], old, session)
         assert len(standin.asked) == asked
         writer.close()
+
+
+class Handshake:
+    """A handshake of which the last part, with a call behind it, is sent when it is told to be."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext) -> None:
+        self._reader, self._writer = reader, writer
+        self._came, self._goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._spoken = context.wrap_bio(self._came, self._goes, server_hostname="127.0.0.1")
+
+    async def begun(self) -> None:
+        """Go on until all but the last part is done."""
+        while True:
+            try:
+                return self._spoken.do_handshake()
+            except ssl.SSLWantReadError:
+                self._writer.write(self._goes.read())
+                self._came.write(await self._reader.read(1 << 16))
+
+    async def ended(self, call: bytes) -> bytes:
+        """Send the last part with *call*, and return how the answer begins; b"" where there is none."""
+        self._spoken.write(call)
+        self._writer.write(self._goes.read())
+        with suppress(ConnectionError):
+            while came := await self._reader.read(1 << 16):
+                self._came.write(came)
+                with suppress(ssl.SSLWantReadError):
+                    return self._spoken.read()
+        return b""
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize(
+    ("renewed", "answers"), [(["theirs"], 0), (["own"], 1), (["own", "theirs"], 0), (["theirs", "own"], 0)]
+)
+def test_a_handshake_that_ends_after_authorities_were_replaced_lets_nobody_in(
+    renewing: Renewing, loop: Callable[[], asyncio.AbstractEventLoop], renewed: list[str], answers: int
+) -> None:
+    standin, old = StandIn(), renewing.client(renewing.first)
+    body = recorded("filter-names")
+    call = b"POST /filter HTTP/1.1\r\nHost: e\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    async def late() -> bytes:
+        async with serving(standin, tls=renewing.files) as server, connected(server.ports[0]) as plain:
+            handshake = Handshake(plain.reader, plain.writer, old)
+            await handshake.begun()
+            for number, what in enumerate(renewed, 1):
+                if what == "own":
+                    renewing.certificate_renewed()
+                else:
+                    renewing.theirs.write_bytes(renewing.second.read_bytes())
+                await until(partial(taken, server, number))
+            return await handshake.ended(call)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        said = runner.run(late())
+    assert (said[:12], len(standin.asked)) == (b"HTTP/1.1 200"[: 12 * answers], answers)
+
+
+async def taken(server: Server, times: int) -> bool:
+    return await metric(server, 'certificate_reloads_total{result="taken"}') == f"{times}.0"
 
 
 async def resumable(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ssl.SSLSession:
