@@ -4,6 +4,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -70,7 +71,7 @@ class Listener:
         server.admitted = WeakSet([self._context] if self._context else [])
         self._server, self._runner = server, web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
         await self._runner.setup()
-        self._accepting = [await self._accepted(server, {"host": host or None, "port": port})]
+        self._accepting = [await self._accepted(server, self._context, {"host": host or None, "port": port})]
         found: int = self._accepting[0].sockets[0].getsockname()[1]
         return found
 
@@ -79,12 +80,13 @@ class Listener:
 
         A context of which one part is replaced would keep others of before: authorities, and sessions that resume.
         """
-        self._context, server, before = context, self._server, self._accepting
+        server, before = self._server, self._accepting
         if server is None:
+            self._context = context
             return
         server.admitted.add(context)
-        sockets = [socket for accepting in before for socket in accepting.sockets]
-        self._accepting = [await self._accepted(server, {"sock": socket.dup()}) for socket in sockets]
+        self._accepting = await self._again(server, context)
+        self._context = context
         for accepting in before:
             accepting.close()
         if ends_others:
@@ -104,9 +106,23 @@ class Listener:
         if runner is not None:
             await runner.cleanup()
 
-    async def _accepted(self, server: web.Server, where: Mapping[str, Any]) -> asyncio.Server:
-        handshake: Mapping[str, Any] = {"ssl_handshake_timeout": HANDSHAKE_SECONDS} if self._context else {}
-        return await asyncio.get_running_loop().create_server(server, ssl=self._context, **where, **handshake)
+    async def _again(self, server: web.Server, context: ssl.SSLContext) -> list[asyncio.Server]:
+        """Accept on the same sockets by *context*, too: on all of them or, where that raises OSError, on none."""
+        again = []
+        with ExitStack() as undone:
+            for socket in [socket for accepting in self._accepting for socket in accepting.sockets]:
+                copy = socket.dup()
+                undone.callback(copy.close)
+                again.append(await self._accepted(server, context, {"sock": copy}))
+                undone.callback(again[-1].close)
+            undone.pop_all()
+        return again
+
+    async def _accepted(
+        self, server: web.Server, context: ssl.SSLContext | None, where: Mapping[str, Any]
+    ) -> asyncio.Server:
+        handshake: Mapping[str, Any] = {"ssl_handshake_timeout": HANDSHAKE_SECONDS} if context else {}
+        return await asyncio.get_running_loop().create_server(server, ssl=context, **where, **handshake)
 
     def _request(
         self,

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -106,13 +105,13 @@ class Server:
             raise
         if self._certificates:
             self._refreshing = asyncio.create_task(self._refresh(self._certificates), name="certificates")
+            self._refreshing.add_done_callback(self._application.health.lost)
 
     async def stop(self) -> None:
         """Let calls in progress end; probes are answered until then."""
         if self._refreshing:
             self._refreshing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._refreshing
+            await asyncio.wait([self._refreshing])
         for listener in self._listeners:
             await listener.stop()
 
@@ -171,6 +170,7 @@ class Server:
                     continue
                 # Whoever came in by authorities of before is to come in by these.
                 await self._listeners[0].renew(certificates.context, ends_others=certificates.has_other_clients)
+                certificates.taken()
             except OSError as error:  # also what ssl raises
                 fields = {ERROR: str(error)}
                 LOG.error("certificates refused, the earlier ones stay in use", extra=fields)  # noqa: TRY400 - it says it all

@@ -24,7 +24,7 @@ class Files:
 class Certificates:
     """A TLS context out of files; another one when these have changed.
 
-    *has_other_clients*: whether the last change was one of the authorities, too.
+    *has_other_clients*: whether the authorities are others than those of the context that was taken last.
     """
 
     def __init__(self, files: Files) -> None:
@@ -35,18 +35,28 @@ class Certificates:
         self.has_other_clients = False
 
     def refresh(self) -> bool:
-        """Build a new context where the files have changed; tell whether they had. Raise OSError for bad ones, once.
+        """Build a new context where the files have changed; tell whether they had, until that context is *taken*.
 
-        Two looks in a row have to find the same: what is being replaced is half of itself.
+        Raise OSError where it cannot be built: once for each state of the files that is at fault. Two looks in a row
+        have to find the same: what is being replaced is half of itself.
         """
         state = self._state()
         is_settled, self._seen = state == self._seen, state
         if not is_settled or state == self._judged:
             return False
-        self._judged = state
-        self.context = self._built()
-        self.has_other_clients, self._taken = state[2:] != self._taken[2:], state
+        try:
+            self.context = self._built()
+        except OSError as error:
+            # What keeps files from being read that could be read just before passes by itself.
+            if isinstance(error.__cause__, ssl.SSLError) or not all(isinstance(each, bytes) for each in state):
+                self._judged = state
+            raise
+        self.has_other_clients = state[2:] != self._taken[2:]
         return True
+
+    def taken(self) -> None:
+        """Note that the context is in use."""
+        self._judged = self._taken = self._seen
 
     def _built(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -3,6 +3,7 @@
 Nothing here knows of bytes or sockets.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -120,6 +121,9 @@ class Health(Protocol):
 
     def is_alive(self) -> bool:
         """Tell whether a restart would not help."""
+
+    def lost(self, task: asyncio.Task[None]) -> None:
+        """Note that a task has ended that goes on for ever."""
 
     def missing(self) -> Sequence[str]:
         """Say what is still missing until we are ready; nothing where we are."""

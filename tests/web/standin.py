@@ -1,5 +1,6 @@
 """Someone who answers as a test says, and remembers what was asked."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -60,6 +61,10 @@ class StandIn:
 
     def is_alive(self) -> bool:
         return self.alive
+
+    def lost(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self.alive = task.exception() is None
 
     def missing(self) -> Sequence[str]:
         return self.lacking

@@ -1,5 +1,7 @@
 import asyncio
+import errno
 import logging
+import os
 import shutil
 import socket
 import ssl
@@ -7,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -14,8 +17,9 @@ from aiohttp import ClientConnectionError, ClientSession
 
 from extender.web import listener
 from extender.web import server as module
+from extender.web.listener import Listener
 from extender.web.server import Server
-from extender.web.tls import Certificates, Files, names_in
+from extender.web.tls import Certificates, Files, _naming, names_in
 from tests.web.certificates import authority, issued, locked_by
 from tests.web.raw_client import connected
 from tests.web.record import recorded
@@ -289,6 +293,84 @@ async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_
             await resumable(server.ports[0], old, session)
         assert len(standin.asked) == asked
         writer.close()
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("failing", [1, 2])
+def test_what_could_not_be_switched_to_is_tried_again(
+    renewing: Renewing, monkeypatch: pytest.MonkeyPatch, loop: Callable[[], asyncio.AbstractEventLoop], failing: int
+) -> None:
+    left, tried, real = [2], [0], Listener._accepted
+    made: list[asyncio.Server] = []
+
+    async def accepted(self: Listener, *given: Any) -> asyncio.Server:
+        tried[0] += 1
+        if left[0] and tried[0] % failing == 0:
+            left[0] -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        made.append(await real(self, *given))
+        return made[-1]
+
+    async def renewed() -> None:
+        old, new = renewing.client(renewing.first), renewing.client(renewing.second)
+        async with serving(StandIn(), tls=renewing.files) as server:
+            listener = server._listeners[0]
+            assert listener._server
+            second = await real(listener, listener._server, listener._context, {"host": "127.0.0.1", "port": 0})
+            listener._accepting.append(second)
+            monkeypatch.setattr(Listener, "_accepted", accepted)
+            renewing.theirs.write_bytes(renewing.second.read_bytes())
+            await until(partial(taken, server, 1))
+            assert (left, await metric(server, "certificates_valid")) == ([0], "1.0")
+            assert [each.is_serving() for each in made] == [False] * 2 * (failing - 1) + [True] * 2
+            assert await metric(server, 'certificate_reloads_total{result="refused"}') == "2.0"
+            assert await filtered(server, new) == 200
+            with pytest.raises((ClientConnectionError, ssl.SSLError)):
+                await filtered(server, old)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(renewed())
+
+
+async def test_a_file_that_could_not_be_read_for_a_moment_is_read_again(
+    renewing: Renewing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificates, left = Certificates(renewing.files), [1]
+    real = Certificates._built
+
+    def built(self: Certificates) -> ssl.SSLContext:
+        if left[0]:
+            left[0] -= 1
+            with _naming(renewing.theirs):
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(self)
+
+    monkeypatch.setattr(Certificates, "_built", built)
+    renewing.theirs.write_bytes(renewing.second.read_bytes())
+    assert not certificates.refresh()
+    with pytest.raises(OSError, match="Too many open files"):
+        certificates.refresh()
+    assert certificates.refresh()
+    assert certificates.refresh()
+    assert certificates.has_other_clients
+    certificates.taken()
+    assert not certificates.refresh()
+
+
+async def test_where_files_are_not_looked_after_any_more_a_restart_is_asked_for(
+    renewing: Renewing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refreshed(_certificates: Certificates) -> bool:
+        raise ValueError
+
+    standin = StandIn()
+    async with serving(standin, tls=renewing.files):
+        monkeypatch.setattr(Certificates, "refresh", refreshed)
+
+        async def ended() -> bool:
+            return not standin.alive
+
+        await until(ended)
 
 
 class Handshake:
