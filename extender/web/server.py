@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import orjson
@@ -31,6 +31,8 @@ PROBES: Final = Terms(
     buffer_bytes=1 << 14,
     max_header_bytes=4096,
     lingering_seconds=0,
+    # Waited for twice where somebody does not read an answer: of the time that we have, calls are to have the rest.
+    shutdown_seconds=0.5,
     most_connections=64,
 )
 
@@ -87,8 +89,7 @@ class Server:
         self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None
-        probes = replace(PROBES, shutdown_seconds=options.terms.shutdown_seconds)
-        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, probes))
+        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
 

@@ -9,6 +9,7 @@ import pytest
 from extender.telemetry.metrics import Metrics
 from extender.web import server as module
 from extender.web.exposition import Scrapes
+from extender.web.listener import Terms
 from extender.web.server import PROBES, Server
 from tests.web.raw_client import Connection, connected
 from tests.web.record import recorded
@@ -95,6 +96,23 @@ async def ended(connection: Connection) -> bool:
         return await connection.ends() == b""
     except ConnectionError:
         return True
+
+
+async def test_whoever_does_not_read_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROBES", replace(PROBES, shutdown_seconds=0.05))
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(StandIn(), terms=Terms(shutdown_seconds=1000)))
+        held = await stack.enter_async_context(connected(server.ports[1]))
+        transport = held.writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.pause_reading()
+        held.writer.write(get("/metrics") * 500)
+        probes = server._listeners[1]._server
+        assert probes
+        async with asyncio.timeout(20):
+            while not any(each.writing_paused for each in probes.connections):  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.01)
+        await asyncio.wait_for(server.stop(), 20)
 
 
 async def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
