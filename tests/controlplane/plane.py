@@ -26,6 +26,7 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "pod-garbage-collector-controller",
     "namespace-controller",
+    "resourcequota-controller",
 )
 # What a minor version has, but not by default.
 OPTIONS = {
@@ -35,6 +36,9 @@ OPTIONS = {
 WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
 # Off by default, on in some clusters: whoever makes something wait for its owner needs the right to finalize that.
 STRICTER_ADMISSION = "OwnerReferencesPermissionEnforcement"
+# As GKE is set up: a pod of these priorities is taken only where a quota of its namespace is about them.
+CRITICAL = ["system-node-critical", "system-cluster-critical"]
+LIMITED = {"scopeName": "PriorityClass", "operator": "In", "values": CRITICAL}
 # Nothing here is to wait for a client's own limit.
 RATES = ("--kube-api-qps=5000", "--kube-api-burst=5000")
 
@@ -88,6 +92,7 @@ class Plane:
         """Start everything but schedulers, and wait until the API server is ready."""
         (self.folder / "tokens.csv").write_text(_token_file(self.tokens))
         (self.folder / "accounts.key").write_text(_signing_key())
+        (self.folder / "admission.json").write_text(json.dumps(_admission()))
         etcd = f"http://127.0.0.1:{free_port()}"
         self._run("etcd", *_etcd(self.folder, etcd))
         self._run("kube-apiserver", *self._api_server(etcd), *OPTIONS.get(self.minor, []))
@@ -158,6 +163,7 @@ class Plane:
             f"--service-account-signing-key-file={key}",
             f"--disable-admission-plugins={WITHOUT_ADMISSION}",
             f"--enable-admission-plugins={STRICTER_ADMISSION}",
+            f"--admission-control-config-file={self.folder / 'admission.json'}",
         ]
 
     def _controllers(self) -> list[str]:
@@ -229,6 +235,14 @@ def _answers(url: str, authority: Path | None = None) -> bool:
 def _token_file(tokens: Mapping[str, str]) -> str:
     rights = {"admin": ',"system:masters"'}
     return "".join(f"{token},{user},{user}{rights.get(user, '')}\n" for user, token in tokens.items())
+
+
+def _admission() -> dict[str, Any]:
+    version = "apiserver.config.k8s.io/v1"
+    limited = [{"resource": "pods", "matchScopes": [LIMITED]}]
+    quota = {"apiVersion": version, "kind": "ResourceQuotaConfiguration", "limitedResources": limited}
+    plugins = [{"name": "ResourceQuota", "configuration": quota}]
+    return {"apiVersion": version, "kind": "AdmissionConfiguration", "plugins": plugins}
 
 
 def _signing_key() -> str:

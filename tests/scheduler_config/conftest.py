@@ -37,6 +37,8 @@ async def _applied(plane: Plane, manifests: list[Object]) -> dict[str, Object]:
         refused = {name: reply.message for name, reply in replies.items() if reply.status not in {200, 201}}
         assert refused == {}
         await until(lambda: _acting(admin), "the policies to act")
+        quotas = [each for each in manifests if each["kind"] == "ResourceQuota"]
+        await until(lambda: _counted(admin, quotas), "the quotas to count")
         return {name: reply.body for name, reply in replies.items()}
 
 
@@ -46,6 +48,11 @@ async def _acting(admin: Client) -> bool:
     refused = await admin.call("POST", await admin.path(tolerant, name=False), tolerant, dryRun="All")
     plain = await admin.call("POST", await admin.path(tolerant, name=False), claim("probe"), dryRun="All")
     return refused.status == 403 and "finalizers" in plain.body["metadata"]
+
+
+async def _counted(admin: Client, quotas: list[Object]) -> bool:
+    """Whether what quotas allow has been counted, before which they let nobody in."""
+    return all([(await admin.read(each)).get("status", {}).get("used") for each in quotas])
 
 
 async def _deleted(plane: Plane, manifests: list[Object]) -> None:

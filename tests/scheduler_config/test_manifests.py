@@ -221,6 +221,15 @@ def test_a_scheduler_that_nobody_takes_over_from_or_that_needs_no_extender_is_re
     assert usual["livenessProbe"]["httpGet"]["port"] == "scheduler"
 
 
+def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replaced() -> None:
+    (deployment,), (quota,) = (documents(BASE / name) for name in ("deployment.yaml", "quota.yaml"))
+    (scope,) = quota["spec"]["scopeSelector"]["matchExpressions"]
+    assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
+    assert scope["values"] == [deployment["spec"]["template"]["spec"]["priorityClassName"]]
+    assert quota["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert int(quota["spec"]["hard"]["pods"]) >= 2 * (2 + 1)
+
+
 def test_the_extender_asks_for_the_leases_that_it_has_rights_to() -> None:
     roles = [each for each in documents(RIGHTS["extender"]) if each["kind"] == "Role"]
     granted = {name for role in roles for rule in role["rules"] for name in rule.get("resourceNames", ())}
