@@ -1,23 +1,38 @@
 """The file: YAML to the values of settings by their paths."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from extender.config.table import rows
 
+# What the library lets out of values that are not what their tag says, as !!int, or what they look like, as 2026-99-99.
+UNFIT: Final = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
+
 
 class Loader(yaml.SafeLoader):
-    """Plain data; a key that is there twice is an error."""
+    """Plain data; a key that is there twice is an error, and all that is wrong is a YAMLError that says where."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:  # noqa: FBT001, FBT002 - the signature of the library
+        try:
+            return super().construct_object(node, deep)
+        except UNFIT as error:
+            raise _wrong(node, f"this is no {node.tag.rpartition(':')[2]}") from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the signature of the library
+        if not isinstance(node, yaml.MappingNode):
+            raise _wrong(node, f"keys with values are expected, and here is a {node.id}")
         seen = set()
         for key, _ in node.value:
             if str(key.value) in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is there twice", key.start_mark)
+                raise _wrong(key, f"{key.value} is there twice")
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
+
+
+def _wrong(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
 def parsed(text: str) -> object:
@@ -28,7 +43,7 @@ def parsed(text: str) -> object:
         mark = error.problem_mark
         where = f"line {mark.line + 1}: " if mark else ""
         raise ValueError(f"{where}{error.problem}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, *UNFIT) as error:
         raise ValueError(f"is no YAML: {error}") from error
 
 

@@ -1,6 +1,6 @@
 """Values of settings: checked as the file has them, read as the environment and flags have them, written for people."""
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, get_args, get_origin
@@ -9,6 +9,8 @@ from extender.allocation.features import GATES, Features
 from extender.config.settings import Key
 
 DEFAULT_GATES: Final = Features()
+# Far beyond any use, and as much as a column holds.
+MOST_INTEGER: Final = 2**63 - 1
 
 
 class Unfit(ValueError):  # noqa: N818 - says what the value is, and is caught by that name
@@ -79,12 +81,15 @@ def _flag(_key: Key, value: object) -> bool:
 def _integer(key: Key, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Unfit("must be an integer")
+    if abs(value) > MOST_INTEGER:
+        raise Unfit(f"must be at most {MOST_INTEGER}")
     _bounded(key, value)
     return value
 
 
 def _number(key: Key, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # Compared, for an integer that is larger than every float cannot be made one.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise Unfit("must be a number")
     _bounded(key, value)
     return value

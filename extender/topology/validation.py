@@ -163,7 +163,7 @@ def _counts(entry: Entry) -> tuple[int, ...]:
 def _pattern(value: object) -> re.Pattern[str]:
     try:
         return re.compile(text(value))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is no regular expression: {error}") from error
 
 

@@ -17,6 +17,10 @@ Step = Callable[[], None]
 PACK, SPREAD, WRONG = (f"policies: {{default: {name}}}" for name in ("pack", "spread", "best"))
 
 
+def product(pattern: str) -> str:
+    return f"deviceTopology: [{{match: {{}}, products: [{{product: '{pattern}', count: 2, flat: 1}}]}}]"
+
+
 class Over(Exception):  # noqa: N818 - the end of a test's time
     """No time is left."""
 
@@ -99,6 +103,12 @@ def test_an_unusable_file_stops_the_start_with_all_complaints(tmp_path: Path) ->
     ("content", "says"),
     [
         pytest.param(b"a: 1\na: 2\n", "line 2: a is there twice", id="yaml"),
+        pytest.param(b"a: 1\nb: !!bool x\n", "line 2: this is no bool", id="no-bool"),
+        pytest.param(b"a: !!int ''\n", "line 1: this is no int", id="no-integer"),
+        pytest.param(b"a: !!timestamp x\n", "line 1: this is no timestamp", id="no-time"),
+        pytest.param(b"a: 2026-99-99\n", "line 1: this is no timestamp", id="no-day"),
+        pytest.param(b"a: !!map [1]\n", "line 1: keys with values are expected, and here is a sequence", id="no-map"),
+        pytest.param(b"a: " + b"[" * 5000, "is no YAML", id="too-deep"),
         pytest.param(b"\xff", "codec", id="no-text"),
         pytest.param(b"# nothing\n", "is empty; {} leaves everything", id="empty"),
         pytest.param(None, "No such file or directory", id="no-file"),
@@ -135,6 +145,24 @@ def test_an_unusable_version_changes_nothing_and_is_told(scene: Scene, caplog: p
     assert (scene.metric(REFUSED), scene.metric("config_valid")) == ("1.0", "0.0")
     (record,) = (record for record in caplog.records if record.levelno == logging.ERROR)
     assert "policies.default: must be one of" in record.__dict__["problem"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("policies: !!bool x", "line 1: this is no bool"),
+        (product("A{99999999999}"), "deviceTopology[0].products[0].product: is no regular expression"),
+        (product("(" * 3000 + ")" * 3000), "deviceTopology[0].products[0].product: is no regular expression"),
+    ],
+    ids=["bool", "repetition", "depth"],
+)
+def test_what_no_library_can_make_anything_of_changes_nothing_either(
+    scene: Scene, caplog: pytest.LogCaptureFixture, text: str, says: str
+) -> None:
+    turned(scene.placing, [scene.says(text), None, None])
+    assert (scene.default, scene.metric(REFUSED)) == ("pack", "1.0")
+    (record,) = (record for record in caplog.records if record.levelno == logging.ERROR)
+    assert says in record.__dict__["problem"]
 
 
 def test_a_file_that_goes_away_changes_nothing_and_one_that_comes_back_is_used(scene: Scene) -> None:
