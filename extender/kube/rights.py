@@ -1,4 +1,7 @@
-"""What this account may do, and which version the API server has: asked once, at the start."""
+"""What this account may do, and which version the API server has: asked at the start.
+
+That nobody answered is a Setback, and no answer.
+"""
 
 import re
 from typing import Final
@@ -6,6 +9,7 @@ from typing import Final
 from extender.kube.answer import Answer, Json
 from extender.kube.api import Api, Body
 from extender.kube.resource import Served
+from extender.kube.setback import Setback, setback_of
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.scheduling.safety import Right
@@ -14,11 +18,12 @@ REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 DIGITS: Final = re.compile(r"\d+")
 
 
-async def is_denied(api: Api, right: Right) -> bool:
+async def is_denied(api: Api, right: Right) -> bool | Setback:
     """Tell whether the API server says that we do not have *right*; where it says nothing, we may have it."""
-    answer = await api.call("POST", REVIEWS, body=Body(review(right)))
-    read = answer.json() if isinstance(answer, Answer) and answer.is_success else None
-    status = read.get("status") if read else None
+    read = await _read(api, "POST", REVIEWS, Body(review(right)))
+    if isinstance(read, Setback):
+        return read
+    status = read.get("status")
     return isinstance(status, dict) and status.get("allowed") is False
 
 
@@ -32,22 +37,30 @@ def review(right: Right) -> Json:
     }
 
 
-async def minor_of(api: Api) -> int | None:
+async def minor_of(api: Api) -> int | Setback | None:
     """Return the API server's minor version; None where it does not tell."""
-    answer = await api.call("GET", "/version")
-    read = answer.json() if isinstance(answer, Answer) and answer.is_success else None
+    read = await _read(api, "GET", "/version")
+    if isinstance(read, Setback):
+        return read
     # Some distributions write 37+.
-    found = DIGITS.match(str(read.get("minor", ""))) if read else None
+    found = DIGITS.match(str(read.get("minor", "")))
     return int(found.group()) if found else None
 
 
-async def has_rule_with(api: Api, served: Served, key: str) -> bool:
+async def has_rule_with(api: Api, served: Served, key: str) -> bool | Setback:
     """Tell whether any rule puts the taint *key* on devices."""
-    answer = await api.call("GET", served.path())
-    read = answer.json() if isinstance(answer, Answer) and answer.is_success else None
-    items = read.get("items") if read else None
+    read = await _read(api, "GET", served.path())
+    if isinstance(read, Setback):
+        return read
+    items = read.get("items")
     rules = (_rule(item, served) for item in items) if isinstance(items, list) else ()
     return any(isinstance(rule, DeviceTaintRule) and rule.taint.key == key for rule in rules)
+
+
+async def _read(api: Api, method: str, path: str, body: Body | None = None) -> Json | Setback:
+    answer = await api.call(method, path, body=body)
+    read = answer.json() if isinstance(answer, Answer) and answer.is_success else None
+    return setback_of(answer) if read is None else read
 
 
 def _rule(item: object, served: Served) -> object:

@@ -70,8 +70,8 @@ class Versions:
     async def minor(self) -> int:
         """Return the API server's minor version; ask until it says which."""
         backoff = Backoff(self._pace)
-        while (found := await minor_of(self._api)) is None:
-            await backoff.wait()
+        while not isinstance(found := await minor_of(self._api), int):
+            await backoff.wait(found.pause_s if found else 0.0)
         return found
 
     def forget(self, resource: Resource) -> None:

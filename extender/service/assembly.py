@@ -156,7 +156,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
     versions, rhythm = Versions(api, pace, sink), _rhythm(settings, pace)
-    inspection = Inspection(settings, api, versions, freshness)
+    inspection = Inspection(settings, api, versions, freshness, pace)
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)

@@ -2,19 +2,24 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
 
 from extender.config.settings import Settings
 from extender.kube.api import Api
 from extender.kube.freshness import Freshness
+from extender.kube.pace import Backoff, Pace
 from extender.kube.resource import CLAIMS, RULES
 from extender.kube.rights import has_rule_with, is_denied, minor_of
+from extender.kube.setback import Remedy, Setback
 from extender.kube.versions import Versions
 from extender.scheduling.safety import Found, Intent, rights_of, unsafe
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Unsafe(Exception):  # noqa: N818 - says what is refused, and is caught by that name
@@ -33,6 +38,7 @@ class Inspection:
     api: Api
     versions: Versions
     freshness: Freshness
+    pace: Pace
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     reasons: tuple[str, ...] = ()
 
@@ -65,15 +71,37 @@ class Inspection:
 
     async def _found(self) -> Found:
         told = self.settings.ownership
-        claims, rules = await self.versions.find(CLAIMS), await self.versions.find(RULES)
-        minor = await minor_of(self.api)
+        claims = await self.versions.find(CLAIMS)
+        minor = await self._answered(partial(minor_of, self.api), None)
         asked = rights_of(minor) if told.mode == "owner" else ()
-        denied = [right for right in asked if await is_denied(self.api, right)]
-        has_rule = rules is not None and bool(told.owner_taint) and not told.drivers
+        denied = [
+            right for right in asked if await self._answered(partial(is_denied, self.api, right), otherwise=False)
+        ]
+        has_rule = bool(told.owner_taint) and not told.drivers and await self._answered(self._has_rule, otherwise=False)
         return Found(
             serves_claims=claims is not None,
-            serves_rules=rules is not None,
-            has_owner_rule=rules is not None and has_rule and await has_rule_with(self.api, rules, told.owner_taint),
+            serves_rules=await self.versions.find(RULES) is not None,
+            has_owner_rule=has_rule,
             minor=minor,
             denied=tuple(denied),
         )
+
+    async def _has_rule(self) -> bool | Setback:
+        """Tell whether a rule has the owner taint. That we may not read them does not mean that there is none."""
+        rules = await self.versions.find(RULES)
+        found = rules is not None and await has_rule_with(self.api, rules, self.settings.ownership.owner_taint)
+        if not isinstance(found, Setback):
+            return found
+        if found.remedy is Remedy.REDISCOVER:
+            self.versions.forget(RULES)
+        return replace(found, is_lasting=False)
+
+    async def _answered(self, ask: Callable[[], Awaitable[T | Setback]], otherwise: T) -> T:
+        """Ask until there is an answer; where there never would be one it is *otherwise*."""
+        backoff = Backoff(self.pace)
+        while isinstance(found := await ask(), Setback):
+            if found.is_lasting:
+                return otherwise
+            LOG.warning("the cluster is not inspected yet", extra={keys.PROBLEM: found.why})
+            await backoff.wait(found.pause_s)
+        return found

@@ -8,9 +8,15 @@ import pytest
 from extender.config.settings import Leading, Ownership, Settings, Waking
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
+from extender.kube.freshness import Freshness
+from extender.kube.pace import Pace
+from extender.kube.rights import REVIEWS
+from extender.kube.versions import Versions
+from extender.scheduling.safety import OWNER_RIGHTS
 from extender.service.assembly import running
-from extender.service.inspection import Unsafe
+from extender.service.inspection import Inspection, Unsafe
 from extender.web.server import Options
+from tests.kube.scripted import failure, groups, resources, response, scripted
 from tests.service.door import Door, furnish
 from tests.service.owned import HERE, RULES, place
 from tests.service.test_counted import until
@@ -113,3 +119,62 @@ async def test_a_rule_by_hand_is_a_partition(ownership: dict[str, Any]) -> None:
     finally:
         await server.stop()
     assert RULES.endswith(kind.plural)
+
+
+RESOURCE = "/apis/resource.k8s.io"
+KEY = "dra-extender.x-k8s.io/owned"
+RULE = {"metadata": {"name": "by-hand"}, "spec": {"taint": {"key": KEY, "effect": "NoSchedule"}, "deviceSelector": {}}}
+LISTED, NONE = (response({"items": items}) for items in ([RULE], []))
+MAY, MAY_NOT = (response({"status": {"allowed": allowed}}) for allowed in (True, False))
+OLDER = response({"minor": "35"})
+FAULTS = {
+    "429": failure(429, "TooManyRequests"),
+    "500": failure(500, "InternalError"),
+    "503": failure(503, "ServiceUnavailable"),
+    "proxy": response(b"<html>", kind="text/html"),
+    "nothing": b"",
+}
+
+
+async def inspected(answers: dict[str, tuple[bytes, ...]]) -> tuple[Inspection, list[str]]:
+    """Inspect a cluster that gives these *answers* by path; return what was found, and what was asked."""
+    discovery = {"/apis": groups("v1"), f"{RESOURCE}/v1": resources("resourceclaims", "devicetaintrules")}
+    async with scripted() as (script, api):
+        for path, told in ({path: (told,) for path, told in discovery.items()} | answers).items():
+            script.add(path, *told)
+        pace = Pace(sleep=lambda _: asyncio.sleep(0))
+        inspection = Inspection(settings(), api, Versions(api, pace, lambda _: None), Freshness([]), pace)
+        running = asyncio.create_task(inspection.run())
+        async with asyncio.timeout(20):
+            await inspection.ended.wait()
+        running.cancel()
+        return inspection, script.asked
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+async def test_what_is_not_answered_is_asked_again_and_refuses_no_start(fault: bytes) -> None:
+    answers = {"/version": (fault, OLDER), REVIEWS: (fault, MAY), RULES: (fault, fault, LISTED)}
+    inspection, asked = await inspected(answers)
+    assert inspection.reasons == ()
+    # An older API server is not asked about what it does not know.
+    assert asked.count(REVIEWS) == 1 + len(OWNER_RIGHTS) - 1
+
+
+async def test_a_right_that_is_denied_only_when_asked_again_refuses_the_start() -> None:
+    inspection, _ = await inspected({"/version": (OLDER,), REVIEWS: (FAULTS["503"], MAY_NOT), RULES: (LISTED,)})
+    assert len(inspection.reasons) == len(OWNER_RIGHTS) - 1
+
+
+async def test_without_the_right_to_ask_what_is_asked_for_counts_as_there() -> None:
+    forbidden = failure(403, "Forbidden")
+    inspection, asked = await inspected({"/version": (forbidden,), REVIEWS: (forbidden,), RULES: (LISTED,)})
+    assert inspection.reasons == ()
+    assert asked.count(REVIEWS) == len(OWNER_RIGHTS)
+
+
+async def test_rules_that_may_not_be_read_yet_are_not_taken_for_none() -> None:
+    allowed = {"/version": (OLDER,), REVIEWS: (MAY,)}
+    inspection, _ = await inspected(allowed | {RULES: (failure(403, "Forbidden"), LISTED)})
+    assert inspection.reasons == ()
+    inspection, _ = await inspected(allowed | {RULES: (failure(404, "NotFound"), NONE)})
+    assert [reason.partition(":")[0] for reason in inspection.reasons] == ["ownership.drivers"]
