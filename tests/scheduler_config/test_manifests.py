@@ -187,6 +187,9 @@ def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
     usual, pair = named(overlays[OVERLAYS[-1]]), named(rendered(tmp_path))
     key = ("Deployment", "dra-scheduler")
     assert {name for name in pair if pair[name] != usual.get(name)} == {key, ("PodDisruptionBudget", "dra-scheduler")}
+    # A budget that is left behind where there is one pod again keeps no drain waiting.
+    budget = pair["PodDisruptionBudget", "dra-scheduler"]["spec"]
+    assert (budget["maxUnavailable"], "minAvailable" in budget) == (1, False)
     spec = pair[key]["spec"]
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     extender, scheduler = spec["template"]["spec"]["containers"]
