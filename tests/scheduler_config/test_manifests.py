@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,25 @@ def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replace
     assert scope["values"] == [deployment["spec"]["template"]["spec"]["priorityClassName"]]
     assert quota["metadata"]["namespace"] == deployment["metadata"]["namespace"]
     assert int(quota["spec"]["hard"]["pods"]) >= 2 * (2 + 1)
+
+
+@pytest.mark.parametrize("components", [[FEW, ADVISOR], [ADVISOR, FEW]], ids=["few-first", "advisor-first"])
+@pytest.mark.usefixtures("overlays")
+def test_of_two_components_with_a_configuration_of_their_own_nothing_is_built(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], components: list[Path]
+) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        with_components(tmp_path, *components)
+    assert "scheduler.yaml failed: test failed" in capfd.readouterr().err
+
+
+def test_every_component_with_a_configuration_of_its_own_says_so() -> None:
+    for path in CONFIG.glob("*/kustomization.yaml"):
+        (kustomization,) = documents(path)
+        generated = [name for each in kustomization.get("configMapGenerator", ()) for name in each["files"]]
+        if path.parent != BASE and "scheduler.yaml" in generated:
+            patches = [each["patch"] for each in kustomization["patches"] if each["target"]["kind"] == "Deployment"]
+            assert f"value: {path.parent.name}" in "".join(patches)
 
 
 def test_the_extender_asks_for_the_leases_that_it_has_rights_to() -> None:
