@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from extender.config.address import Address, address_of
 from extender.config.settings import Settings
-from extender.model.names import is_dns_subdomain, is_label_key
+from extender.model.names import is_dns_subdomain, is_driver_name, is_label_key
 
 Complaint = tuple[str, str]
 # Clocks of replicas may differ in their speed by what is left.
@@ -29,9 +29,12 @@ def _ownership(settings: Settings) -> Iterator[Complaint]:
     told = settings.ownership
     if told.owner_taint and not is_label_key(told.owner_taint):
         yield "ownership.ownerTaint", "must be the key of a taint, as example.com/owner"
-    for name in ("drivers", "classes"):
-        for index, value in enumerate(getattr(told, name)):
-            if not is_dns_subdomain(value):
+    for name, values, is_name in (
+        ("drivers", told.drivers, is_driver_name),
+        ("classes", told.classes, is_dns_subdomain),
+    ):
+        for index, value in enumerate(values):
+            if not is_name(value):
                 yield f"ownership.{name}[{index}]", "must be a name, as gpu.example.com"
     if told.classes and told.keeps_taint and not told.drivers:
         yield "ownership.classes", "needs ownership.drivers, or ownership.keepTaint false: a taint is on whole drivers"

@@ -8,6 +8,7 @@ fields too.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Final
 
 from extender.allocation.extended import ANNOTATION, Use
@@ -150,7 +151,11 @@ def kept(driver: str, key: str) -> Json:
 
 
 def rule_name(driver: str) -> str:
-    return f"dra-extender-owned-{driver}"
+    """Return the name of the rule for *driver*: no object's name has the capitals that a driver's may have."""
+    small = driver.lower()
+    # Drivers that differ by capitals alone have a rule each.
+    told_apart = "" if small == driver else f"-{sha256(driver.encode()).hexdigest()[:8]}"
+    return f"dra-extender-owned-{small}{told_apart}"
 
 
 def delete_options(uid: Uid, version: str) -> Json:

@@ -55,6 +55,11 @@ def test_a_file_sets_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert (found.listen, found.holds) == (Settings().listen, Settings().holds)
 
 
+def test_a_driver_may_have_capitals_as_in_the_api(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "ownership: {drivers: [GPU.example.com, gpu.example.com]}")
+    assert found.ownership.drivers == ("GPU.example.com", "gpu.example.com")
+
+
 WRONG = {
     "unknown-section": ("answers: {}", "answers: is no setting; there are schedulers, listen, tls, api, answer"),
     "unknown-key": ("answer: {shortList: 2}", "answer.shortList: is no setting; there are answer.policy, answer.sh"),
@@ -119,6 +124,7 @@ WRONG = {
     "taint": ("ownership: {ownerTaint: a b}", "ownership.ownerTaint: must be the key of a taint, as example.com/"),
     "mode": ("ownership: {mode: both}", "ownership.mode: must be one of owner, advisor"),
     "driver": ("ownership: {drivers: [A b]}", "ownership.drivers[0]: must be a name, as gpu.example.com"),
+    "long-driver": (f"ownership: {{drivers: [{'d' * 64}]}}", "ownership.drivers[0]: must be a name"),
     "class": ("ownership: {drivers: [d], classes: [c, C]}", "ownership.classes[1]: must be a name, as gpu.example.com"),
     "classes-alone": (
         "ownership: {classes: [gpu]}",

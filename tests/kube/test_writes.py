@@ -13,7 +13,7 @@ from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
-from extender.model.names import ClassName, NodeName, ObjectKey, Uid
+from extender.model.names import ClassName, NodeName, ObjectKey, Uid, is_dns_subdomain
 from extender.model.node import Pod, PodClaimStatus
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
@@ -310,3 +310,11 @@ async def test_a_claim_that_is_in_use_stays_until_it_is_released(api_server: Clu
 @pytest.mark.parametrize("key", [ObjectKey("default", "never-was")])
 async def test_what_never_was_is_not_found(api_server: Cluster, key: ObjectKey) -> None:
     assert refused(await writes_to(api_server).read_claim(key)) is Refusal.NOT_FOUND
+
+
+def test_drivers_that_differ_by_capitals_alone_have_rules_of_their_own() -> None:
+    drivers = ("gpu.example.com", "GPU.example.com", "Gpu.Example.com")
+    names = [objects.rule_name(driver) for driver in drivers]
+    assert names[0] == "dra-extender-owned-gpu.example.com"
+    assert len(set(names)) == len(names)
+    assert all(map(is_dns_subdomain, names))

@@ -163,16 +163,17 @@ async def test_taint_rules_are_listed_in_the_version_that_is_served(control_plan
         assert (await extender.call("GET", f"/apis/resource.k8s.io/{version}/devicetaintrules")).status == 200
 
 
-async def test_the_owner_taint_is_put_and_put_back(control_plane: Plane, admin: Client) -> None:
+@pytest.mark.parametrize("driver", ["gpu.example.com", "GPU.Example.com"])
+async def test_the_owner_taint_is_put_and_put_back(control_plane: Plane, admin: Client, driver: str) -> None:
     version = "v1beta2" if control_plane.minor == "1.36" else "v1"
-    rule = taint_rule("gpu.example.com", "example.com/owner", version)
+    rule = taint_rule(driver, "example.com/owner", version)
     async with control_plane.client("extender") as extender:
         created = await extender.create(rule)
         assert created["spec"]["taint"]["effect"] == "NoSchedule"
         await admin.patch(rule, {"spec": {"deviceSelector": {"pool": "one"}, "taint": {"key": "example.com/else"}}})
-        restored = await extender.patch(rule, kept("gpu.example.com", "example.com/owner"))
+        restored = await extender.patch(rule, kept(driver, "example.com/owner"))
     await admin.delete(rule)
-    assert restored["spec"]["deviceSelector"] == {"driver": "gpu.example.com"}
+    assert restored["spec"]["deviceSelector"] == {"driver": driver}
     assert restored["spec"]["taint"]["key"] == "example.com/owner"
 
 
