@@ -102,6 +102,11 @@ def shown(text: str) -> list[tuple[str, str]]:
     return [(command, output.strip()) for command, output in re.findall(r"```console\n\$ (.*)\n([^`]*)```", text)]
 
 
+def test_the_readme_says_where_the_program_of_its_examples_is() -> None:
+    before = README.partition("$ dra-extender ")[0]
+    assert 'PATH="$PWD/.venv/bin:$PATH"' in before
+
+
 @pytest.mark.parametrize(("command", "output"), shown(README), ids=["table", "json", "caret", "allocate", "topology"])
 def test_a_shown_command_prints_what_is_shown(command: str, output: str) -> None:
     assert printed("sh", "-c", command).strip() == output
