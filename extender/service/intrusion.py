@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from extender.kube.told import Told
@@ -23,6 +24,10 @@ REASON: Final = "ForeignAllocation"
 UNKNOWN: Final = "not known"
 # Devices that an event names.
 SHOWN: Final = 4
+# What stays closed is offered to be told again so often; how often it is told, and after what is news, others know.
+EVERY_S: Final = 20.0
+# Claims of which somebody is told again.
+MOST_AGAIN: Final = 1000
 
 
 @dataclass(slots=True)
@@ -52,7 +57,27 @@ class Intrusion:
             self._tell(item)
 
     async def run(self) -> None:
-        """Close and open for ever what was not done at once."""
+        """Close and open for ever what was not done at once, and tell again of what stays closed."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._seal(), name="sealing")
+            tasks.create_task(self._remind(), name="reminding")
+
+    async def remind(self) -> None:
+        """Tell once more of what is closed: events are lost, and forgotten."""
+        foreign = self.belief.ownership.foreign
+        for uid in tuple(islice(foreign, MOST_AGAIN)):
+            if uid in foreign and self.leads():
+                # Those that use it now, as far as anybody knows.
+                claim = self.belief.cluster.claims.with_uid(uid) or foreign[uid].claim
+                self._raise(replace(foreign[uid], claim=claim), is_news=False)
+            await asyncio.sleep(0)
+
+    async def _remind(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self.remind()
+
+    async def _seal(self) -> None:
         while True:
             await self._is_due.wait()
             self._is_due.clear()
@@ -71,13 +96,17 @@ class Intrusion:
             keys.WAY_OUT: way_out(found),
         }
         LOG.error("another allocator has allocated devices of ours", extra=fields)
-        text = text_of(found)
-        self.notices.raise_alarm(Alarm(subject=found.claim, reason=REASON, text=text, at=self.wall()))
-        for user in found.claim.reserved_for:
-            if user.resource == "pods":
-                pod = Pod(key=ObjectKey(found.claim.key.namespace, user.name), uid=user.uid)
-                self.notices.raise_alarm(Alarm(subject=pod, reason=REASON, text=text, at=self.wall()))
+        self._raise(found, is_news=True)
         self._contested(found.claim)
+
+    def _raise(self, found: Foreign, *, is_news: bool) -> None:
+        """Have people told who look at the claim, or at a pod that uses it."""
+        text, claim = text_of(found), found.claim
+        users = (user for user in claim.reserved_for if user.resource == "pods")
+        pods = (Pod(key=ObjectKey(claim.key.namespace, user.name), uid=user.uid) for user in users)
+        subjects: list[Pod | ResourceClaim] = [claim, *pods]
+        for subject in subjects:
+            self.notices.raise_alarm(Alarm(subject=subject, reason=REASON, text=text, at=self.wall()), is_news=is_news)
 
     def _contested(self, claim: ResourceClaim) -> None:
         """Tell of a device that an earlier claim holds: two have it now."""

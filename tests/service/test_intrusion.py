@@ -1,18 +1,24 @@
 """What others allocate of what is ours: told by metric, log and event, and what opens it again is told too."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from extender.model.change import Changed
+from extender.kube.outcome import Done, Unknown
+from extender.model.change import Change, Changed, Gone
+from extender.model.claim import ResourceClaim
 from extender.model.device import Seal
-from extender.service.intrusion import Intrusion
-from extender.service.notices import Notices
+from extender.service import intrusion as module
+from extender.service.intrusion import MOST_AGAIN, REASON, Intrusion
+from extender.service.notices import AGAIN_S, RETRY_S, Notices
 from extender.state.foreign import BORNE
 from extender.telemetry.metrics import Metrics
 from tests.kube_objects import CLAIMS
+from tests.scheduling.cast import consumer, pod
 from tests.service.owned import EVENTS, Place, place, so, until
+from tests.service.test_notices import Events, noticing, written
 from tests.state.test_ownership import allocated, believing
 
 MERGE = "application/merge-patch+json"
@@ -100,6 +106,91 @@ def test_while_another_replica_leads_allocations_are_its_own(*, leads: bool) -> 
     belief.apply(change)
     intrusion.after(change)
     assert bool(belief.ownership.foreign) is leads
+
+
+class Watched:
+    """An intrusion beside what it writes; *at* is the time of the day."""
+
+    def __init__(self) -> None:
+        self.at, self.is_leading, self.events = 0.0, True, Events()
+        self.belief, self.notices = believing(), noticing(self.events)
+        self.intrusion = Intrusion(self.belief, Metrics(), self.notices, lambda: self.is_leading, lambda: self.at)
+
+    def show(self, change: Change) -> None:
+        self.intrusion.before(change)
+        self.belief.apply(change)
+        self.intrusion.after(change)
+
+    async def told(self) -> list[str]:
+        return await written(self.notices, self.events)
+
+    async def reminded(self, at: float) -> list[str]:
+        """Return the reasons that are told again at a time."""
+        self.at = at
+        await self.intrusion.remind()
+        return await self.told()
+
+
+THEIRS = allocated(by="kube-scheduler")
+
+
+async def test_what_stays_closed_is_told_again_before_the_api_server_has_forgotten_it() -> None:
+    here = Watched()
+    here.show(Changed(THEIRS))
+    assert await here.told() == [REASON]
+    assert await here.reminded(AGAIN_S - 1) == []
+    assert await here.reminded(AGAIN_S) == [REASON]
+    here.is_leading = False
+    assert await here.reminded(2 * AGAIN_S) == []
+    here.is_leading = True
+    here.show(Gone(ResourceClaim, THEIRS.key))
+    assert await here.reminded(2 * AGAIN_S) == []
+
+
+async def test_an_event_about_what_is_closed_that_was_lost_is_written_later() -> None:
+    here = Watched()
+    here.events.outcome = Unknown("no answer")
+    here.show(Changed(THEIRS))
+    await here.told()
+    here.events.outcome = Done({})
+    assert await here.reminded(RETRY_S) == [REASON]
+
+
+async def test_a_pod_that_comes_to_use_what_is_closed_is_told_too() -> None:
+    here = Watched()
+    here.show(Changed(THEIRS))
+    await here.told()
+    here.show(Changed(replace(THEIRS, resource_version="3", reserved_for=(consumer(pod("late")),))))
+    assert await here.reminded(1.0) == [REASON]
+    assert {str(uid) for uid in here.notices._told} == {THEIRS.uid, pod("late").uid}
+
+
+async def test_of_very_many_foreign_allocations_some_are_told_again() -> None:
+    here = Watched()
+    here.show(Changed(THEIRS))
+    (found,) = here.belief.ownership.foreign.values()
+    for number in range(MOST_AGAIN + 1):
+        claim = allocated(f"c{number}", by="kube-scheduler")
+        here.belief.ownership.foreign[claim.uid] = replace(found, claim=claim)
+    await here.intrusion.remind()
+    assert len(here.notices._waiting) + len(here.notices._again) == MOST_AGAIN
+
+
+async def test_reminding_goes_on_beside_closing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVERY_S", 0.0)
+    async with place() as here:
+        await tainted(here)
+        await here.claim("theirs")
+        await here.allocate("theirs", manager="kube-scheduler")
+        await so(lambda: closed(here) == ["node-1"])
+        # Nobody wrote it, as far as is known.
+        await until(lambda: here.items(EVENTS))
+        here.service.journal.notices._told.clear()
+
+        async def twice() -> bool:
+            return len(await here.items(EVENTS)) > 1
+
+        await until(twice)
 
 
 async def test_what_another_replica_or_an_earlier_process_wrote_is_not_foreign() -> None:
