@@ -1,7 +1,7 @@
 """What a pod's search has worked out of one situation: who leads, who goes along, and what is worth what."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 from math import comb
 from operator import and_, or_
@@ -51,6 +51,8 @@ class Cast:
         self.zoned = [at for at in scene.asks.values() if scene.roles[at] is Role.ZONE]
         self.companions = Companions(scene, weights)
         self.merits = Merits(self.companions)
+        # The worth of zones by how many of those for whom they are are where.
+        self._zonings: dict[tuple[int, ...], int] = {}
 
     def agree(self, at: At, places: Iterable[int]) -> bool:
         """Tell whether the constraints of an ask would have these devices, if there were no others."""
@@ -100,7 +102,17 @@ class Cast:
             yield tuple(sorted(places))
 
     def zoning(self, leads: int) -> int:
-        """Return what the best zones for *leads* are worth, each ask beside those before it."""
+        """Return what the best zones for *leads* are worth: the same for all that are on the same NUMA nodes."""
+        if not self.zoned:
+            return 0
+        key = tuple((leads & mask).bit_count() for mask in self._housed)
+        known = self._zonings.get(key)
+        if known is None:
+            known = self._zonings[key] = self._zoning(leads)
+        return known
+
+    def _zoning(self, leads: int) -> int:
+        """Work it out, each ask beside those before it."""
         companions, chosen = self.companions, dict[str, int]()
         cost = 0
         for at in self.zoned:
@@ -113,6 +125,15 @@ class Cast:
         led = self.ground.at(places_of(leads))
         covered = sum(cover(led, self.ground.at(places_of(mask))) for mask in chosen.values())
         return companions.weights.zoned * covered // 1000 - cost
+
+    @cached_property
+    def _housed(self) -> tuple[int, ...]:
+        """For each NUMA node, and for none, the masks of what is there, and of what leads there and is free."""
+        found: dict[int | None, int] = {}
+        for place, site in enumerate(self.ground.sites):
+            found[site.first_numa] = found.get(site.first_numa, 0) | 1 << place
+        free = self.scene.free_anchors(0)
+        return tuple(part for mask in found.values() for part in (mask, mask & free))
 
     def _alone(self, kind: Kind, taken: int, places: tuple[int, ...]) -> int:
         """Return what partners are worth where nothing leads; of equal ones those among few free devices come first."""

@@ -5,7 +5,7 @@ stranded.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import Final, NamedTuple
@@ -47,6 +47,7 @@ class Companions:
         self.weights = weights
         # Of all devices that pods are placed around, one is worth this much as part of what is left.
         self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // max(1, scene.ground.anchors.bit_count())
+        self._shares: dict[tuple[At, int], int] = {}
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
         """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
@@ -109,20 +110,24 @@ class Companions:
 
     def zones(self, at: At, leads: int, taken: int, among: int, count: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of zones, those first that cover most of *leads* and strand fewest others."""
-        singles = sorted(places_of(among), key=lambda place: (-self._zoning(at, leads, taken, (place,)), place))
-        if comb(len(singles), count) > COMPARED:
-            yield from combinations(singles, count)
+        every, worth = places_of(among), self._zoning(at, leads, taken, among)
+        if comb(len(every), count) > COMPARED:
+            yield from combinations(sorted(every, key=lambda place: -worth((place,))), count)
             return
-        sets = combinations(sorted(singles), count)
-        yield from sorted(sets, key=lambda places: -self._zoning(at, leads, taken, places))
+        yield from sorted(combinations(every, count), key=lambda places: -worth(places))
 
     def share(self, at: At, place: int) -> int:
         """Return which share of a zone an ask would take, of ONE."""
+        known = self._shares.get((at, place))
+        if known is None:
+            known = self._shares[at, place] = self._share(at, place)
+        return known
+
+    def _share(self, at: At, place: int) -> int:
         ground = self.scene.ground
         if not ground.board.shareable >> place & 1:
-            driver, site = ground.board.candidates[place].key.driver, ground.sites[place]
-            alike = (other for other in places_of(ground.zoned) if ground.sites[other].numa == site.numa)
-            return ONE // max(1, sum(ground.board.candidates[other].key.driver == driver for other in alike))
+            driver, numa = ground.board.candidates[place].key.driver, ground.sites[place].numa
+            return ONE // max(1, ground.zoned_alike[driver, numa])
         whole = dict(ground.board.candidates[place].device.capacity)
         drawn = self.scene.situation.eligible[at].draws.get(place)
         shares = (
@@ -132,19 +137,36 @@ class Companions:
 
     def stranding(self, at: At, leads: int, places: Iterable[int]) -> int:
         """Return what it costs those who stay in the zones that an ask takes from."""
-        free = self.scene.ground.at(places_of(self.scene.free_anchors(leads)))
-        sites = self.scene.ground.sites
+        crowd, sites = self._crowd(leads), self.scene.ground.sites
         return sum(
-            self.loss * self.share(at, place) * sum(one.first_numa in sites[place].numa for one in free) // ONE
+            self.loss * self.share(at, place) * sum(crowd[zone] for zone in sites[place].numa) // ONE
             for place in places
         )
 
-    def _zoning(self, at: At, leads: int, taken: int, places: Sequence[int]) -> int:
-        ground = self.scene.ground
-        driver = ground.board.candidates[places[0]].key.driver if places else ""
-        before = [place for place in places_of(taken) if ground.board.candidates[place].key.driver == driver]
-        covered = cover(ground.at(places_of(leads)), ground.at((*before, *places)))
-        return self.weights.zoned * covered // 1000 - self.stranding(at, leads, places)
+    def _zoning(self, at: At, leads: int, taken: int, among: int) -> Callable[[tuple[int, ...]], int]:
+        """Say what sets of zones are worth. Of many that are alike, as single CPUs are, one speaks for all."""
+        ground, led = self.scene.ground, self.scene.ground.at(places_of(leads))
+        drivers = {place: ground.board.candidates[place].key.driver for place in places_of(among | taken)}
+        numbers: dict[tuple[str, frozenset[int], int], int] = {}
+        alike = {
+            place: numbers.setdefault((drivers[place], ground.sites[place].numa, self.share(at, place)), len(numbers))
+            for place in places_of(among)
+        }
+        known: dict[tuple[int, ...], int] = {}
+
+        def worth(places: tuple[int, ...]) -> int:
+            key = tuple(map(alike.__getitem__, places))
+            if key not in known:
+                before = [place for place in places_of(taken) if places and drivers[place] == drivers[places[0]]]
+                covered = cover(led, ground.at((*before, *places)))
+                known[key] = self.weights.zoned * covered // 1000 - self.stranding(at, leads, places)
+            return known[key]
+
+        return worth
+
+    def _crowd(self, leads: int) -> Counter[int | None]:
+        """Count by NUMA node the devices that pods are placed around and that stay free beside *leads*."""
+        return Counter(site.first_numa for site in self.scene.ground.at(places_of(self.scene.free_anchors(leads))))
 
     def _alone(self, leads: int, taken: int) -> list[int]:
         """Return the leads that have none of the partners *taken*."""
@@ -160,6 +182,6 @@ class Companions:
         ground = self.scene.ground
         free = self.scene.free_anchors(leads)
         lost = kind.losses(free, self.scene.left(taken))
-        crowd = Counter(site.first_numa for site in ground.at(places_of(free)))
+        crowd = self._crowd(leads)
         alone = {place: one for place, one in lost.items() if not ground.board.shareable >> place & 1}
         return {place: self.loss * alone.get(place, 0) + crowd[ground.sites[place].first_numa] for place in kind.places}

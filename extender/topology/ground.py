@@ -1,5 +1,6 @@
 """What stands where on a board: the devices that pods are placed around, those that go with them, and NUMA zones."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Choice
 from extender.topology.forms import Form
-from extender.topology.shape import mask_of
+from extender.topology.shape import mask_of, places_of
 
 
 class Ranking(Protocol):
@@ -98,6 +99,12 @@ class Ground:
         """The mask of what belongs to NUMA nodes and is on no bus, as CPUs and memory are; a driver has all or none."""
         drivers = [places for places in self._others.values() if all(map(self._is_zoned, places))]
         return mask_of(place for places in drivers for place in places)
+
+    @cached_property
+    def zoned_alike(self) -> Counter[tuple[str, frozenset[int]]]:
+        """How many of what belongs to NUMA nodes a driver has on the same ones."""
+        places = places_of(self.zoned)
+        return Counter((self.board.candidates[place].key.driver, self.sites[place].numa) for place in places)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
