@@ -1,16 +1,21 @@
 """The bandwidth that a set of devices has to itself when all of them talk in rings, as collectives do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
+from math import comb
+from typing import Final
 
-from extender.topology.shape import Matrix, Shape
+from extender.topology.shape import Matrix, Shape, mask_of
 
-# A ring as the indices of its edges.
-Ring = tuple[int, ...]
-
-# Rings that are looked at, and steps of putting them together: more only where nearly all are linked with nearly all.
-RINGS = 5000
-STEPS = 20_000
+# Steps for all sets of one size together: paths made longer by a device, and rings looked at while they are put
+# together. Of large machines not all sets are looked at; so many count as all.
+STEPS: Final = 400_000
+SETS: Final = 1000
+# Devices up to which all rings can be listed; of more there are too many for that, unless links are few.
+LISTED: Final = 8
+# Sets that are remembered, over all shapes.
+REMEMBERED: Final = 1 << 12
 # Devices up to which the best ring of arbitrary weights is searched for; beyond, the weakest pair speaks for the set.
 SEARCHED = 12
 
@@ -21,7 +26,7 @@ def bandwidth(shape: Shape, places: Sequence[int]) -> int:
         return 1
     if len(places) == 2:
         return shape.weights[places[0]][places[1]]
-    rings = rings_at_once(shape.links, places) if shape.links else 0
+    rings = rings_at_once(shape.links, tuple(places)) if shape.links else 0
     return rings * shape.link if rings else widest_ring(shape, places)
 
 
@@ -30,65 +35,117 @@ def aggregate(shape: Shape, places: Sequence[int]) -> int:
     return sum(shape.weights[one][other] for one, other in combinations(places, 2))
 
 
-def rings_at_once(links: Matrix, places: Sequence[int]) -> int:
-    """Return how many rings over all *places* can be had at once, each with links of its own."""
-    most = min(sum(links[one][other] for other in places if other != one) for one in places) // 2
-    if not most:
-        return 0
-    edges = {pair: index for index, pair in enumerate(combinations(range(len(places)), 2))}
-    left = [links[places[one]][places[other]] for one, other in edges]
-    rings = []
-    for ring in _rings(len(places), edges, left):
-        rings.append(ring)
-        if len(rings) == RINGS:
-            break
-    return _Packing(most).run(rings, left)
+@lru_cache(maxsize=REMEMBERED)
+def rings_at_once(links: Matrix, places: tuple[int, ...]) -> int:
+    """Return how many rings over all *places* can be had at once, each with links of its own.
+
+    Exact where that takes few enough steps, as it does among eight devices, and where all are linked alike. Beyond, at
+    least as many as are found one by one, each along links of which most are left. Whether there is one at all is exact
+    up to SEARCHED devices.
+    """
+    counted = [[links[one][other] if one != other else 0 for other in places] for one in places]
+    most = min(map(sum, counted)) // 2
+    if not most or len({row[other] for one, row in enumerate(counted) for other in range(one)}) == 1:
+        # Where all are linked alike, rings use up all links but for at most one of each device.
+        return most
+    steps = STEPS if len(places) <= LISTED else STEPS // 8
+    search = _Search(counted, most, steps // min(SETS, comb(len(links), len(places))))
+    found = search.run()
+    if not found and search.is_spent and len(places) <= SEARCHED:
+        return int(_has_ring([mask_of(other for other, count in enumerate(row) if count) for row in counted]))
+    return found
 
 
-def _rings(size: int, edges: dict[tuple[int, int], int], left: Sequence[int]) -> Iterator[Ring]:
-    """Yield the rings over all of *size* devices along links, each in one of its two directions."""
-    near = [
-        [other for other in range(size) if other != one and left[edges[min(one, other), max(one, other)]]]
-        for one in range(size)
-    ]
-    path = [0]
-    ways = [iter(near[0])]
-    while ways:
-        after = next(ways[-1], None)
-        if after is None:
-            ways.pop()
-            path.pop()
-        elif after not in path:
-            path.append(after)
-            ways.append(iter(near[after]))
-            if len(path) == size and 0 in near[after] and path[1] < after:
-                yield tuple(edges[min(pair), max(pair)] for pair in zip(path, (*path[1:], 0), strict=True))
+class _Search:
+    """Puts rings together until there are as many as *most*, or all ways were tried, or its steps are spent."""
 
-
-class _Packing:
-    """Puts rings together until there are as many as there can be, or until its steps are spent."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, counted: Sequence[Sequence[int]], most: int, steps: int) -> None:
+        self.size, self.most, self.steps = len(counted), most, steps
+        self.near = [mask_of(other for other, count in enumerate(row) if count) for row in counted]
+        self.left = [list(row) for row in counted]
         self.best = 0
-        self.steps = STEPS
+        # Each pair is a bit of a ring.
+        self.pairs = list(combinations(range(self.size), 2))
+        self.bits = {pair: 1 << index for index, pair in enumerate(self.pairs)}
+        self.rings: list[int] = []
 
-    def run(self, rings: Sequence[Ring], left: list[int]) -> int:
-        self._add(rings, left, 0)
+    @property
+    def is_spent(self) -> bool:
+        return self.steps <= 0
+
+    def run(self) -> int:
+        # The way that may find fewer is tried first: where it finds as many as *most*, it is as good.
+        kept, self.steps = self.steps * 7 // 8, self.steps // 8
+        taken = list[list[int]]()
+        while len(taken) < self.most and (path := self._next()):
+            taken.append(path)
+            self._use(path, -1)
+        self.best = len(taken)
+        for path in taken:
+            self._use(path, 1)
+        self.steps = max(0, self.steps) + kept
+        if self.best < self.most:
+            self._list(0, 1, 0)
+        if self.best < self.most and not self.is_spent:
+            self._put_together(self.rings, 0, 0)
         return self.best
 
-    def _add(self, rings: Sequence[Ring], left: list[int], count: int) -> None:
+    def _next(self) -> list[int]:
+        """Return a ring, along links first of which most are left; nothing if none is found."""
+        path, ways = [0], [self._onward([0])]
+        while ways:
+            if not ways[-1]:
+                ways.pop()
+                path.pop()
+                continue
+            self.steps -= 1
+            if self.is_spent:
+                return []
+            path.append(ways[-1].pop())
+            if len(path) == self.size and self.left[path[-1]][0]:
+                return path
+            ways.append(self._onward(path))
+        return []
+
+    def _onward(self, path: Sequence[int]) -> list[int]:
+        row = self.left[path[-1]]
+        return sorted((other for other, count in enumerate(row) if count and other not in path), key=row.__getitem__)
+
+    def _use(self, path: Sequence[int], change: int) -> None:
+        for one, other in zip(path, (*path[1:], path[0]), strict=True):
+            self.left[one][other] += change
+            self.left[other][one] += change
+
+    def _list(self, last: int, passed: int, ring: int, first: int = 0) -> None:
+        """List all rings that begin with a path to *last*, each in one of its two directions."""
+        onward = self.near[last] & ~passed
+        while onward and not self.is_spent:
+            self.steps -= 1
+            lowest = onward & -onward
+            onward ^= lowest
+            after = lowest.bit_length() - 1
+            longer = ring | self.bits[min(last, after), max(last, after)]
+            if passed | lowest != (1 << self.size) - 1:
+                self._list(after, passed | lowest, longer, first or after)
+            elif self.near[after] & 1 and first < after:
+                self.rings.append(longer | self.bits[0, after])
+
+    def _put_together(self, rings: Sequence[int], empty: int, count: int) -> None:
+        """Add rings to *count* that there are; *empty*: the pairs of which no link is left."""
         self.best = max(self.best, count)
         for index, ring in enumerate(rings):
-            self.steps -= 1
-            if self.best == self.most or self.steps < 0:
+            self.steps -= len(rings) - index
+            if self.best == self.most or self.is_spent:
                 return
-            for edge in ring:
-                left[edge] -= 1
+            used = [pair for pair in self.pairs if ring & self.bits[pair]]
+            gone = empty
+            for one, other in used:
+                self.left[one][other] -= 1
+                gone |= 0 if self.left[one][other] else self.bits[one, other]
             # Those before this one were tried together with it already.
-            self._add([other for other in rings[index:] if all(left[edge] for edge in other)], left, count + 1)
-            for edge in ring:
-                left[edge] += 1
+            self._put_together([other for other in rings[index:] if not other & gone], gone, count + 1)
+            for one, other in used:
+                self.left[one][other] += 1
 
 
 def widest_ring(shape: Shape, places: Sequence[int]) -> int:

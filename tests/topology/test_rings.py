@@ -1,9 +1,12 @@
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 
-from extender.topology.rings import bandwidth, rings_at_once, widest_ring
+from extender.topology import rings as rings_module
+from extender.topology.rings import STEPS, _Search, bandwidth, rings_at_once, widest_ring
 from extender.topology.shape import Matrix, Shape
 from tests.topology.shapes import CUBE_MESH, DOUBLE, FLAT, PAIRS, TREE, drawn_shapes, matrix, rings
 
@@ -50,6 +53,52 @@ def test_one_device_counts_as_one() -> None:
 def test_rings_of_many_devices_all_linked_with_all_are_found_in_bounded_steps() -> None:
     everyone = matrix(8, {}, 1)
     assert rings_at_once(everyone, EIGHT) == 3
+
+
+def uneven(devices: int, links: int) -> Matrix:
+    """Link all with all alike but for one pair."""
+    return matrix(devices, {(0, 1): links - 1}, links)
+
+
+@pytest.mark.parametrize(
+    ("links", "found"),
+    [
+        pytest.param(matrix(9, {}, 4), 16, id="all linked alike"),
+        pytest.param(matrix(10, {}, 1), 4, id="all linked alike, one link of each left over"),
+        pytest.param(uneven(9, 4), 15, id="all but one pair linked alike"),
+        pytest.param(uneven(12, 18), 98, id="more rings than can be listed"),
+    ],
+)
+def test_among_many_devices_rings_do_not_all_need_the_same_link(links: Matrix, found: int) -> None:
+    assert rings_at_once(links, tuple(range(len(links)))) == found
+
+
+def bipartite(one: int, other: int) -> Matrix:
+    sides = range(one + other)
+    return tuple(tuple(int((row < one) != (column < one)) for column in sides) for row in sides)
+
+
+@pytest.mark.parametrize(("one", "other", "found"), [(6, 8, 0), (5, 7, 0), (7, 7, 3)])
+def test_between_two_sides_a_search_for_rings_ends_when_its_steps_are_spent(
+    one: int, other: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = Counter[str]()
+
+    class Looked(_Search):
+        def _onward(self, path: Sequence[int]) -> list[int]:
+            looks["onward"] += 1
+            return super()._onward(path)
+
+        def _list(self, last: int, passed: int, ring: int, first: int = 0) -> None:
+            looks["list"] += 1
+            super()._list(last, passed, ring, first)
+
+    monkeypatch.setattr(rings_module, "_Search", Looked)
+    sides = range(one + other)
+    apart = tuple(tuple(int((row < one) != (column < one)) for column in sides) for row in sides)
+    rings_at_once.cache_clear()
+    assert rings_at_once(apart, tuple(sides)) == found
+    assert looks.total() <= STEPS
 
 
 def test_too_many_devices_for_a_search_are_judged_by_their_weakest_pair() -> None:
