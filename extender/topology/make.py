@@ -1,6 +1,7 @@
 """What makes one set of devices better than another to a policy, by number: shared by all nodes alike."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,9 +43,22 @@ class Make:
         """Tell whether each two of a set are linked; where no set of that size is, whether a ring of links is there."""
         if not self.peers or not mask & mask - 1 or self._is_meshed(mask):
             return True
-        if any(map(self._is_meshed, Quality(self.shape).sets(self.shape.full, mask.bit_count()))):
+        if self._has_mesh(mask.bit_count()):
             return False
         return bool(self.shape.links) and rings_at_once(self.shape.links, places_of(mask)) > 0
+
+    def _has_mesh(self, size: int) -> bool:
+        """Tell whether each two of any set of *size* are linked."""
+        known = self._meshes.get(size)
+        if known is None:
+            sets = Quality(self.shape).sets(self.shape.full, size) if any(self.peers) else []
+            known = self._meshes[size] = any(map(self._is_meshed, sets))
+        return known
+
+    @cached_property
+    def _meshes(self) -> dict[int, bool]:
+        """For each size that was asked about whether there is such a set: it is asked about every set."""
+        return {}
 
     def _is_meshed(self, mask: int) -> bool:
         return all(mask & ~(1 << place) & ~self.peers[place] == 0 for place in places_of(mask))
