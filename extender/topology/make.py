@@ -78,7 +78,12 @@ def make_of(group: Group, policy: Policy) -> Make:
 
 
 def _peers(links: Links) -> tuple[int, ...]:
-    """Tell with which others each device is linked: levels are no links."""
+    """Tell with which others each device is linked: levels are no links, but what tables leave to them is one chip."""
     is_link = np.array([source.layer in ("peers", "products") for source in links.sources])
     linked = is_link[links.origin] & (links.weights > 0)
-    return tuple(mask_of(np.flatnonzero(row).tolist()) for row in linked)
+    peers = [mask_of(np.flatnonzero(row).tolist()) for row in linked]
+    for index, place in enumerate(links.places):
+        if links.is_flat and place.bus is not None:
+            chip = mask_of(other for other, beside in enumerate(links.places) if beside.bus == place.bus)
+            peers[index] |= chip & ~(1 << index)
+    return tuple(peers)

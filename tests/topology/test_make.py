@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.model.names import DriverName
 from extender.topology.choice import Aim, Chooser
 from extender.topology.demand import EXPECTED
 from extender.topology.machine import Group, groups_of
@@ -9,8 +10,9 @@ from extender.topology.make import make_of
 from extender.topology.policies import SHIPPED
 from extender.topology.policy import Policy
 from extender.topology.quality import Quality
+from extender.topology.shape import mask_of
 from extender.topology.tables import shipped
-from tests.topology.machines import bare, gpus
+from tests.topology.machines import bare, gpus, member
 
 (LINKED,) = (policy for policy in SHIPPED if policy.name == "linked")
 
@@ -48,3 +50,26 @@ def test_what_a_machine_can_have_is_looked_up_once_for_each_size(
     assert (made.best(0xFE, 4) is not None) == is_linked
     # Those out of what is free, and no others.
     assert lists == 1
+
+
+def partitioned(chips: int, parts: int, product: str = "AMD_Instinct_MI300X_OAM") -> Group:
+    members = [
+        member(f"gpu-{chip}-{part}", DriverName("gpu.amd.com"), bus=f"0000:{chip + 1:02x}:00.0", productName=product)
+        for chip in range(chips)
+        for part in range(parts)
+    ]
+    (group,) = groups_of(bare(), members, shipped())
+    return group
+
+
+@pytest.mark.parametrize(("chips", "parts"), [(8, 2), (4, 2), (8, 8), (1, 8)])
+def test_partitions_of_one_chip_are_as_linked_as_chips_are(chips: int, parts: int) -> None:
+    made = chooser(partitioned(chips, parts))
+    for size in (2, 4, 8):
+        best = made.best(made.make.shape.full, size)
+        assert best is not None
+        assert best.mask == mask_of(range(size))
+
+
+def test_partitions_of_a_machine_that_no_table_is_about_are_not_linked() -> None:
+    assert chooser(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
