@@ -20,7 +20,7 @@ from extender.topology.ensemble import Ensemble
 from extender.topology.frames import Framed
 from extender.topology.ground import Ground, forms_of
 from extender.topology.ground import Group as Anchored
-from extender.topology.linked import Linked, Wired
+from extender.topology.linked import Linked, Wired, taken
 from extender.topology.machine import Group
 from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
@@ -158,7 +158,7 @@ class Preferring:
         if group is None:
             return Appraisal(APART)
         chooser, chosen = self._panel.chooser(group, at), group.mask(places)
-        whole = self._memory.partitioned.wholes(situation, mask_of(group.indices))
+        whole = self._memory.partitioned.wholes(situation, mask_of(group.indices)) & ~taken(situation, situation.given)
         free = chosen | group.mask(places_of(whole))
         return Appraisal(sum(chooser.terms(free, chosen)), parts_of(group, chooser, free, chosen))
 

@@ -1,6 +1,6 @@
 """The order of sets by their links, as the search of one node takes it."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from typing import NamedTuple
 
@@ -36,6 +36,11 @@ def unheld(situation: Situation, mask: int) -> int:
     return mask & mask_of(place for place, usage in enumerate(situation.usages) if not usage.is_held)
 
 
+def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
+    """Return the mask of what was picked, and is no longer free: who looks after devices takes none."""
+    return mask_of({place for at, place in picks if not situation.asks[at].is_admin})
+
+
 class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
@@ -59,7 +64,7 @@ class Linked:
     ) -> Iterator[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
-        free = self._wholes(situation, mask_of(range(len(situation.usages)))) if every else 0
+        free = self._wholes(situation, mask_of(range(len(situation.usages)))) & ~taken(situation, picks) if every else 0
         valued = (_valued(wired, free, mask, size) for wired in every)
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             yield places

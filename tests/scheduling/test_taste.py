@@ -167,6 +167,17 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
 
 
+def test_what_one_claim_of_a_pod_is_given_is_not_left_over_for_another() -> None:
+    belief = fleet({"a": DGX}, {"a": but(0, 1, 2)})
+    for name, policy in (("c", "pack"), ("d", "spread")):
+        belief.apply(Changed(replace(wanted(name, 1), annotations=((ANNOTATION, policy),))))
+    plan = planner_with_taste(belief).plan(pod("p", "c", "d"), None, 0.0)
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal is not None
+    said = {part.text.partition(": ")[2] for part in plan.placement.appraisal.parts if part.name == "kept"}
+    assert said == {"pack: 1 of 3 free devices", "spread: 1 of 2 free devices"}
+
+
 def test_the_runner_up_has_its_reasons_where_requests_are_bound_too() -> None:
     plan = chosen({"a": but(0, 3, 4), "b": but(0, 1, 4)}, 2, NUMA)
     assert isinstance(plan, Offer)

@@ -5,15 +5,16 @@ import pytest
 
 from extender.allocation.board import Board
 from extender.allocation.choose import choose
+from extender.allocation.features import ALL
 from extender.allocation.preference import Tightest
-from extender.allocation.question import Ask, At
+from extender.allocation.question import Ask, At, ask
 from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
 from extender.topology.choice import Aim, Chooser
 from extender.topology.linked import Linked, Wired
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape, shape_of
-from tests.allocation.small import cluster, device, holder, node, published, question, request
+from tests.allocation.small import CLASSES, claim, cluster, device, holder, node, published, question, request
 from tests.topology.shapes import CUBE_MESH, PAIRS, levels
 
 AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
@@ -80,6 +81,15 @@ def test_of_two_kinds_the_one_with_the_better_set_is_taken() -> None:
 def test_more_devices_than_all_sets_are_looked_at_of_are_had_too() -> None:
     assert given(linked(levels(450, 100, cell=8)), 2, *range(3, 8), total=16) == [0, 1]
     assert given(linked(levels(450, 100, cell=8)), 11, *range(5), total=16) == list(range(5, 16))
+
+
+def test_what_was_picked_for_another_request_is_not_free() -> None:
+    snapshot = cluster(node("n"), published("n", *devices(8))).snapshot
+    claims = [claim(request(1), name=name) for name in "cd"]
+    answer = choose(snapshot, 0, ask(claims, CLASSES, ALL), manner=Manner(linked(PAIRS), is_lenient=True))
+    assert isinstance(answer, Solution)
+    # The bridge of the first is broken; nobody has to break another.
+    assert [pick.place for pick in answer.picks] == [0, 2]
 
 
 def test_sets_of_no_devices_are_left_to_others() -> None:
