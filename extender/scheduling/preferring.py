@@ -109,7 +109,9 @@ class Preferring:
         linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned.wholes)
         self._alone = Framed(memory.partitioned, memory.shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.chooser)
-        self._ensemble = Ensemble(Together(panel.ground, self._alone), self._alone)
+        # Whose policies differ, or are strict, is judged claim by claim and request by request.
+        joins = len(set(policies)) == 1 and not self._firm
+        self._ensemble = Ensemble(Together(panel.ground, self._alone), self._alone, joins=joins)
 
     def manner(self, manner: Manner) -> Manner:
         """Search like *manner*, but prefer what is wanted here, and leave out what is not to be had."""

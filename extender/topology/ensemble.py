@@ -1,4 +1,4 @@
-"""Who chooses on which board: asks together where devices of several kinds stand there, otherwise each by itself."""
+"""Who chooses on which board: asks together where they depend on each other, otherwise each by itself."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,30 +14,33 @@ from extender.topology.together import Together
 
 
 class Ensemble:
-    """Leaves partitions, shares and boards with one kind of devices to *alone*; the rest is chosen *together*."""
+    """Leaves partitions, shares and boards with one kind of devices to *alone*; the rest is chosen *together*.
 
-    def __init__(self, together: Together, alone: Framed) -> None:
-        self._together, self._alone = together, alone
+    Where it *joins*, single devices that lead are chosen together on any board.
+    """
+
+    def __init__(self, together: Together, alone: Framed, *, joins: bool = False) -> None:
+        self._together, self._alone, self._joins = together, alone, joins
 
     def order(self, situation: Situation) -> Sequence[Turn]:
-        return self._together.order(situation) if self.is_mixed(situation) else self._alone.order(situation)
+        return self._together.order(situation) if self.is_joint(situation) else self._alone.order(situation)
 
     def sets(
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterable[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        if self.is_mixed(situation) and not self._is_apart(situation, at, mask, picks):
+        if self.is_joint(situation) and not self._is_apart(situation, at, mask, picks):
             return self._together.sets(situation, at, mask, size, picks)
         return self._alone.sets(situation, at, mask, size, picks)
 
-    def is_mixed(self, situation: Situation) -> bool:
-        """Tell whether there are devices of several drivers, of which some go with others or are zones."""
-        ground = self._together.cast(situation).ground
-        return ground.is_mixed
+    def is_joint(self, situation: Situation) -> bool:
+        """Tell whether there is anything to choose together: devices of several drivers, or single ones that lead."""
+        scene = self._together.cast(situation).scene
+        return scene.ground.is_mixed or (self._joins and scene.is_led_by_singles)
 
     def split(self, situation: Situation, picks: Sequence[Pick]) -> tuple[list[Pick], list[Pick]]:
         """Part picks into those that were chosen together and those that were not."""
-        if not self.is_mixed(situation):
+        if not self.is_joint(situation):
             return [], list(picks)
         masks: dict[At, int] = {}
         for pick in picks:

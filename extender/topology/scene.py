@@ -53,6 +53,16 @@ class Scene:
         return roles
 
     @cached_property
+    def is_led_by_singles(self) -> bool:
+        """Whether several asks choose what leads, each one device: by itself it has no links to be chosen by."""
+        if len(self.situation.asks) == 1:
+            return False
+        leading = [at for at in self.asks.values() if self.roles[at] is Role.LEAD]
+        # Who looks after devices takes none, and leads nobody.
+        is_taken = not any(ask.is_admin for ask in self.situation.asks.values())
+        return is_taken and len(leading) > 1 and all(self.size(at) == 1 for at in leading)
+
+    @cached_property
     def unheld(self) -> int:
         """The mask of what nobody holds."""
         return mask_of(place for place, usage in enumerate(self.situation.usages) if not usage.is_held)

@@ -29,6 +29,7 @@ from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
 from tests.scheduling.cast import names, node, pod
 from tests.scheduling.machines import NUMA, fleet, planner_with_taste, sample, wanted
+from tests.scheduling.mixed import asks, some
 
 DGX = "dgx-1v"
 NUMBERS = count()
@@ -165,6 +166,28 @@ def test_a_decision_says_why_in_plain_units_and_names_the_runner_up() -> None:
     note = note_of(of_plan(pod("p"), plan, 1, 0.0))
     assert "score 10: links 25+25 GB/s of best 50" in note
     assert "runner-up a with score 9: links 25 GB/s of best 50" in note
+
+
+@pytest.mark.parametrize(
+    ("claims", "devices"),
+    [
+        pytest.param([asks("c", some(1), some(1, name="more"))], [[0, 3]], id="two requests, two links"),
+        pytest.param([wanted("c", 1), wanted("d", 1)], [[0], [3]], id="two claims, two links"),
+        pytest.param([wanted("c", 2), wanted("d", 2)], [[0, 3], [1, 2]], id="pairs by themselves, two links each"),
+        pytest.param([wanted("c", 2), wanted("d", 4)], [[0, 3], [4, 5, 6, 7]], id="a quad by itself, and a pair"),
+        pytest.param(
+            [asks("c", some(1), policy="pack"), wanted("d", 1)], [[0], [1]], id="each by itself where policies differ"
+        ),
+    ],
+)
+def test_single_gpus_of_a_pod_are_chosen_together(claims: list[ResourceClaim], devices: list[list[int]]) -> None:
+    belief = fleet({"a": DGX}, {"a": ()})
+    for claim in claims:
+        belief.apply(Changed(claim))
+    plan = planner_with_taste(belief).plan(pod("p", *(claim.key.name for claim in claims)), None, 0.0)
+    assert isinstance(plan, Offer)
+    allocated = [allocation.devices for _, allocation in plan.placement.claims]
+    assert [sorted(int(item.device.device[4:]) for item in given) for given in allocated] == devices
 
 
 def test_what_one_claim_of_a_pod_is_given_is_not_left_over_for_another() -> None:
