@@ -4,8 +4,9 @@ from itertools import islice
 from typing import Any, Final
 
 from extender.topology.choice import Aim, Choice, Chooser
+from extender.topology.forms import Forms
 from extender.topology.links import Links
-from extender.topology.quality import ONE
+from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix
 from extender.topology.shape import places_of, shape_of
 
@@ -15,15 +16,17 @@ MEGA_PER_GIGA: Final = 1000
 
 def best_sets(links: Links, size: int, mix: Mix) -> list[dict[str, Any]]:
     """List the best sets in the order in which the policy protect takes them."""
-    chooser = Chooser(shape_of(links.weights, links.links, links.link_weight), Aim(mix))
+    chooser = Chooser(Forms().shared(links)[1].shape, Aim(mix))
+    # What people read are links as they are, behind a switch across NUMA nodes too.
+    plain = Quality(shape_of(links.weights, links.links, links.link_weight))
     full = chooser.quality.shape.full
     if not 0 < size <= len(links.devices):
         return []
-    return [_told(links, chooser, choice) for choice in islice(chooser.choices(full, size), SHOWN)]
+    return [_told(links, chooser, plain, choice) for choice in islice(chooser.choices(full, size), SHOWN)]
 
 
-def _told(links: Links, chooser: Chooser, choice: Choice) -> dict[str, Any]:
-    parts, whole = chooser.quality.parts(choice.mask), chooser.residual.value(chooser.quality.shape.full)
+def _told(links: Links, chooser: Chooser, plain: Quality, choice: Choice) -> dict[str, Any]:
+    parts, whole = plain.parts(choice.mask), chooser.residual.value(chooser.quality.shape.full)
     is_single = choice.mask.bit_count() == 1
     return {
         "devices": [links.devices[place].device for place in places_of(choice.mask)],

@@ -86,6 +86,15 @@ def test_the_best_sets_are_told_in_plain_units(topology: Run) -> None:
     assert len(sets.partition("\n\n")[0].splitlines()) == 11
 
 
+def test_behind_a_switch_sets_on_one_numa_node_are_the_best_as_they_are_for_the_policy(topology: Run) -> None:
+    sets = topology("--sets", "2", "-o", "json", stdin=machine("dgx-h100")).kinds[-1]["sets"]
+    halves = [{int(name[-1]) // 4 for name in one["devices"]} for one in sets]
+    assert [len(half) for half in halves] == [1] * 10
+    assert {one["percentOfBest"] for one in sets} == {100}
+    (over, *_) = topology("--sets", "5", "-o", "json", stdin=machine("dgx-h100")).kinds[-1]["sets"]
+    assert (over["ringsGBps"], over["allPairsGBps"]) == (450, 4500)
+
+
 def test_programs_get_the_same_as_json(topology: Run) -> None:
     (kind,) = topology("--sets", "2", "-o", "json", stdin=machine("dgx-1v")).kinds
     assert (kind["node"], kind["driver"], kind["isKnown"]) == ("dgx-1v", "gpu.nvidia.com", True)
