@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     except OSError as error:
         return _refuse(f"{arguments.file or 'standard input'}: {error.strerror}")
     told = [kind for machine in machines for kind in _kinds(machine, document, arguments.sets)]
-    for complaint in reading.complaints:
+    for complaint in (*(f"{arguments.placement}: {said}" for said in document.idle), *reading.complaints):
         sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
     sys.stdout.buffer.write(_json(told) if arguments.output == "json" else _text(told, elsewhere).encode())
     return UNREADABLE if reading.complaints else ANSWERED

@@ -25,6 +25,7 @@ class PlacementFile:
         self._file, self._metrics, self._hear = file, metrics, hear
         self._judged = self._seen = content_of(file) if file else b""
         self.document = document_in(self._judged, file) if file else Document()
+        self._tell_idle(self.document)
 
     async def run(self, pace: Pace) -> None:
         """Look at the file again and again."""
@@ -54,9 +55,14 @@ class PlacementFile:
     def _take(self, document: Document) -> None:
         LOG.info("placement document taken", extra={FILE: self._file})
         self._metrics.placement(is_valid=True)
+        self._tell_idle(document)
         if document != self.document:
             self.document = document
             self._hear(document)
+
+    def _tell_idle(self, document: Document) -> None:
+        for said in document.idle:
+            LOG.warning("a key of the placement document has no effect", extra={FILE: self._file, PROBLEM: said})
 
 
 def _judged(content: bytes | str, file: str) -> Document | Invalid:

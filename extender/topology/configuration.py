@@ -104,7 +104,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All that is said of topology. Entries and tiers are tried in order."""
+    """All that is said of topology. Entries are tried in order; tiers are read, and used by nobody yet."""
 
     kinds: tuple[Kind, ...] = ()
     tiers: tuple[Tier, ...] = ()

@@ -36,6 +36,12 @@ class Document:
     demand: Demand = field(default_factory=Demand)
     policies: Policies = field(default_factory=Policies)
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """What is said that has no effect, in words."""
+        is_near = self.configuration.tiers != shipped().tiers
+        return ("clusterTopology: is checked, but no pod is placed by it",) * is_near
+
 
 def document_of(raw: object) -> Document:
     """Read a document; raise InvalidTopology with all that is wrong."""

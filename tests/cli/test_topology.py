@@ -95,6 +95,14 @@ def test_behind_a_switch_sets_on_one_numa_node_are_the_best_as_they_are_for_the_
     assert (over["ringsGBps"], over["allPairsGBps"]) == (450, 4500)
 
 
+def test_what_has_no_effect_is_said_to_have_none(topology: Run, tmp_path: Path) -> None:
+    file = tmp_path / "placement.yaml"
+    file.write_text("clusterTopology: [{label: example.com/rack, weight: 100}]")
+    told = topology("--placement", str(file), stdin=machine("dgx-1v"))
+    assert told.status == 0
+    assert told.errors == f"dra-extender: {file}: clusterTopology: is checked, but no pod is placed by it\n"
+
+
 def test_programs_get_the_same_as_json(topology: Run) -> None:
     (kind,) = topology("--sets", "2", "-o", "json", stdin=machine("dgx-1v")).kinds
     assert (kind["node"], kind["driver"], kind["isKnown"]) == ("dgx-1v", "gpu.nvidia.com", True)

@@ -125,6 +125,16 @@ def test_what_is_no_yaml_is_refused_with_the_name_of_the_file(tmp_path: Path, co
     assert says in complaint
 
 
+def test_what_has_no_effect_is_said_to_have_none_each_time_it_is_taken(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    near = f"{SPREAD}\nclusterTopology: [{{label: example.com/rack, weight: 100}}]"
+    turned(scene.placing, [scene.says(near), None, None, None])
+    PlacementFile(str(scene.path), Metrics())
+    told = [(record.levelname, vars(record)["problem"]) for record in caplog.records if "no effect" in record.message]
+    assert told == [("WARNING", "clusterTopology: is checked, but no pod is placed by it")] * 2
+
+
 def test_a_new_version_is_taken_once(scene: Scene) -> None:
     turned(scene.placing, [scene.says(SPREAD), None, None, None])
     assert scene.default == "spread"
