@@ -1,10 +1,12 @@
 """Which sets of devices are best on a node of a shape: good ones that leave good ones."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
+from extender.topology.candidates import EXACT
+from extender.topology.grades import Grades
 from extender.topology.make import Make
 from extender.topology.memo import Memo
 from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, terms, worth
@@ -73,11 +75,23 @@ class Chooser:
     def _sorted(self, free: int, size: int, among: int) -> list[Choice]:
         before = self.residual.value(free)
         choices = (
-            (self._choice(free, mask, before) for mask in self.quality.sets(among & ~self.make.forbidden, size))
+            (self._choice(free, mask, before) for mask in self._candidates(among & ~self.make.forbidden, size))
             if size
             else ()
         )
         return sorted(filter(None, choices), key=lambda choice: -choice.value)
+
+    def _candidates(self, among: int, size: int) -> Collection[int]:
+        """List the sets that are valued. In a large shape links tell which; what the policy looks at comes beside."""
+        make = self.make
+        if make.shape.size <= EXACT or not (make.avoided or make.generations or make.zones):
+            return self.quality.sets(among, size)
+        grades, found = Grades(make.generations, make.avoided), dict.fromkeys(self.quality.sets(among, size))
+        for part in (among, *make.parts(among)):
+            for needed, step in grades.best(part, size):
+                sets = self.quality.sets(step, size - needed.bit_count())
+                found |= dict.fromkeys(needed | mask for mask in sets)
+        return found
 
     def _choice(self, free: int, mask: int, before: int) -> Choice | None:
         """Value a set; None where the policy does not have it."""

@@ -11,6 +11,7 @@ from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
 from extender.topology.choice import Chooser
+from extender.topology.policy import Wish
 from extender.topology.shape import mask_of, places_of
 
 # A value, and places among the candidates of a board.
@@ -44,7 +45,7 @@ def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
 class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
-    For claims that are *strict* there is nothing beside what their policy values. *wholes* tells which devices are
+    For claims that are *strict* there is nothing beside sets of one shape. *wholes* tells which devices are
     there for sets of others.
     """
 
@@ -69,6 +70,9 @@ class Linked:
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             yield places
         if size and at.claim in self._strict:
+            for wired in every:
+                if not _is_through(wired):
+                    yield from self._otherwise.sets(situation, at, mask & mask_of(wired.places), size, picks)
             return
         # Of a small shape all sets were tried.
         tried = [mask_of(wired.places) for wired in every if len(wired.places) <= EXACT]
@@ -78,6 +82,14 @@ class Linked:
             chosen = mask_of(places)
             if not any(chosen & ~one == 0 for one in tried):
                 yield places
+
+
+def _is_through(wired: Wired) -> bool:
+    """Tell whether all sets were valued that a strict policy has.
+
+    In a large shape only some are. Whether others are linked is too much to ask of each.
+    """
+    return len(wired.places) <= EXACT or wired.chooser.policy.links is Wish.STRICT
 
 
 def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:

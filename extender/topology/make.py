@@ -36,6 +36,13 @@ class Make:
         found = [self.zones[place] for place in places_of(mask)]
         return len({zone for zone in found if zone is not None}) + found.count(None)
 
+    def parts(self, mask: int) -> list[int]:
+        """Part a mask by NUMA nodes; not at all where the policy does not care."""
+        found: dict[int | None, int] = {}
+        for place in places_of(mask) if self.zones else ():
+            found[self.zones[place]] = found.get(self.zones[place], 0) | 1 << place
+        return list(found.values())
+
     def generation_of(self, mask: int) -> int:
         return max((self.generations[place] for place in places_of(mask)), default=0) if self.generations else 0
 

@@ -93,7 +93,11 @@ def one(count: int, class_name: ClassName = GPU, name: str = "some") -> DeviceRe
 
 
 def planner_by(belief: Belief, policies: Policies, answers: Answers | None = None) -> Planner:
-    taste = Taste(Document(policies=policies), belief.learning.mix_for)
+    return planner_of(belief, Document(policies=policies), answers)
+
+
+def planner_of(belief: Belief, document: Document, answers: Answers | None = None) -> Planner:
+    taste = Taste(document, belief.learning.mix_for)
     return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or Answers())
 
 
