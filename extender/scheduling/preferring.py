@@ -24,7 +24,7 @@ from extender.topology.linked import Linked, Wired, taken
 from extender.topology.machine import Group
 from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
-from extender.topology.policy import STEP, Policy
+from extender.topology.policy import STEP, Placing, Policy
 from extender.topology.ratings import APART
 from extender.topology.residual import Mix
 from extender.topology.shape import mask_of, places_of
@@ -68,6 +68,9 @@ class Panel:
         """Return who chooses of *group* for an ask."""
         return self._memory.choosers.of(group, self.policies[at.claim], self.mixes[self._asks[at].class_name])
 
+    def placing(self, at: At) -> Placing:
+        return self.policies[at.claim].placing
+
     def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         """Tell how the devices of *board* are linked, and who chooses of them."""
         del ask
@@ -107,7 +110,7 @@ class Preferring:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._panel = panel = Panel(memory, question, policies, mixes)
         linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned.wholes)
-        self._alone = Framed(memory.partitioned, memory.shared, linked)
+        self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.chooser)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.
         joins = len(set(policies)) == 1 and not self._firm

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from extender.allocation.fit import Fitter
-from extender.allocation.grid import Flags, grid_of
+from extender.allocation.grid import Flags
 from extender.allocation.inventory import SHAREABLE
 from extender.allocation.offer import Offers
 from extender.allocation.question import RESULTS, At, Question
@@ -22,6 +22,7 @@ from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent
 from extender.scheduling.preferring import Memory, Preferring, basis_of
+from extender.scheduling.special import Special, room
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
@@ -30,7 +31,7 @@ from extender.topology.demand import Demand
 from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
-from extender.topology.policy import STEP, Policy
+from extender.topology.policy import STEP, Placing, Policy
 from extender.topology.ratings import APART, NONE, Ratings, Values
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
@@ -64,7 +65,7 @@ class Taste:
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         # They go with their question, or with the cluster that it saw last.
         self._ratings: WeakKeyDictionary[object, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
-        self._special: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
+        self._special = Special()
         self._sharing: Memo[int, tuple[object, object, Flags | None]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
@@ -237,17 +238,10 @@ class Taste:
         if snapshot.reach.spots:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
-        return values if is_rated(fitter, at, snapshot) else np.where(self._apart(fitter, at, snapshot), 0, values)
-
-    def _apart(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
-        """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
-        offers, layout = fitter.offers_in(snapshot), snapshot.layout
-        known = self._special.get((id(fitter), at))
-        if known is None or known[0] is not offers or known[1] is not layout:
-            rows = offers.of[at].usable & offers.special
-            flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).flags(rows).any(axis=1), np.bool_)
-            known = self._special[id(fitter), at] = offers, layout, flags
-        return known[2]
+        if is_rated(fitter, at, snapshot):
+            return values
+        worth = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
+        return np.where(self._special.nodes(fitter, at, snapshot), worth, values)
 
     def _mix(self, class_name: str) -> Mix:
         return self._mix_of(class_name, self.document.demand)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.preference import Turn, most_constrained_first
@@ -14,20 +16,40 @@ from extender.topology.chips import Chip, chips_of, draws, ledgers_of, rest_of
 from extender.topology.memo import Memo
 from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
 from extender.topology.partitions import EVEN, KEPT, Demand, Pattern, Remains, Rest, share_of
-from extender.topology.policy import KEEPING
+from extender.topology.policy import KEEPING, Placing
+from extender.topology.portions import spared
+from extender.topology.quality import ONE
 from extender.topology.shape import mask_of, places_of
 
 # Boards and patterns that are remembered.
 BOARDS: Final = 1 << 14
 PATTERNS: Final = 1 << 8
+# More than all that is left of some chips may change by: which chips are taken comes first where a node is packed.
+CHIPS: Final = 1000 * ONE
 # What it costs those who want whole devices that a device is one no more, where that is known.
 Opening = Callable[[Situation, int], int]
+
+
+PlacingOf = Callable[[At], Placing]
 
 
 def nothing(situation: Situation, whole: int) -> int:
     """Say that nobody misses a whole device."""
     del situation, whole
     return 0
+
+
+def protecting(at: At) -> Placing:
+    """Say that sets are to be left whole."""
+    del at
+    return Placing.PROTECT
+
+
+class Known(NamedTuple):
+    """What was worked out of boards and patterns."""
+
+    chips: Memo[str, tuple[Board, tuple[Chip, ...]]]
+    remains: Memo[Pattern, Remains]
 
 
 class State(NamedTuple):
@@ -39,13 +61,24 @@ class State(NamedTuple):
 
 
 class Partitioned:
-    """Tries sets of partitions by what they leave whole; then the fullest chip, the one least missed, then by name."""
+    """Tries sets of partitions by what they leave whole; then the fullest chip, the one least missed, then by name.
 
-    def __init__(self, demand: Demand = EVEN, opening: Opening = nothing) -> None:
-        self._demand = demand
-        self._opening = opening
-        self._chips: Memo[str, tuple[Board, tuple[Chip, ...]]] = Memo(BOARDS)
-        self._remains: Memo[Pattern, Remains] = Memo(PATTERNS)
+    Where *placing_of* says so the fullest or the emptiest chips come first.
+    """
+
+    def __init__(
+        self,
+        demand: Demand = EVEN,
+        opening: Opening = nothing,
+        placing_of: PlacingOf = protecting,
+        known: Known | None = None,
+    ) -> None:
+        self._demand, self._opening, self._placing_of = demand, opening, placing_of
+        self._known = known or Known(Memo(BOARDS), Memo(PATTERNS))
+
+    def placed(self, placing_of: PlacingOf) -> "Partitioned":
+        """Return the same for other policies, which shares all that is remembered."""
+        return Partitioned(self._demand, self._opening, placing_of, self._known)
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether parts of chips are among *mask*: whole ones alone are better told apart by their links."""
@@ -82,7 +115,8 @@ class Partitioned:
         states = [] if situation.asks[at].is_admin else self._states(situation)
         ranks = _ranks(situation.board)
         cut = mask & mask_of(place for state in states for place in state.chip.cuts if _draws_now(situation, place))
-        menus = [_menu(state, self._touched(situation, state), cut, size, ranks) for state in states]
+        placing = self._placing_of(at)
+        menus = [_menu(state, self._touched(situation, state, placing), cut, size, ranks) for state in states]
         menus.append(menu_of_loose(sorted((ranks[place], place) for place in places_of(mask & ~cut)), size))
         return ordered(menus, size)
 
@@ -90,19 +124,24 @@ class Partitioned:
         """Say what taking *places* does to what is left of their chips."""
         if situation.asks[at].is_admin:
             return Appraisal(0)
-        parts = []
-        for state in self._states(situation):
-            taken = [place for place in places if place in state.chip.cuts and _draws_now(situation, place)]
-            if taken:
-                parts.append(_part(state, taken))
+        placing, states, taken = self._placing_of(at), self._states(situation), list[tuple[State, list[int]]]()
+        for state in states:
+            mine = [place for place in places if place in state.chip.cuts and _draws_now(situation, place)]
+            taken += [(state, mine)] if mine else []
+        if placing is Placing.PROTECT or not taken:
+            parts = [_part(state, mine) for state, mine in taken]
+        else:
+            parts = [_spare(situation.board, states, taken, placing)]
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
-    def _touched(self, situation: Situation, state: State) -> Offer:
+    def _touched(self, situation: Situation, state: State, placing: Placing) -> Offer:
         """Return what every offer of a chip has to begin with."""
-        left = share_of(state.rest.left, state.chip.pattern.whole)
+        left = _left(state)
         is_untouched = state.chip.wholes and state.rest == state.chip.pattern.untouched
         whole = (state.chip.wholes & -state.chip.wholes).bit_length() - 1
-        return NO_OFFER._replace(left=left, opening=self._opening(situation, whole) if is_untouched else 0)
+        loss = {Placing.PACK: left * CHIPS, Placing.SPREAD: -left * CHIPS}.get(placing, 0)
+        opening = self._opening(situation, whole) if is_untouched else 0
+        return NO_OFFER._replace(loss=loss, left=left, opening=opening)
 
     def _states(self, situation: Situation) -> list[State]:
         chips = self._chips_of(situation.board)
@@ -112,15 +151,15 @@ class Partitioned:
         ]
 
     def _chips_of(self, board: Board) -> tuple[Chip, ...]:
-        known = self._chips.get(board.node.name)
+        known = self._known.chips.get(board.node.name)
         if known is None or known[0] is not board:
-            known = self._chips[board.node.name] = (board, chips_of(board))
+            known = self._known.chips[board.node.name] = (board, chips_of(board))
         return known[1]
 
     def _remains_of(self, pattern: Pattern) -> Remains:
-        known = self._remains.get(pattern)
+        known = self._known.remains.get(pattern)
         if known is None:
-            known = self._remains[pattern] = Remains(pattern, self._demand)
+            known = self._known.remains[pattern] = Remains(pattern, self._demand)
         return known
 
 
@@ -144,7 +183,8 @@ def _menu(state: State, touched: Offer, mask: int, size: int, ranks: dict[int, i
         members[state.chip.cuts[place]].append(place)
 
     def offer(change: int, places: tuple[int, ...]) -> Offer:
-        return touched._replace(loss=-change, ranks=tuple(sorted(ranks[place] for place in places)), places=places)
+        named = tuple(sorted(ranks[place] for place in places))
+        return touched._replace(loss=touched.loss - change, ranks=named, places=places)
 
     among = tuple(min(size, len(places)) for places in members)
     found = state.remains.options(state.rest, among, min(size, sum(among)))
@@ -166,6 +206,26 @@ def _kept(number: int, size: int) -> int:
 def _first(cuts: Sequence[int], members: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Take the first devices of each cut."""
     return tuple(sorted(place for cut in set(cuts) for place in members[cut][: cuts.count(cut)]))
+
+
+def _left(state: State) -> int:
+    return share_of(state.rest.left, state.chip.pattern.whole)
+
+
+def _spare(board: Board, states: Sequence[State], taken: Sequence[tuple[State, list[int]]], placing: Placing) -> Part:
+    """Say how much is taken of all that is free on chips of the same drivers."""
+    drivers = {_driver(board, state) for state, _ in taken}
+    free = sum(_left(state) for state in states if _driver(board, state) in drivers)
+    total = 0
+    for state, places in taken:
+        cuts, whole = state.chip.pattern.cuts, state.chip.pattern.whole
+        total += sum(share_of(cuts[state.chip.cuts[place]].draws, whole) for place in places)
+    worth = int(spared(np.array([free]), total, placing)[0])
+    return Part("partitions", worth, f"{placing}: takes {total} of {free} free thousandths of chips")
+
+
+def _driver(board: Board, state: State) -> str:
+    return board.candidates[min(state.chip.cuts)].key.driver
 
 
 def _part(state: State, taken: Sequence[int]) -> Part:

@@ -8,7 +8,7 @@ import pytest
 from extender.allocation.situation import Situation
 from extender.topology.chips import chips_of
 from extender.topology.partitioned import Partitioned
-from extender.topology.policy import KEEPING
+from extender.topology.policy import KEEPING, Placing
 from extender.topology.quality import ONE
 from extender.topology.shape import mask_of, places_of
 from tests.allocation.checker import violations
@@ -53,6 +53,37 @@ def full(names: str) -> list[str]:
 def test_a_partition_is_placed_where_it_breaks_least(profile: str, held: str, best: str) -> None:
     asked = case(TWO, [claim(request(profile))], full(held))
     assert short(given(asked, Partitioned())) == [best]
+
+
+@pytest.mark.parametrize(
+    ("profile", "count", "held", "placing", "best"),
+    [
+        pytest.param("1g.5gb", 1, "1:1g6", Placing.SPREAD, ["0:1g6"], id="the emptiest GPU"),
+        pytest.param("1g.5gb", 1, "1:1g6", Placing.PACK, ["1:1g4"], id="the fullest GPU"),
+        pytest.param("1g.5gb", 1, "0:3g0 1:4g0", Placing.PACK, ["1:1g6"], id="the fuller of two"),
+        pytest.param("1g.5gb", 1, "0:3g0 1:4g0", Placing.SPREAD, ["0:1g6"], id="the emptier of two"),
+        pytest.param("1g.5gb", 2, "", Placing.SPREAD, ["0:1g6", "1:1g6"], id="one of each GPU"),
+        pytest.param("1g.5gb", 2, "", Placing.PACK, ["0:1g4", "0:1g5"], id="both of one GPU"),
+    ],
+)
+def test_partitions_are_packed_and_spread(
+    profile: str, count: int, held: str, placing: Placing, best: list[str]
+) -> None:
+    asked = case(TWO, [claim(request(profile, count))], full(held))
+    assert sorted(short(given(asked, Partitioned(placing_of=lambda _: placing)))) == best
+
+
+@pytest.mark.parametrize(("placing", "sign"), [(Placing.PACK, -1), (Placing.SPREAD, 1)])
+def test_a_node_is_worth_what_packing_and_spreading_leave_free_on_its_chips(placing: Placing, sign: int) -> None:
+    asked = case(TWO, [claim(request("1g.5gb"))], full("0:7g0"))
+    seen, preference = situation(asked), Partitioned(placing_of=lambda _: placing)
+    place = next(iter(preference.sets(seen, FIRST_AT, seen.eligible[FIRST_AT].free, 1, ())))
+    (part,) = preference.value(seen, FIRST_AT, place).parts
+    taken, free = (int(word) for word in part.text.split() if word.isdigit())
+    # Who has the GPU as one partition leaves a quarter of its counters, as encoders are.
+    assert 0 < taken < 1000 < free < 2000
+    assert part.text == f"{placing}: takes {taken} of {free} free thousandths of chips"
+    assert part.value == sign * (2 * ONE * (free - taken) // free)
 
 
 def test_small_partitions_one_after_another_fill_one_gpu_from_the_end() -> None:
