@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import Tightest
+from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Manner, Solution
@@ -18,6 +18,8 @@ from extender.topology.choice import Chooser
 from extender.topology.choosers import Choosers
 from extender.topology.ensemble import Ensemble
 from extender.topology.frames import Framed
+from extender.topology.graded import Graded
+from extender.topology.grades import Grades
 from extender.topology.ground import Ground, forms_of
 from extender.topology.ground import Group as Anchored
 from extender.topology.linked import Linked, Wired, taken
@@ -30,7 +32,7 @@ from extender.topology.residual import Mix
 from extender.topology.shape import mask_of, places_of
 from extender.topology.shared import Shared
 from extender.topology.together import Together
-from extender.topology.words import parts_of
+from extender.topology.words import graded_parts, parts_of
 
 GROUNDS: Final = 1 << 10
 
@@ -70,6 +72,16 @@ class Panel:
 
     def placing(self, at: At) -> Placing:
         return self.policies[at.claim].placing
+
+    def grades(self, board: Board, at: At) -> Grades:
+        """Tell what an ask thinks of each candidate of *board*."""
+        generations, avoided, policy = [0] * len(board.candidates), 0, self.policies[at.claim]
+        for group in self._memory.atlas.on(board) if policy.is_graded else ():
+            make = self.chooser(group, at).make
+            for index, place in enumerate(group.indices):
+                generations[place] = make.generations[index] if make.generations else 0
+                avoided |= (make.avoided >> index & 1) << place
+        return Grades(tuple(generations) if policy.prefer else (), avoided)
 
     def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         """Tell how the devices of *board* are linked, and who chooses of them."""
@@ -119,9 +131,13 @@ class Preferring:
     def manner(self, manner: Manner) -> Manner:
         """Search like *manner*, but prefer what is wanted here, and leave out what is not to be had."""
         is_limited = any(policy.is_strict for policy in self._policies)
+        preference = self._bounded(self._ensemble)
+        if any(policy.is_graded for policy in self._policies):
+            # Sets that are put together here are to be had, too.
+            preference = self._bounded(Graded(preference, self._panel.grades))
         return replace(
             manner,
-            preference=Limited(self._ensemble, self._limits) if self._firm else self._ensemble,
+            preference=preference,
             is_strict=bool(self._firm),
             narrowed=self._limits.narrowed if is_limited else None,
         )
@@ -140,8 +156,11 @@ class Preferring:
         situation, given = solution.situation, tuple[Pick, ...]()
         together, apart = self._ensemble.split(situation, solution.picks)
         total, parts = self._ensemble.appraise(situation, together)[:2] if together else (0, ())
-        found = list(parts)
-        asked = _by_ask(apart)
+        found, asked = list(parts), _by_ask(apart)
+        for at, picks in _by_ask(together):
+            one = self._graded(situation, at, [pick.place for pick in picks])
+            total += one.value
+            found += _labelled(situation.asks[at].name, one.parts)
         for at, picks in asked:
             one = self._appraised(replace(situation, given=given), at, [pick.place for pick in picks])
             total += one.value
@@ -157,19 +176,34 @@ class Preferring:
             return Appraisal(0)
         framed = self._alone.value(situation, at, places)
         if framed is not None:
-            return framed
+            return _summed(framed, self._graded(situation, at, places))
         machine = self._memory.atlas.on(situation.board)
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
         if group is None:
-            return Appraisal(APART)
+            return _summed(Appraisal(APART), self._graded(situation, at, places))
         chooser, chosen = self._panel.chooser(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices)) & ~taken(situation, situation.given)
         free = chosen | group.mask(places_of(whole))
         return Appraisal(sum(chooser.terms(free, chosen)), parts_of(group, chooser, free, chosen))
 
+    def _graded(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
+        """Say what the policy of an ask thinks of the devices that it is given."""
+        ask, policy = situation.asks[at], self._policies[at.claim]
+        if ask.takes_all or ask.is_admin or not policy.is_graded:
+            return Appraisal(0)
+        parts = graded_parts(policy, self._panel.grades(situation.board, at), mask_of(places))
+        return Appraisal(sum(part.value for part in parts), parts)
+
+    def _bounded(self, preference: Preference) -> Preference:
+        return Limited(preference, self._limits) if self._firm else preference
+
     @property
     def _firm(self) -> list[int]:
         return [claim for claim, policy in enumerate(self._policies) if policy.is_firm]
+
+
+def _summed(one: Appraisal, other: Appraisal) -> Appraisal:
+    return Appraisal(one.value + other.value, (*one.parts, *other.parts))
 
 
 def _anchored(group: Group, chooser: Chooser) -> Anchored:

@@ -32,7 +32,7 @@ from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
 from extender.topology.policy import STEP, Placing, Policy
-from extender.topology.ratings import APART, NONE, Ratings, Values
+from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
@@ -44,6 +44,8 @@ RATINGS: Final = 64
 ASKS: Final = 256
 FOUND: Final = 1 << 15
 ADVISED: Final = 1 << 14
+# Of what ratings are: how they are made, of which ask, by which policy and mix.
+Rated = tuple[type[Ratings], At, Policy, Mix]
 
 
 class Forbidden(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
@@ -64,7 +66,7 @@ class Taste:
         self._tenants.commons.use(document.configuration)
         self.memory = Memory(Atlas(document.configuration, document.policies.attributes))
         # They go with their question, or with the cluster that it saw last.
-        self._ratings: WeakKeyDictionary[object, Memo[tuple[At, Policy, Mix], Ratings]] = WeakKeyDictionary()
+        self._ratings: WeakKeyDictionary[object, Memo[Rated, Ratings]] = WeakKeyDictionary()
         self._special = Special()
         self._sharing: Memo[int, tuple[object, object, Flags | None]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
@@ -176,7 +178,9 @@ class Taste:
         (at,) = question.asks
         if question.covered[at]:
             return False
-        is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and not policies[at.claim].is_strict
+        policy = policies[at.claim]
+        is_alike = not (policy.is_strict or policy.is_graded)
+        is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and is_alike
         return is_unbound or is_rated(fitter, at, snapshot)
 
     def outline(
@@ -203,17 +207,17 @@ class Taste:
             self._outlines.put(case, found)
         return found
 
-    def ratings(self, fitter: Fitter, at: At, policy: Policy) -> Ratings:
+    def ratings(self, fitter: Fitter, at: At, policy: Policy, made: type[Ratings] = Ratings) -> Ratings:
         """Return what is known of the ratings of an ask."""
         ask = fitter.question.asks[at]
         known = self._ratings.get(fitter.span)
         if known is None:
             known = self._ratings[fitter.span] = Memo(RATINGS)
-        key = at, policy, self._mix(ask.class_name)
+        key = made, at, policy, self._mix(ask.class_name)
         ratings = known.get(key)
         if ratings is None:
             choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
-            ratings = known[key] = Ratings(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
+            ratings = known[key] = made(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
         return ratings
 
     def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
@@ -230,7 +234,7 @@ class Taste:
             return np.full(len(snapshot.layout.nodes), NONE)
         shares = self._tenants.shares(fitter, at, snapshot)
         if shares.asks:
-            return self._tenants.values(shares, needed, policy.placing)
+            return self._tenants.values(shares, needed, policy.placing) + self._graded(fitter, at, policy, snapshot)
         if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
@@ -240,8 +244,15 @@ class Taste:
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
         if is_rated(fitter, at, snapshot):
             return values
-        worth = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
+        left = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
+        worth = left + self._graded(fitter, at, policy, snapshot)
         return np.where(self._special.nodes(fitter, at, snapshot), worth, values)
+
+    def _graded(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values | int:
+        """Say what is preferred and avoided of partitions and shares at least, int64[nodes], or nothing."""
+        if not policy.is_graded:
+            return 0
+        return self.ratings(fitter, at, policy, Gradings).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
 
     def _mix(self, class_name: str) -> Mix:
         return self._mix_of(class_name, self.document.demand)

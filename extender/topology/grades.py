@@ -19,6 +19,16 @@ class Grades(NamedTuple):
         """Return the generation of the worst device."""
         return max((self.generations[place] for place in places_of(mask)), default=0) if self.generations else 0
 
+    def worth(self, mask: int) -> tuple[int, int]:
+        """Return what the less is the better, of two sets of a size."""
+        return (mask & self.avoided).bit_count(), self.worst(mask)
+
+    def is_even(self, mask: int) -> bool:
+        """Tell whether all sets of a size out of *mask* are as good."""
+        if mask & self.avoided and mask & ~self.avoided:
+            return False
+        return not self.generations or len({self.generations[place] for place in places_of(mask)}) < 2
+
     def steps(self, mask: int, least: int = 0) -> Iterator[int]:
         """Yield ever more of *mask*: what is preferred most, up to *least* at once, then the next generation too."""
         if not self.generations:

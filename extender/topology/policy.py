@@ -53,10 +53,16 @@ class Policy:
         return Wish.STRICT in (self.numa, self.links)
 
     @property
+    def is_graded(self) -> bool:
+        """Whether some devices are wanted more than others, wherever they are."""
+        return bool(self.prefer or self.avoid)
+
+    @property
     def relaxed(self) -> "Policy":
         """The same for sets of which only a part is for this policy to judge."""
         links = Wish.PREFERRED if self.links is Wish.STRICT else self.links
-        return replace(self, numa=Wish.IGNORED if self.numa is Wish.STRICT else self.numa, links=links, forbid=())
+        numa = Wish.IGNORED if self.numa is Wish.STRICT else self.numa
+        return replace(self, numa=numa, links=links, prefer=(), avoid=(), forbid=())
 
 
 PROTECT: Final = Policy()
@@ -115,13 +121,19 @@ def worth(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> int | Non
 def terms(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Terms:
     """Say what the worth of a set is made of."""
     has_links = policy.links is not Wish.IGNORED and outlook.size > 1
+    generation, avoided = graded(policy, outlook.generation, outlook.avoided)
     return Terms(
         links=outlook.quality if has_links else 0,
         zones=-ZONE * (min(outlook.zones, MOST_ZONES) - 1) if policy.numa is Wish.PREFERRED else 0,
         kept=_kept(policy.placing, outlook, keeping),
-        generation=-STEP * outlook.generation,
-        avoided=-STEP * (len(policy.prefer) + 1) * outlook.avoided,
+        generation=generation,
+        avoided=avoided,
     )
+
+
+def graded(policy: Policy, generation: int, avoided: int) -> tuple[int, int]:
+    """Say what it counts that the worst device is of a generation, and that some are to be avoided."""
+    return -STEP * generation, -STEP * (len(policy.prefer) + 1) * avoided
 
 
 def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:

@@ -12,9 +12,10 @@ from extender.allocation.grid import Flags, grid_of
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
 from extender.topology.choice import Choice, Chooser
+from extender.topology.grades import Grades
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
-from extender.topology.policy import STEP
+from extender.topology.policy import PROTECT, STEP, graded
 from extender.topology.shape import mask_of
 
 Values = NDArray[np.int64]
@@ -135,6 +136,34 @@ class Ratings:
             if choice is not None:
                 found.append(Best(group, mine, choice))
         return max(found, key=lambda best: best.choice.value) if found else None
+
+
+class Gradings(Ratings):
+    """What the best devices of each node count for what is preferred and avoided, where their links are not compared.
+
+    Whoever has a share of a device, others may have some, too: no node counts more than it will.
+    """
+
+    def _value(self, key: Key) -> int:
+        value = self._known.get(key)
+        if value is None:
+            number, free, usable = key
+            value = self._known[key] = self._graded(self.atlas.machines[number], free, usable)
+        return value
+
+    def _graded(self, machine: Machine, free: int, usable: int) -> int:
+        generations, avoided, shareable = [0] * sum(len(group.indices) for group in machine), 0, 0
+        for group in machine:
+            chooser = self.chooser_of(group)
+            for place, (index, member) in enumerate(zip(group.indices, group.members, strict=True)):
+                generations[index] = chooser.make.generation_of(1 << place)
+                avoided |= (chooser.make.avoided >> place & 1) << index
+                shareable |= member.device.traits.allow_multiple_allocations << index
+        grades = Grades(tuple(generations), avoided)
+        needed, step = next(grades.best(usable & (free | shareable), self.size), (0, 0))
+        policy = self.chooser_of(machine[0]).policy if step else PROTECT
+        fewest = max(0, self.size - ((needed | step) & ~avoided).bit_count())
+        return sum(graded(policy, grades.worst(needed | step), fewest))
 
 
 def _translated(group: Group, mask: int) -> int:

@@ -5,8 +5,9 @@ from typing import Final
 
 from extender.topology.appraisal import Part
 from extender.topology.choice import Chooser
+from extender.topology.grades import Grades
 from extender.topology.machine import Group
-from extender.topology.policy import Placing
+from extender.topology.policy import Placing, Policy, graded
 from extender.topology.quality import ONE
 from extender.topology.rings import rings_at_once
 from extender.topology.shape import places_of
@@ -22,10 +23,21 @@ def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part
         "links": links_text(group, chooser, mask),
         "zones": zones_text(group, mask),
         "kept": kept_text(chooser, free, mask) if group.links.is_known else "",
-        "generation": _preferred_text(chooser, mask) if terms.generation or chooser.policy.prefer else "",
-        "avoided": f"{(mask & chooser.make.avoided).bit_count()} to be avoided" if terms.avoided else "",
     }
-    return tuple(Part(name, value, texts[name]) for name, value in terms._asdict().items() if value or texts[name])
+    own = tuple(Part(name, terms._asdict()[name], text) for name, text in texts.items())
+    grades = Grades(chooser.make.generations, chooser.make.avoided)
+    return (*(part for part in own if part.value or part.text), *graded_parts(chooser.policy, grades, mask))
+
+
+def graded_parts(policy: Policy, grades: Grades, mask: int) -> tuple[Part, ...]:
+    """Say what a policy that prefers and avoids devices thinks of some."""
+    avoided, generation = grades.worth(mask)
+    late, bad = graded(policy, generation, avoided)
+    parts = (
+        Part("generation", late, _preferred_text(policy, generation) if policy.prefer else ""),
+        Part("avoided", bad, f"{avoided} to be avoided" if avoided else ""),
+    )
+    return tuple(part for part in parts if part.value or part.text)
 
 
 def links_text(group: Group, chooser: Chooser, mask: int) -> str:
@@ -72,9 +84,8 @@ def _whole(chooser: Chooser, free: int, size: int) -> int:
     return chooser.residual.packed(free, size) // ONE
 
 
-def _preferred_text(chooser: Chooser, mask: int) -> str:
-    generation, prefer = chooser.make.generation_of(mask), chooser.policy.prefer
-    if generation == len(prefer):
+def _preferred_text(policy: Policy, generation: int) -> str:
+    if generation == len(policy.prefer):
         return "not of a preferred kind"
-    trait = prefer[generation]
+    trait = policy.prefer[generation]
     return f"preferred {trait.attribute} {' or '.join(trait.values)}"

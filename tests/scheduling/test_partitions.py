@@ -21,6 +21,7 @@ from tests.topology.mig import RAW
 
 SMALL = ClassName("small")
 PROFILE = f"device.attributes['{NVIDIA}'].type == 'mig' && device.attributes['{NVIDIA}'].profile == '1g.5gb'"
+SMALL_CLASS = DeviceClass(name=SMALL, selectors=(Selector(PROFILE),))
 NUMBERS = count()
 
 
@@ -34,7 +35,7 @@ def chips_on(name: str) -> list[ResourceSlice]:
 def cluster(nodes: int) -> Belief:
     names = [f"n{index:02}" for index in range(nodes)]
     slices = [one for name in names for one in chips_on(name)]
-    return belief_of(DeviceClass(name=SMALL, selectors=(Selector(PROFILE),)), *map(node, names), *slices)
+    return belief_of(SMALL_CLASS, *map(node, names), *slices)
 
 
 def placed(belief: Belief, planner: Planner) -> str:
