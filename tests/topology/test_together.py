@@ -233,11 +233,14 @@ def test_nothing_that_could_be_had_is_worth_more(
 def test_what_is_chosen_is_worth_the_same_in_whichever_order_devices_are_published(
     devices: list[Device], held: set[str], claims: list[Mapping[str, int]], data: st.DataObject
 ) -> None:
-    values = []
-    for order in (devices, data.draw(st.permutations(devices))):
-        found = solved(question(*claims), held, laid_out(order))
-        values.append(found and found[0].appraise(found[1].situation, found[1].picks).value)
-    assert values[0] == values[1]
+    found = [
+        solved(question(*claims), held, laid_out(order)) for order in (devices, data.draw(st.permutations(devices)))
+    ]
+    # Sets that are worth the same may differ by what each of their parts is rounded by: millionths.
+    worth = [together.appraise(solution.situation, solution.picks) for together, solution in filter(None, found)]
+    assert len(worth) == (0 if found[0] is None else 2)
+    if worth:
+        assert abs(worth[0].value - worth[1].value) <= max(len(item.parts) for item in worth)
 
 
 def test_where_nothing_looks_like_an_accelerator_others_follow_what_is_asked_for_first() -> None:
