@@ -2,83 +2,33 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints, added_taints
 from extender.allocation.cel import Budget
-from extender.allocation.choose import choose, choosing
+from extender.allocation.choose import choosing
 from extender.allocation.columns import Dictionary
 from extender.allocation.difference import changed_nodes
-from extender.allocation.grid import Flags, Grid, grid_of
+from extender.allocation.grid import Grid, grid_of
 from extender.allocation.likeness import Likeness, State
 from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft, Reasons, Span, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
-from extender.allocation.question import Question, compiled_anew
-from extender.allocation.reason import Fault, Reason
+from extender.allocation.question import Question
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Answer, Failure, Manner, Nothing, Solution, Undecided, why_not
+from extender.allocation.solve import BEST, Manner, why_not
 from extender.allocation.state import Found, Naming, States
+from extender.allocation.verdict import VERDICTS, Fit, Verdict
 from extender.allocation.work import Work, finished
 
-
-class Verdict(IntEnum):
-    """What a node says to a question. FAILS: something was met that must not be passed over."""
-
-    NO = 0
-    FITS = 1
-    FAILS = 2
-    UNDECIDED = 3
-    UNKNOWN = 4
-
-
-VERDICTS: dict[type[Answer], Verdict] = {
-    Solution: Verdict.FITS,
-    Nothing: Verdict.NO,
-    Failure: Verdict.FAILS,
-    Undecided: Verdict.UNDECIDED,
-}
 # Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
 CELLS = 1 << 14
 BLOCK = 2048
 # Pieces of work that are done while somebody waits: less than a second of the most expensive ones. On 64,000 devices a
 # question that nobody has asked takes thirty.
 AT_ONCE = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """The answer for a snapshot, in the order of its layout.
-
-    verdicts: int8[nodes] of Verdict; reason_codes: int32[nodes] into *reasons*, NO_REASON where a node has none there.
-    """
-
-    snapshot: Snapshot
-    question: Question
-    manner: Manner
-    verdicts: NDArray[np.int8]
-    reason_codes: NDArray[np.int32]
-    reasons: Sequence[Reason | Fault]
-
-    @property
-    def mask(self) -> Flags:
-        """bool[nodes]: where the question can be satisfied."""
-        return np.equal(self.verdicts, Verdict.FITS)
-
-    def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
-        """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""
-        question, code = asker or self.question, self.reason_codes[node].item()
-        known = None if code == NO_REASON else self.reasons[code]
-        if isinstance(known, Reason):
-            return known.named(question)
-        if self.verdicts[node] == Verdict.FITS:
-            return None
-        # What errs is told by the names of who asks, never of who asked first.
-        found = choose(self.snapshot, node, compiled_anew(question), self.manner)
-        return found if isinstance(found, Failure | Undecided) else None
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from extender.allocation.choose import choose
-from extender.allocation.fit import Verdict
 from extender.allocation.grid import Flags
 from extender.allocation.result import allocations
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import FIRST, Manner, Solution
+from extender.allocation.verdict import Verdict
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.decision import Ranked

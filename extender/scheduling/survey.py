@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.extended import Groups
-from extender.allocation.fit import AT_ONCE, Fit, Fitter, Verdict
+from extender.allocation.fit import AT_ONCE, Fitter
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches

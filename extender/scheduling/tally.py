@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.fit import Fit, Verdict
 from extender.allocation.memory import NO_REASON
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.solve import Failure, Undecided
+from extender.allocation.verdict import Fit, Verdict
 from extender.model.names import NodeName
 from extender.scheduling.vocabulary import Word
 from extender.topology.policy import Policy

@@ -5,9 +5,10 @@ from typing import Any
 
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
-from extender.allocation.fit import VERDICTS, Fitter, Verdict
+from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.verdict import VERDICTS, Verdict
 from extender.model.change import Kind, Listed, Noun
 from extender.model.claim import (
     AllocatedDevice,

@@ -8,13 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.choose import choose
-from extender.allocation.fit import VERDICTS, Fitter, Verdict
+from extender.allocation.fit import Fitter
 from extender.allocation.grid import grid_of
 from extender.allocation.plain import can_count, plain_nodes
 from extender.allocation.question import Refusal, ask
 from extender.allocation.reason import reason_of
 from extender.allocation.snapshot import Snapshot, with_usage
 from extender.allocation.solve import BEST, FIRST, Manner, Nothing
+from extender.allocation.verdict import VERDICTS, Verdict
 from extender.allocation.work import finished
 from extender.cli.case import case_of
 from extender.model.change import Changed, Gone, Kind, Listed

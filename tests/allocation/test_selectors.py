@@ -10,11 +10,12 @@ from extender.allocation import selectors
 from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
 from extender.allocation.choose import choose
 from extender.allocation.features import Features
-from extender.allocation.fit import VERDICTS, Fitter
+from extender.allocation.fit import Fitter
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.question import Question, ask
 from extender.allocation.selectors import PIECE, Selector, Sweep
 from extender.allocation.sight import sight_of
+from extender.allocation.verdict import VERDICTS
 from extender.allocation.work import finished
 from extender.model.change import Listed
 from extender.model.claim import DeviceClass, ResourceClaim

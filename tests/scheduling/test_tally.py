@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.allocation.fit import Fit, Verdict
 from extender.allocation.memory import NO_REASON, Reasons
 from extender.allocation.reason import Fault, Reason, Shortage
 from extender.allocation.solve import BEST, FIRST, Failure, Manner, Undecided
+from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import DeviceClass, Selector
 from extender.model.device import Attribute, ResourceSlice
 from extender.model.names import ClassName, NodeName

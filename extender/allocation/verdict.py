@@ -1,0 +1,66 @@
+"""What the nodes of a snapshot say to a question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.choose import choose
+from extender.allocation.grid import Flags
+from extender.allocation.memory import NO_REASON
+from extender.allocation.question import Question, compiled_anew
+from extender.allocation.reason import Fault, Reason
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Answer, Failure, Manner, Nothing, Solution, Undecided
+
+
+class Verdict(IntEnum):
+    """What a node says to a question. FAILS: something was met that must not be passed over."""
+
+    NO = 0
+    FITS = 1
+    FAILS = 2
+    UNDECIDED = 3
+    UNKNOWN = 4
+
+
+VERDICTS: dict[type[Answer], Verdict] = {
+    Solution: Verdict.FITS,
+    Nothing: Verdict.NO,
+    Failure: Verdict.FAILS,
+    Undecided: Verdict.UNDECIDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The answer for a snapshot, in the order of its layout.
+
+    verdicts: int8[nodes] of Verdict; reason_codes: int32[nodes] into *reasons*, NO_REASON where a node has none there.
+    """
+
+    snapshot: Snapshot
+    question: Question
+    manner: Manner
+    verdicts: NDArray[np.int8]
+    reason_codes: NDArray[np.int32]
+    reasons: Sequence[Reason | Fault]
+
+    @property
+    def mask(self) -> Flags:
+        """bool[nodes]: where the question can be satisfied."""
+        return np.equal(self.verdicts, Verdict.FITS)
+
+    def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
+        """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""
+        question, code = asker or self.question, self.reason_codes[node].item()
+        known = None if code == NO_REASON else self.reasons[code]
+        if isinstance(known, Reason):
+            return known.named(question)
+        if self.verdicts[node] == Verdict.FITS:
+            return None
+        # What errs is told by the names of who asks, never of who asked first.
+        found = choose(self.snapshot, node, compiled_anew(question), self.manner)
+        return found if isinstance(found, Failure | Undecided) else None
