@@ -8,8 +8,9 @@ from extender.allocation.board import Board, Candidate
 from extender.allocation.capacity import Draw, Unusable, draw, fits
 from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, Verdict
 from extender.allocation.features import Features
+from extender.allocation.formula import Test
 from extender.allocation.pools import reaches
-from extender.allocation.question import Ask, Test
+from extender.allocation.question import Ask
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import UNUSED, Usage

@@ -16,7 +16,7 @@ from extender.allocation.likeness import Likeness, State
 from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft, Reasons, Span, renumbered
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
-from extender.allocation.question import Question
+from extender.allocation.question import Question, formulas
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner, why_not
 from extender.allocation.state import Found, Naming, States
@@ -71,7 +71,7 @@ class Fitter:
     def let_go(self, snapshot: Snapshot, before: int) -> None:
         """Let go of all but what was found out about states if nobody has asked since *before*; now is *snapshot*."""
         # What is published is large, and an idle question may be the last to keep it.
-        if self._asked_at < before:
+        if self._asked_at < before and all(item.is_compiled for item in formulas(self.question)):
             self._last = self._basis = self._likeness = None
             self._states, self.span = self._states.continued(snapshot), Span()
 
@@ -137,6 +137,7 @@ class Fitter:
         self._asked_at = snapshot.generation
         if self._last is not None and self._last.snapshot is snapshot:
             return self._last
+        yield from _compiled(self.question)
         self._forget()
         self._states = self._states.continued(snapshot)
         draft, open_nodes = self._carried(snapshot)
@@ -247,3 +248,11 @@ class Fitter:
         answer = yield from choosing(draft.snapshot, node, self.question, self._any)
         why = why_not(answer)
         return Found(VERDICTS[type(answer)], NO_REASON if why is None else draft.reasons.number(why))
+
+
+def _compiled(question: Question) -> Work[None]:
+    """Compile what the question is asked by, one text after the other, in its order."""
+    for ask in question.asks.values():
+        for formula in ask.formulas():
+            if not formula.is_compiled:
+                yield from formula.compiling()

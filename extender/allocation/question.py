@@ -1,14 +1,11 @@
-"""What a pod asks for: its unallocated claims and the classes they name, compiled and checked once for all nodes."""
+"""What a pod asks for: its unallocated claims and the classes they name, checked once for all nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
-from weakref import WeakValueDictionary
 
-from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
 from extender.allocation.features import Features
-from extender.allocation.selectors import Selector
+from extender.allocation.formula import Derivation, Formula, Test, formula_of
 from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, flaws_in
 from extender.model.claim import Selector as SelectorText
 from extender.model.names import ClassName
@@ -18,30 +15,10 @@ from extender.model.taint import Toleration
 EXACT, EVERY = "ExactCount", "All"
 # How many devices one claim can be given.
 RESULTS: Final = 32
-_SELECTORS: Final[WeakValueDictionary[str, Selector]] = WeakValueDictionary()
 
 
 class Refusal(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
     """The question itself is wrong: no node can answer it. The message names claim, request and field."""
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A selector and whose it is. One that does not compile has an error in its place, met where a device is tested."""
-
-    owner: str
-    text: str
-    selector: Selector | None
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """An attribute that a request computes; an expression that does not compile has an error in its place."""
-
-    name: str
-    program: Program | None
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +34,11 @@ class Ask:
     tolerations: tuple[Toleration, ...]
     capacity: tuple[tuple[str, Quantity], ...]
     derivations: tuple[Derivation, ...]
+
+    def formulas(self) -> Iterator[Formula]:
+        """Yield all that is to be compiled for it."""
+        yield from (test.formula for test in self.tests)
+        yield from (derivation.formula for derivation in self.derivations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +96,10 @@ class Question:
 
 
 def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass], features: Features) -> Question:
-    """Compile *claims*; raise Refusal where they make no sense, whatever the node."""
+    """Put *claims* as a question; raise Refusal where they make no sense, whatever the node.
+
+    Texts in it are compiled when somebody needs them, which takes long where they are made to.
+    """
     compiled = tuple(_claim(claim, classes, features) for claim in claims)
     named = {ask.class_name for claim in compiled for slot in claim.slots for ask in slot.asks}
     asks = dict(_asks(compiled))
@@ -148,6 +133,11 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
 def compiled_anew(question: Question) -> Question:
     """Return the same with the names of its own claims in everything."""
     return ask([part.claim for part in question.claims], question.classes, question.features)
+
+
+def formulas(question: Question) -> set[Formula]:
+    """Return what the question is asked by; some of it may be a class's, which others ask, too."""
+    return {formula for ask in question.asks.values() for formula in ask.formulas()}
 
 
 def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:
@@ -229,7 +219,9 @@ def _ask(
         is_admin=bool(request.admin_access),
         tolerations=request.tolerations,
         capacity=request.capacity or (),
-        derivations=tuple(_derivation(item.name, item.expression) for item in request.derived_attributes),
+        derivations=tuple(
+            Derivation(item.name, formula_of(item.expression, is_selector=False)) for item in request.derived_attributes
+        ),
     )
 
 
@@ -259,34 +251,7 @@ def _tests(owner: str, selectors: Sequence[SelectorText]) -> Iterator[Test]:
         place = f"{owner}, selector {index}"
         if selector.expression is None:
             raise Refusal(f"{place}: cel: is required; other kinds of selectors are not known here")
-        yield _test(place, selector.expression)
-
-
-def _test(owner: str, text: str) -> Test:
-    program = _program(text)
-    if isinstance(program, str):
-        return Test(owner, text, None, program)
-    # What a selector remembers is shared by all who ask it, and goes with the last of them: it may be much.
-    selector = _SELECTORS.get(text)
-    if selector is None:
-        selector = _SELECTORS[text] = Selector(program)
-    return Test(owner, text, selector)
-
-
-@lru_cache(maxsize=1024)
-def _program(text: str) -> Program | str:
-    try:
-        return compile_selector(text)
-    except CompileError as error:
-        return f"does not compile: {error}"
-
-
-@lru_cache(maxsize=1024)
-def _derivation(name: str, text: str) -> Derivation:
-    try:
-        return Derivation(name, compile_attribute(text))
-    except CompileError as error:
-        return Derivation(name, None, f"does not compile: {error}")
+        yield Test(place, formula_of(selector.expression, is_selector=True))
 
 
 def _rule(where: str, index: int, constraint: Constraint) -> Rule:

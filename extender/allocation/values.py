@@ -7,7 +7,8 @@ from extender.allocation.board import Board, Candidate
 from extender.allocation.cel import Budget, EvaluationError
 from extender.allocation.eligibility import Met
 from extender.allocation.features import Features
-from extender.allocation.question import Ask, Derivation, Rule
+from extender.allocation.formula import Derivation
+from extender.allocation.question import Ask, Rule
 from extender.allocation.sight import sight_of
 from extender.model.device import Attribute
 from extender.model.semver import Semver

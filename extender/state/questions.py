@@ -8,8 +8,7 @@ from typing import NamedTuple
 from extender.allocation.extended import Groups, by_service
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
-from extender.allocation.question import Question, ask, asked_by
-from extender.allocation.selectors import Selector
+from extender.allocation.question import Question, ask, asked_by, formulas
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, ResourceClaim, flaws_in
@@ -64,12 +63,12 @@ class Questions:
 
     @property
     def size(self) -> int:
-        """About how many bytes all of them take, and their selectors, which some have in common."""
-        selectors = {selector for fitter in self._fitters.values() for selector in _selectors(fitter)}
-        return sum(fitter.size for fitter in self._fitters.values()) + sum(item.size for item in selectors)
+        """About how many bytes all of them take, and their texts, which some have in common."""
+        texts = {item for fitter in self._fitters.values() for item in formulas(fitter.question)}
+        return sum(fitter.size for fitter in self._fitters.values()) + sum(item.size for item in texts)
 
     def question(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
-        """Compile what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
+        """Return what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
         return ask(claims, classes, self._features)
 
     def is_known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
@@ -154,13 +153,14 @@ class Questions:
         total = self.size
         if total <= self._room:
             return
-        holders = Counter(selector for fitter in self._fitters.values() for selector in _selectors(fitter))
+        holders = Counter(item for fitter in self._fitters.values() for item in formulas(fitter.question))
         for key in sorted(list(self._fitters)[:-1], key=lambda key: -_weight(self._fitters[key])):
             if total <= self._room:
                 break
             fitter = self._fitters[key]
-            total -= fitter.size + sum(item.size for item in _selectors(fitter) if holders[item] == 1)
-            holders.subtract(_selectors(fitter))
+            texts = formulas(fitter.question)
+            total -= fitter.size + sum(item.size for item in texts if holders[item] == 1)
+            holders.subtract(texts)
             self._evict(key)
 
     def _evict(self, key: Hashable) -> None:
@@ -170,13 +170,8 @@ class Questions:
             self._last = None
 
 
-def _selectors(fitter: Fitter) -> set[Selector]:
-    """Return what the question is asked by; some of it may be a class's, which others ask, too."""
-    return {test.selector for ask in fitter.question.asks.values() for test in ask.tests if test.selector}
-
-
 def _weight(fitter: Fitter) -> int:
-    return fitter.size + sum(selector.size for selector in _selectors(fitter))
+    return fitter.size + sum(item.size for item in formulas(fitter.question))
 
 
 def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from extender.allocation.difference import changed_nodes
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
+from extender.allocation.formula import CHARACTER_SIZE
 from extender.allocation.memory import Basis, Draft
-from extender.allocation.question import Refusal
+from extender.allocation.question import Refusal, formulas
 from extender.allocation.selectors import OUTCOME_SIZE
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.work import Work
@@ -256,9 +257,11 @@ def test_what_selectors_remember_counts_once_and_goes_with_the_last_who_asks() -
     }
     assert selector is not None
     assert selector.size > 9 * len(POOLS) * OUTCOME_SIZE
-    assert questions.size == sum(fitter.size for fitter in asked_in(questions)) + selector.size
+    (formula,) = formulas(asked_in(questions)[0].question)
+    assert formula.size > selector.size + len(formula.text) * CHARACTER_SIZE
+    assert questions.size == sum(fitter.size for fitter in asked_in(questions)) + formula.size
     gone = ref(selector)
-    del selector
+    del selector, formula
     for count in (3, 4):
         questions.fitter([claim("a", count=count)], CLASSES)
     gc.collect()
@@ -275,3 +278,12 @@ def test_questions_whose_selectors_remember_much_make_room() -> None:
     questions.fitter([claim("b", count=2)], CLASSES)
     assert questions.size <= 1 << 15
     assert 1 < len(questions) < 9
+
+
+def test_long_selectors_make_room_before_anybody_has_compiled_them() -> None:
+    questions, length = Questions(Features(), room=4 * 5000 * CHARACTER_SIZE), 5000
+    for number in range(9):
+        long = {GPU: DeviceClass(name=GPU, selectors=(Selector(f"{number}>=0" + "||1>2" * (length // 5)),))}
+        questions.fitter([claim("a")], long)
+        assert questions.size >= min(3, len(questions)) * length * CHARACTER_SIZE
+    assert len(questions) == 3
