@@ -13,6 +13,8 @@ COST_LIMIT = f"actual cost limit exceeded: more than {EVALUATION_STEPS} steps in
 # What one evaluation may build. Upstream bounds these through the cost alone.
 MAX_CHARACTERS = 1 << 18
 MAX_ITEMS = 1 << 17
+# Characters of an error that are told and remembered.
+MAX_ERROR = 256
 
 # Walking over this many characters costs one step.
 CHARACTERS_PER_STEP = 10

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from extender.allocation.cel.device import DeviceValue
 from extender.allocation.cel.errors import EvaluationError
-from extender.allocation.cel.limits import EVALUATION_STEPS, Budget
+from extender.allocation.cel.limits import EVALUATION_STEPS, MAX_ERROR, Budget
 from extender.allocation.cel.reads import Path
 from extender.allocation.cel.values import Value
 
@@ -39,7 +39,12 @@ NO = Outcome(Verdict.NO)
 
 
 def failure(error: str) -> Outcome:
-    return Outcome(Verdict.ERROR, error)
+    return Outcome(Verdict.ERROR, shortened(error))
+
+
+def shortened(error: str) -> str:
+    """Return *error*, or its beginning: it may quote what was built, and is remembered of each device."""
+    return error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]}…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +89,6 @@ class Program:
             return self.run([device, budget, *([None] * self.variables)])
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
+        except EvaluationError as error:
+            error.args = (shortened(str(error)),)
+            raise

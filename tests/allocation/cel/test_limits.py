@@ -11,10 +11,11 @@ from extender.allocation.cel import (
     EvaluationError,
     Outcome,
     Verdict,
+    compile_attribute,
     compile_expression,
     compile_selector,
 )
-from extender.allocation.cel.limits import MAX_TEXT
+from extender.allocation.cel.limits import MAX_ERROR, MAX_TEXT
 from tests.allocation.cel.devices import DEVICE
 
 TEN = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
@@ -160,3 +161,14 @@ def _frames() -> list[object]:
 def test_value_computed_within_the_limits_only() -> None:
     with pytest.raises(EvaluationError):
         compile_expression("lists.range(200000)").compute(DEVICE, Budget())
+
+
+def test_an_error_quotes_no_more_than_is_told_of_what_was_built() -> None:
+    key = '"' + "x" * 1000 + '"' + '.replace("x", "xxxxxxxxxx")' * 2
+    outcome = compile_selector(f"{{'a': true}}[{key}]").evaluate(DEVICE, Budget())
+    assert outcome.verdict is Verdict.ERROR
+    assert outcome.error.startswith("no such key: xxx")
+    assert len(outcome.error) == MAX_ERROR + 1
+    with pytest.raises(EvaluationError) as met:
+        compile_attribute(f"{{'a': true}}[{key}]").compute(DEVICE, Budget())
+    assert str(met.value) == outcome.error
