@@ -17,6 +17,7 @@ from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, formulas
+from extender.allocation.selectors import ROOM
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner, why_not
 from extender.allocation.state import Found, Naming, States
@@ -26,6 +27,8 @@ from extender.allocation.work import Work, finished
 # Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
 CELLS = 1 << 14
 BLOCK = 2048
+# What the selectors of one question remember of what they said: bytes. Without that they are evaluated anew.
+OUTCOMES = 1 << 26
 # Pieces of work that are done while somebody waits: less than a second of the most expensive ones. On 64,000 devices a
 # question that nobody has asked takes thirty.
 AT_ONCE = 1000
@@ -66,7 +69,7 @@ class Fitter:
     @property
     def size(self) -> int:
         """About how many bytes are remembered of the question."""
-        return self._states.size + (NODE_SIZE * len(self._last.verdicts) if self._last else 0)
+        return self._states.size + self._reasons.size + (NODE_SIZE * len(self._last.verdicts) if self._last else 0)
 
     def let_go(self, snapshot: Snapshot, before: int) -> None:
         """Let go of all but what was found out about states if nobody has asked since *before*; now is *snapshot*."""
@@ -198,10 +201,12 @@ class Fitter:
         if self._basis is not None and self._basis.holds(snapshot):
             return self._basis
         added = yield from added_taints(inventory, snapshot.rules, snapshot.classes, taints)
-        for ask in self.question.asks.values():
-            for test in ask.tests:
-                if test.selector:
-                    yield from test.selector.sweeping(inventory, Budget())
+        room = OUTCOMES
+        for selector in dict.fromkeys(test.selector for ask in self.question.asks.values() for test in ask.tests):
+            if selector:
+                selector.room = min(ROOM, room)
+                yield from selector.sweeping(inventory, Budget())
+                room = max(0, room - selector.taken)
         offers = yield from offers_of(self.question, inventory, added)
         basis = Basis(inventory, snapshot.rules, snapshot.classes, offers, added)
         if taints is self._taints and draft.reasons is self._reasons:

@@ -25,6 +25,8 @@ SPARE = 4096
 FAULTS = 256
 # Shortfalls whose reasons one question remembers.
 SHORTFALLS = 1 << 16
+# What a reason takes, beside its text: bytes.
+REASON_SIZE = 300
 # What an answer takes of a node and its devices, eight of them, with what is taken of these: bytes.
 NODE_SIZE = 210
 
@@ -67,6 +69,12 @@ class Reasons:
     all: list[Reason | Fault] = field(default_factory=list)
     _numbers: dict[Reason | Fault, int] = field(default_factory=dict)
     _faults: int = 0
+    _characters: int = 0
+
+    @property
+    def size(self) -> int:
+        """About how many bytes these take."""
+        return REASON_SIZE * len(self.all) + self._characters
 
     def number(self, reason: Reason | Fault) -> int:
         """Return the number of *reason*, which is given one where it has none yet."""
@@ -76,6 +84,7 @@ class Reasons:
         known = self._numbers.setdefault(reason, len(self.all))
         if known == len(self.all):
             self.all.append(reason)
+            self._characters += len(reason.text)
         return known
 
     def are_too_many(self, nodes: int) -> bool:

@@ -1,6 +1,6 @@
 """What a pod asks for: its unallocated claims and the classes they name, checked once for all nodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -15,6 +15,10 @@ from extender.model.taint import Toleration
 EXACT, EVERY = "ExactCount", "All"
 # How many devices one claim can be given.
 RESULTS: Final = 32
+# Different texts of CEL in one question, and the characters of all of them: one claim may have eight times as many, and
+# each takes a code for each device, and 180 bytes for each character.
+TEXTS: Final = 1 << 10
+CHARACTERS: Final = 1 << 20
 
 
 class Refusal(ValueError):  # noqa: N818 - an answer to the pod, not a failure of ours
@@ -103,6 +107,7 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
     compiled = tuple(_claim(claim, classes, features) for claim in claims)
     named = {ask.class_name for claim in compiled for slot in claim.slots for ask in slot.asks}
     asks = dict(_asks(compiled))
+    _refuse_vast({formula.text for ask in asks.values() for formula in ask.formulas()})
     return Question(
         claims=compiled,
         classes={name: classes[name] for name in sorted(named)},
@@ -228,6 +233,13 @@ def _ask(
 def _refuse_unknown(here: str, names: tuple[str, ...]) -> None:
     if names:
         raise Refusal(f"{here}: {names[0]}: this field is not known here, and must not be passed over")
+
+
+def _refuse_vast(texts: Collection[str]) -> None:
+    characters = sum(map(len, texts))
+    if len(texts) > TEXTS or characters > CHARACTERS:
+        size = f"{len(texts)} different expressions with {characters} characters"
+        raise Refusal(f"{size} are more than one pod can ask for here: {TEXTS} with {CHARACTERS}")
 
 
 def _refuse_flawed(here: str, flaws: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.cel import Budget, Outcome, Path, Program
+from extender.allocation.cel import Budget, Outcome, Path, Program, Verdict
 from extender.allocation.columns import Codes, Column
 from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
 from extender.allocation.projection import project
@@ -17,8 +17,12 @@ from extender.allocation.work import Work, finished
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16
-# What one of them takes: bytes.
+# What one of them takes, beside the characters of an error: bytes.
 OUTCOME_SIZE = 80
+# What all of them take, where a question leaves a selector no less.
+ROOM = 1 << 24
+# Of what is not remembered an error says nothing: words of its own on each device would take as much.
+UNTOLD = Outcome(Verdict.ERROR, "an error that is one of too many")
 # Steps between two pauses: half a millisecond. An evaluation that takes more is followed by as many pauses as it cost.
 PIECE = 5_000
 # What else takes time, in steps: to look up one value of a combination, and to lay out a device for an evaluation.
@@ -26,8 +30,15 @@ KNOWN, EVALUATED = 3, 100
 # Combinations that are decoded at once.
 BLOCK = 1 << 10
 
-# What was said of combinations of values.
-Known = dict[tuple[Hashable, ...], Outcome]
+
+class Known(dict[tuple[Hashable, ...], Outcome]):
+    """What was said of combinations of values. *taken*: about how many bytes that takes."""
+
+    taken = 0
+
+    def __setitem__(self, values: tuple[Hashable, ...], outcome: Outcome) -> None:
+        super().__setitem__(values, outcome)
+        self.taken += OUTCOME_SIZE + len(outcome.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +59,26 @@ class Sweep:
 
 
 class Selector:
-    """A compiled selector, and what it said of the values it has seen so far."""
+    """A compiled selector, and what it said of the values it has seen so far: beyond *room* bytes nothing more."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, room: int = ROOM) -> None:
         self.program = program
-        self._known: Known = {}
+        self.room = room
+        self._known = Known()
         # The columns that these values came from, without which they mean nothing.
         self._from: tuple[Path, ...] = ()
         # Of the inventory no more than what is read is kept: it is large, and a question may be idle.
         self._last: tuple[ReferenceType[Inventory], int, list[Column[Hashable] | None], Sweep] | None = None
 
     @property
+    def taken(self) -> int:
+        """About how many bytes of the room are taken."""
+        return self._known.taken
+
+    @property
     def size(self) -> int:
         """About how many bytes are remembered of what it said."""
-        return OUTCOME_SIZE * len(self._known) + (self._last[3].codes.nbytes if self._last else 0)
+        return self.taken + (self._last[3].codes.nbytes if self._last else 0)
 
     def sweep(self, inventory: Inventory, budget: Budget) -> Sweep:
         """Evaluate the selector on every device of *inventory*."""
@@ -78,7 +95,7 @@ class Selector:
             return self._last[3]
         if paths != self._from:
             # A sweep of other columns that has yet to end keeps what it had.
-            self._from, self._known = paths, {}
+            self._from, self._known = paths, Known()
         sweep = yield from self._swept([inventory.column(path) for path in paths], inventory, budget)
         self._last = ref(inventory), inventory.rows, read, sweep
         return sweep
@@ -97,8 +114,10 @@ class Selector:
                 if outcome is None:
                     outcome = self._evaluated(row, inventory, budget)
                     due += EVALUATED + budget.spent
-                    if len(known) < MEMORY:
+                    if self._has_room(known):
                         known[values] = outcome
+                    elif outcome.error:
+                        outcome = UNTOLD
                 codes[place] = distinct.setdefault(outcome, len(distinct))
                 for _ in range(due // PIECE):
                     yield
@@ -115,16 +134,21 @@ class Selector:
     def _recalled(self, columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Work[Known]:
         """Return what is known; where that is all that may be, forget first what none of *rows* has any more."""
         known = self._known
-        if len(known) < MEMORY:
+        if self._has_room(known):
             return known
-        kept: Known = {}
+        kept = Known()
         for start in range(0, len(rows), BLOCK):
             present = _values(columns, rows[start : start + BLOCK])
-            kept.update((values, known[values]) for values in present if values in known)
+            for values in present:
+                if values in known:
+                    kept[values] = known[values]
             yield
         if self._known is known:
             self._known = kept
         return kept
+
+    def _has_room(self, known: Known) -> bool:
+        return len(known) < MEMORY and known.taken < self.room
 
     def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
         return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)

@@ -4,10 +4,11 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Refusal
+from extender.allocation.verdict import Fit
+from extender.allocation.work import Work
 from extender.model.claim import ResourceClaim
 from extender.state.belief import Belief
 
@@ -15,6 +16,8 @@ from extender.state.belief import Belief
 MOST = 1000
 # Pieces of one question, each of up to a few milliseconds, before the next question has its turn.
 MOST_PIECES = 20_000
+# Pieces between two looks at what all questions take.
+LOOK_EVERY = 1000
 # How often it is looked for questions that are late.
 TICK_S = 1.0
 
@@ -53,16 +56,19 @@ class Warming:
             work = questions.fitter([claim], classes).pieces(self.belief.seen_by())
         except Refusal:
             return
-        for _ in islice(work, MOST_PIECES):
-            await asyncio.sleep(0)
+        await self._go_on(work)
 
     async def _catch_up(self, fitter: Fitter) -> None:
         """Go on with a question that is late. What was found stays found, whatever changes meanwhile."""
-        work = fitter.pieces(self.belief.seen_by())
-        for _ in range(MOST_PIECES):
-            try:
-                next(work)
-            except StopIteration:
-                fitter.is_late = False
-                return
+        if await self._go_on(fitter.pieces(self.belief.seen_by())):
+            fitter.is_late = False
+
+    async def _go_on(self, work: Work[Fit]) -> bool:
+        """Do some pieces, and tell whether that was all. What is found takes room, which others have to make."""
+        for number in range(MOST_PIECES):
+            if next(work, self) is self:
+                return True
+            if number % LOOK_EVERY == LOOK_EVERY - 1:
+                self.belief.questions.make_room()
             await asyncio.sleep(0)
+        return False

@@ -125,11 +125,11 @@ class Questions:
             fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
             if len(self._fitters) > self._most:
                 self._evict(next(iter(self._fitters)))
-            self._make_room()
+            self.make_room()
         self._fitters.move_to_end(key)
         self._asked += 1
         if self._asked % LOOK_EVERY == 0:
-            self._make_room()
+            self.make_room()
         return fitter
 
     def move_on(self, snapshot: Snapshot) -> None:
@@ -148,8 +148,8 @@ class Questions:
         for fitter in self._fitters.values():
             fitter.let_go(snapshot, before)
 
-    def _make_room(self) -> None:
-        """Forget the largest questions, but for the one that is being asked."""
+    def make_room(self) -> None:
+        """Forget the largest questions where all take too much, but for the one that was asked last."""
         total = self.size
         if total <= self._room:
             return

@@ -9,7 +9,7 @@ from extender.allocation.cel.syntax import parse
 from extender.allocation.features import ALL
 from extender.allocation.fit import Fitter
 from extender.allocation.formula import PIECE, Recent, formula_of
-from extender.allocation.question import Question, ask, compiled_anew
+from extender.allocation.question import CHARACTERS, TEXTS, Question, Refusal, ask, compiled_anew
 from extender.model.claim import ClaimSpec, RequestSlot, ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from tests.allocation.small import CLASSES, cluster, device, node, published, request
@@ -65,12 +65,12 @@ def test_an_answer_that_is_wanted_soon_compiles_no_more_than_there_is_time_for(p
 
 def test_whoever_asks_the_same_anew_compiles_nothing_however_many_texts_there_are(parsed: list[str]) -> None:
     built = cluster(node("n1"), published("n1", device("d1")))
-    asked = question(*([f"{slot * 40 + number} >= 0" for number in range(40)] for slot in range(30)))
+    asked = question(*([f"{slot * 40 + number} >= 0" for number in range(40)] for slot in range(25)))
     Fitter(asked).fit(built.snapshot)
-    assert len(parsed) == 1200
+    assert len(parsed) == 1000
     again = Fitter(compiled_anew(asked))
     assert again.fit(built.snapshot).question is again.question
-    assert len(parsed) == 1200
+    assert len(parsed) == 1000
 
 
 def test_a_text_that_nobody_asks_any_more_stays_compiled(parsed: list[str]) -> None:
@@ -83,6 +83,18 @@ def test_one_text_is_another_as_an_attribute_than_as_a_selector() -> None:
     assert formula_of("1 + 1", is_selector=False).program
     assert formula_of("1 + 1", is_selector=True).selector is None
     assert "must evaluate to bool" in formula_of("1 + 1", is_selector=True).error
+
+
+def test_a_question_of_more_texts_or_characters_than_there_is_room_for_is_refused(parsed: list[str]) -> None:
+    few, many = [f"{number} > -1" for number in range(TEXTS)], [f"{number} > -2" for number in range(TEXTS)]
+    assert len(question(few, few).asks) == 2
+    with pytest.raises(Refusal, match=f"{2 * TEXTS} different expressions"):
+        question(few, many)
+    big = ["'" + str(number).zfill(CHARACTERS // 100 - 7) + "'<''" for number in range(101)]
+    assert question(big[:98])
+    with pytest.raises(Refusal, match=f"{TEXTS} with {CHARACTERS}"):
+        question(big)
+    assert not parsed
 
 
 def test_of_the_recent_so_many_characters_stay() -> None:

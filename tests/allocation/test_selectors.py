@@ -13,7 +13,7 @@ from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.question import Question, ask
-from extender.allocation.selectors import PIECE, Selector, Sweep
+from extender.allocation.selectors import OUTCOME_SIZE, PIECE, UNTOLD, Selector, Sweep
 from extender.allocation.sight import sight_of
 from extender.allocation.verdict import VERDICTS
 from extender.allocation.work import finished
@@ -201,13 +201,13 @@ def test_what_is_left_of_a_budget_makes_no_difference() -> None:
     assert [row for row in range(100) if sweep.verdicts[row] == Verdict.MATCH] == [50]
 
 
-def asking(expression: str) -> Question:
-    """Ask for one device that matches."""
+def asking(*expressions: str) -> Question:
+    """Ask for one device that matches all."""
     request = {
         "deviceClassName": "gpu",
         "allocationMode": "ExactCount",
         "count": 1,
-        "selectors": [{"cel": {"expression": expression}}],
+        "selectors": [{"cel": {"expression": expression}} for expression in expressions],
     }
     spec = {"devices": {"requests": [{"name": "one", "exactly": request}]}}
     claim = parse_claim({"metadata": {"name": "c", "namespace": "n", "uid": "u"}, "spec": spec})
@@ -254,6 +254,35 @@ def test_a_sweep_that_was_given_up_goes_on_where_it_stopped() -> None:
     assert 0 < len(spent) < 1000
     assert selector.sweep(fleet(1000), Budget()).verdicts.tolist().count(Verdict.MATCH) == 1
     assert len(spent) == 1000
+
+
+def test_what_there_is_no_room_for_is_evaluated_anew_and_errors_among_it_say_nothing() -> None:
+    spent: list[int] = []
+    text = f"{UUID} || device.attributes['none.example.com'][device.attributes['gpu.example.com'].uuid]"
+    for wanted, is_error in ((UUID, False), (text, True)):
+        spent.clear()
+        plenty, little = Selector(compile_selector(wanted)), Selector(counting(wanted, spent), room=20 * OUTCOME_SIZE)
+        for _ in range(2):
+            sweep = little.sweep(fleet(100), Budget())
+            assert sweep.verdicts.tolist() == plenty.sweep(fleet(100), Budget()).verdicts.tolist()
+        assert is_error or len(spent) > 150
+        assert little.taken <= 21 * (OUTCOME_SIZE + 100)
+        assert (UNTOLD in sweep.outcomes) is is_error
+        assert len(sweep.outcomes) <= 23
+
+
+def test_the_selectors_of_one_question_share_what_they_may_remember(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = Cluster()
+    built.apply(Listed(Node, tuple(map(parse_node, published_fleet.nodes(8)))))
+    built.apply(Listed(ResourceSlice, tuple(map(parse_slice, published_fleet.slices(8)))))
+    texts = [f"device.attributes['gpu.example.com'].uuid != '{number}'" for number in range(6)]
+    expected = Fitter(asking(*texts)).fit(built.snapshot).verdicts.tolist()
+    monkeypatch.setattr("extender.allocation.fit.OUTCOMES", 40 * OUTCOME_SIZE)
+    fitter = Fitter(asking(*(f"{text} " for text in texts)))
+    assert fitter.fit(built.snapshot).verdicts.tolist() == expected
+    taken = [test.selector.taken for ask in fitter.question.asks.values() for test in ask.tests if test.selector]
+    assert len(taken) == len(texts)
+    assert 0 < sum(taken) <= (40 + len(texts)) * OUTCOME_SIZE
 
 
 def test_a_name_with_its_domain_wins_over_the_bare_one() -> None:

@@ -3,11 +3,14 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
+
 from extender.model.change import Gone
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.names import ObjectKey
 from extender.service.warming import Warming
 from extender.state.belief import Belief
+from extender.state.questions import Questions
 from loadtests.bench.fit import CLASSES
 from loadtests.bench.plan import SPECS, belief, pod
 
@@ -51,3 +54,19 @@ async def test_a_question_that_is_known_or_makes_no_sense_is_passed_over() -> No
         known.apply(Gone(DeviceClass, ObjectKey("", name)))
     await warming._answer(claim)
     assert len(known.questions) == 1
+
+
+async def test_what_is_worked_out_beside_makes_others_give_room_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = belief(300)
+    claim, looks = claim_of_a_new_pod(known), 0
+    make_room = Questions.make_room
+
+    def counted(questions: Questions) -> None:
+        nonlocal looks
+        looks += 1
+        make_room(questions)
+
+    monkeypatch.setattr(Questions, "make_room", counted)
+    monkeypatch.setattr("extender.service.warming.LOOK_EVERY", 2)
+    await Warming(known)._answer(claim)
+    assert looks > 2
