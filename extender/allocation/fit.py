@@ -24,9 +24,11 @@ from extender.allocation.state import Found, Naming, States
 from extender.allocation.verdict import VERDICTS, Fit, Verdict
 from extender.allocation.work import Work, finished
 
-# Places for devices that are looked at in one piece of work, and nodes: where these have few devices.
+# Places for devices that are looked at in one piece of work, and nodes: where these have few devices. As many asks as
+# MANY make the places half as many.
 CELLS = 1 << 14
 BLOCK = 2048
+MANY = 16
 # What the selectors of one question remember of what they said: bytes. Without that they are evaluated anew.
 OUTCOMES = 1 << 26
 # Pieces of work that are done while somebody waits: less than a second of the most expensive ones. On 64,000 devices a
@@ -165,7 +167,9 @@ class Fitter:
         """Answer for *nodes*, so many at a time."""
         layout = draft.snapshot.layout
         naming = Naming(draft.states, draft.snapshot, basis.offers, basis.added)
-        block = min(BLOCK, max(1, CELLS // int(np.diff(layout.starts).max(initial=1))))
+        # What each ask is offered is a column: of hundreds, fewer places are looked at.
+        cells = CELLS // (1 + len(self.question.asks) // MANY)
+        block = min(BLOCK, max(1, cells // int(np.diff(layout.starts).max(initial=1))))
         for start in range(0, len(nodes), block):
             yield
             grid = grid_of(layout, nodes[start : start + block])
@@ -251,7 +255,7 @@ class Fitter:
     def _found(self, draft: Draft, node: int) -> Work[Found]:
         """Search on one node."""
         answer = yield from choosing(draft.snapshot, node, self.question, self._any)
-        why = why_not(answer)
+        why = yield from why_not(answer)
         return Found(VERDICTS[type(answer)], NO_REASON if why is None else draft.reasons.number(why))
 
 

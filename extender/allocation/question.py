@@ -87,8 +87,8 @@ class At(NamedTuple):
 class Question:
     """All of a pod's unallocated claims; *classes* are those that they name.
 
-    asks has every ask by its place, covered the indices of the rules that bind it. *may_crowd*: a claim may need more
-    results than it can have, whatever is chosen.
+    asks has every ask by its place, covered the indices of the rules that bind it, alike the first ask that the same
+    devices suit. *may_crowd*: a claim may need more results than it can have, whatever is chosen.
     """
 
     claims: tuple[ClaimQuestion, ...]
@@ -96,6 +96,7 @@ class Question:
     features: Features
     asks: Mapping[At, Ask]
     covered: Mapping[At, tuple[int, ...]]
+    alike: Mapping[At, At]
     may_crowd: bool
 
 
@@ -114,6 +115,7 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
         features=features,
         asks=asks,
         covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
+        alike=_alike(asks),
         may_crowd=any(map(_may_crowd, compiled)),
     )
 
@@ -131,6 +133,7 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
         features=question.features,
         asks=question.asks,
         covered=question.covered,
+        alike=question.alike,
         may_crowd=question.may_crowd,
     )
 
@@ -150,6 +153,16 @@ def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:
         for slot, wanted in enumerate(part.slots):
             for index, ask in enumerate(wanted.asks):
                 yield At(claim, slot, index), ask
+
+
+def _alike(asks: Mapping[At, Ask]) -> dict[At, At]:
+    first: dict[object, At] = {}
+    found = {}
+    for at, ask in asks.items():
+        amounts = tuple((name, amount, amount.spelling) for name, amount in ask.capacity)
+        tests = tuple(test.formula for test in ask.tests)
+        found[at] = first.setdefault((tests, ask.takes_all, ask.is_admin, ask.tolerations, amounts), at)
+    return found
 
 
 def _rules(part: ClaimQuestion, at: At, ask: Ask) -> tuple[int, ...]:

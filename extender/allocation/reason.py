@@ -1,10 +1,10 @@
 """Why a node cannot satisfy a question: a word from a fixed vocabulary, and the nearest miss in numbers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.eligibility import Met, obstacles
@@ -12,6 +12,10 @@ from extender.allocation.holders import bits_of, places_of
 from extender.allocation.question import Ask, At, Question, bound_slots
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
+from extender.allocation.work import Toll, Work, finished
+
+# Candidates that are looked at for an explanation in one piece of work: half a millisecond, about.
+LOOKED_AT: Final = 64
 
 
 class Shortage(StrEnum):
@@ -73,17 +77,23 @@ def reason_of(situation: Situation) -> Reason:
 
 def cause_of(situation: Situation) -> Reason:
     """Explain the same without names of claims."""
-    return next(_reasons(situation))
+    return finished(explaining(situation))
 
 
-def _reasons(situation: Situation) -> Iterator[Reason]:
+def explaining(situation: Situation) -> Work[Reason]:
+    """Do the same piece by piece."""
     if not situation.board.candidates:
-        yield _without_devices(situation)
-    yield from _short_slots(situation)
+        return _without_devices(situation)
+    toll = Toll(LOOKED_AT)
+    short = yield from _short_slot(situation, toll)
+    if short:
+        return short
     for claim, part in enumerate(situation.question.claims):
         for rule in range(len(part.rules)):
-            yield from _disagreement(situation, claim, rule)
-    yield Reason(Shortage.TOGETHER, "each request could be satisfied alone, but not all of them together")
+            disagreement = yield from _disagreement(situation, claim, rule, toll)
+            if disagreement:
+                return disagreement
+    return Reason(Shortage.TOGETHER, "each request could be satisfied alone, but not all of them together")
 
 
 def _without_devices(situation: Situation) -> Reason:
@@ -93,39 +103,54 @@ def _without_devices(situation: Situation) -> Reason:
     return Reason(Shortage.NO_DEVICES, "no devices are published for the node")
 
 
-def _short_slots(situation: Situation) -> Iterator[Reason]:
-    """Yield a reason for each slot none of whose asks could be satisfied even alone; of a list, for the last one."""
+def _short_slot(situation: Situation, toll: Toll) -> Work[Reason | None]:
+    """Explain the first slot none of whose asks could be satisfied even alone; of a list, by the last one."""
+    attempt = Attempt(situation)
     for claim, part in enumerate(situation.question.claims):
         for slot, wanted in enumerate(part.slots):
-            shortages = [_shortage(situation, At(claim, slot, index)) for index in range(len(wanted.asks))]
-            if all(shortages) and shortages[-1]:
-                yield shortages[-1]
+            short: Reason | None = None
+            for index in range(len(wanted.asks)):
+                short = yield from _shortage(attempt, At(claim, slot, index), toll)
+                if short is None:
+                    break
+            if short:
+                return short
+    return None
 
 
-def _shortage(situation: Situation, at: At) -> Reason | None:
+def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
+    """Explain why an ask could not be satisfied alone; nothing is given in *attempt*, before or after."""
+    situation = attempt.situation
     ask, found = situation.asks[at], situation.eligible[at]
     needed = max(1, len(found.every)) if ask.takes_all else ask.count
     free = found.free.bit_count()
     if free < needed or (ask.takes_all and not found.every):
         kind, details = _causes(situation, at, ask, needed - free)
+        yield from toll.paid(len(situation.usages))
         text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
-    given = sum(1 for place in range(free and found.free.bit_length()) if _can_give(situation, at, ask, place))
+    given = 0
+    for place in places_of(found.free):
+        if given >= needed:
+            return None
+        given += _can_give(attempt, at, ask, place)
+        yield from toll.paid(1)
     if given < needed:
         text = f", request {ask.name} needs {needed} {_devices(needed)} within what is left of their pool's counters"
         return Reason(Shortage.COUNTERS, f"{text}, has {given}", at.claim, missing=needed - given)
     return None
 
 
-def _can_give(situation: Situation, at: At, ask: Ask, place: int) -> bool:
-    if not situation.eligible[at].free >> place & 1:
-        return False
-    if not situation.board.candidates[place].device.traits.consumes_counters:
+def _can_give(attempt: Attempt, at: At, ask: Ask, place: int) -> bool:
+    if not attempt.situation.board.candidates[place].device.traits.consumes_counters:
         return True
     try:
-        return Attempt(situation).give(at, ask, place) is not None
+        undo = attempt.give(at, ask, place)
     except Met:
         return False
+    if undo is not None:
+        attempt.take_back(undo)
+    return undo is not None
 
 
 def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Shortage, str]:
@@ -161,14 +186,17 @@ class Want(NamedTuple):
     holders: Mapping[int, int]
 
 
-def _disagreement(situation: Situation, claim: int, rule: int) -> Iterator[Reason]:
-    """Yield a reason where the asks that a rule covers could be satisfied, but not under the rule."""
+def _disagreement(situation: Situation, claim: int, rule: int, toll: Toll) -> Work[Reason | None]:
+    """Give a reason where the asks that a rule covers could be satisfied, but not under the rule."""
     compared = situation.values[claim][rule].rule
     slots = list(bound_slots(situation.question, claim, rule))
-    try:
-        wants = [_want(situation, places, rule) for places in slots]
-    except Met:
-        return
+    wants: list[Want] = []
+    for places in slots:
+        try:
+            wants.append(_want(situation, places, rule))
+        except Met:
+            return None
+        yield from toll.paid(sum(situation.eligible[at].free.bit_count() for at in places))
     # What several can have at once is counted for each of them alone, but a value is different only once.
     if not compared.is_match or not any(_can_be_common(situation, places) for places in slots):
         wants = [_together(wants)]
@@ -178,7 +206,8 @@ def _disagreement(situation: Situation, claim: int, rule: int) -> Iterator[Reaso
             values = "one value" if compared.is_match else "different values"
             has = "best has" if compared.is_match else "has"
             text = f"needs {needed} free {_devices(needed)} with {values} of {compared.attribute}, {has} {best}"
-            yield Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim, missing=needed - best)
+            return Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim, missing=needed - best)
+    return None
 
 
 def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:

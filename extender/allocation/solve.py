@@ -10,9 +10,9 @@ from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
 from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Question
-from extender.allocation.reason import Fault, Reason, cause_of
+from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
-from extender.allocation.situation import Situation, UsageOf, situation_of
+from extender.allocation.situation import Situation, UsageOf, examining
 from extender.allocation.usage import Usage
 from extender.allocation.work import Work, finished
 
@@ -91,11 +91,11 @@ Picks = tuple[Pick, ...] | None
 Answer = Solution | Nothing | Failure | Undecided
 
 
-def why_not(answer: Answer) -> Reason | Fault | None:
+def why_not(answer: Answer) -> Work[Reason | Fault | None]:
     """Explain *answer* as it is explained on all nodes that are alike; None where it is none of these."""
     match answer:
         case Nothing(situation):
-            return cause_of(situation)
+            return (yield from explaining(situation))
         case Failure():
             return answer.fault
     return None
@@ -115,7 +115,7 @@ def solving(
     try:
         if known is None:
             known = Known(tuple(usage_of(candidate.key) for candidate in board.candidates), judge_of(board))
-        situation = situation_of(question, board, known.usages, usage_of, known.judge)
+        situation = yield from examining(question, board, known.usages, usage_of, known.judge)
         if manner.narrowed is not None:
             situation = manner.narrowed(situation)
         better = (yield from _preferred(situation, manner)) if manner.is_sure else None

@@ -15,3 +15,16 @@ def finished(work: "Work[R]") -> R:
         except StopIteration as end:
             result: R = end.value
             return result
+
+
+class Toll:
+    """Adds up what was done since the last pause, in units of whoever works."""
+
+    def __init__(self, piece: int) -> None:
+        self._piece, self._due = piece, 0
+
+    def paid(self, done: int) -> Work[None]:
+        """Pause as often as *done* more is worth, which is not at all where it is little."""
+        pauses, self._due = divmod(self._due + done, self._piece)
+        for _ in range(pauses):
+            yield
