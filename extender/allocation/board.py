@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from extender.allocation.features import Features
 from extender.allocation.pools import Pool, pools_of
@@ -33,21 +34,45 @@ class Board:
     shareable: int
 
 
-def board_of(node: Node, slices: Sequence[ResourceSlice], tainting: Tainting, features: Features) -> Board:
-    """Lay out what *node* sees of *slices*; raise Unreadable for a node selector that cannot be evaluated."""
+# The candidates of slices that several nodes may see, by the slice's identity and the index of its pool.
+Shared = dict[tuple[int, int], tuple[Candidate, ...]]
+
+
+def board_of(
+    node: Node, slices: Sequence[ResourceSlice], tainting: Tainting, features: Features, shared: Shared | None = None
+) -> Board:
+    """Lay out what *node* sees of *slices*; raise Unreadable for a node selector that cannot be evaluated.
+
+    *shared*: what other boards of the same taints and features have, and what this one adds.
+    """
     pools = pools_of(node, slices, features)
     honours_rules = features.device_taints and features.device_taint_rules
     applied = tainting if honours_rules and tainting.rules else None
+    known: Shared = {} if shared is None else shared
     candidates = tuple(
-        _candidate(item, device, index, applied)
-        for index, pool in enumerate(pools)
-        for item in pool.here
-        for device in item.devices
+        chain.from_iterable(
+            _candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.here
+        )
     )
     shareable = sum(
         1 << place for place, item in enumerate(candidates) if item.device.traits.allow_multiple_allocations
     )
     return Board(node, pools, candidates, shareable)
+
+
+def is_local(item: ResourceSlice) -> bool:
+    """Tell whether no other node sees the slice."""
+    return item.selection is not None and item.selection.node_name is not None
+
+
+def _candidates(item: ResourceSlice, pool: int, tainting: Tainting | None, shared: Shared) -> tuple[Candidate, ...]:
+    # A candidate keeps its slice, so that the identity stays that slice's; of one without devices nothing is kept.
+    made = None if is_local(item) else shared.get((id(item), pool))
+    if made is None:
+        made = tuple(_candidate(item, device, pool, tainting) for device in item.devices)
+        if made and not is_local(item):
+            shared[id(item), pool] = made
+    return made
 
 
 def _candidate(item: ResourceSlice, device: Device, pool: int, tainting: Tainting | None) -> Candidate:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from extender.allocation.boards import Boards
 from extender.allocation.columns import Column, Dictionary, frozen
 from extender.allocation.inventory import Inventory, SliceKey, inventory_of, key_of
 from extender.allocation.layout import layout_of
@@ -57,7 +58,7 @@ def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Sn
             reach = snapshot.reach
             if not _is_seen_alike(before, inventory, index):
                 reach = reach_of(inventory, snapshot.layout, snapshot.nodes, reach.sights)
-            return with_usage(replace(snapshot, inventory=inventory, reach=reach, boards={}), usage)
+            return with_usage(replace(snapshot, inventory=inventory, reach=reach, boards=Boards()), usage)
         last = int(before.starts[index + 1])
     else:
         last = start
@@ -96,7 +97,13 @@ def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) ->
     layout = layout_of(inventory, snapshot.layout.nodes)
     reach = reach_of(inventory, layout, snapshot.nodes, snapshot.reach.sights)
     return replace(
-        snapshot, inventory=inventory, layout=layout, reach=reach, usage=usage, free=free_of(layout, usage), boards={}
+        snapshot,
+        inventory=inventory,
+        layout=layout,
+        reach=reach,
+        usage=usage,
+        free=free_of(layout, usage),
+        boards=Boards(),
     )
 
 
@@ -121,12 +128,11 @@ def _told(snapshot: Snapshot, nodes: Mapping[NodeName, Node], changed: Sequence[
     if not read:
         # Links may be told of in annotations. Who has the snapshot of before goes on with its boards.
         noted = {index for index, before, after in changed if before.annotations != after.annotations}
-        boards = {place: known for place, known in snapshot.boards.items() if place[0] not in noted}
-        return replace(snapshot, nodes=nodes, boards=boards if noted else snapshot.boards)
+        return replace(snapshot, nodes=nodes, boards=snapshot.boards.without(noted) if noted else snapshot.boards)
     reach = moved(snapshot.reach, snapshot.layout, nodes, read)
     if is_wasteful(reach):
         reach = reach_of(snapshot.inventory, snapshot.layout, nodes, reach.sights)
-    return replace(snapshot, nodes=nodes, reach=reach, boards={})
+    return replace(snapshot, nodes=nodes, reach=reach, boards=Boards())
 
 
 def _are_alike(left: Node, right: Node) -> bool:

@@ -1,7 +1,6 @@
 """One node of a snapshot, as the exact search takes it."""
 
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,6 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
-
-# Boards that are kept; with more nodes than that in one question, all of them would be made anew.
-BOARDS: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +57,6 @@ def site_of(snapshot: Snapshot, node: int, features: Features) -> Site:
     board, rows = snapshot.boards.get((node, features)) or (None, None)
     if board is None or rows is None:
         board, rows = _laid_out(snapshot, node, features)
-        if len(snapshot.boards) >= BOARDS:
-            snapshot.boards.clear()
         snapshot.boards[node, features] = board, rows
     return Site(snapshot, board, rows)
 
@@ -74,8 +68,9 @@ def _laid_out(snapshot: Snapshot, node: int, features: Features) -> tuple[Board,
         indices += inventory.pool(key.driver, key.pool)
     starts = {id(inventory.slices[index]): int(inventory.starts[index]) for index in indices}
     tainting = Tainting(tuple(snapshot.rules[name] for name in sorted(snapshot.rules)), snapshot.classes)
+    shared = snapshot.boards.shared(features)
     slices = tuple(inventory.slices[index] for index in dict.fromkeys(indices))
-    board = board_of(snapshot.nodes[snapshot.layout.nodes[node]], slices, tainting, features)
+    board = board_of(snapshot.nodes[snapshot.layout.nodes[node]], slices, tainting, features, shared)
     rows = [
         starts[id(item)] + place for pool in board.pools for item in pool.here for place in range(len(item.devices))
     ]

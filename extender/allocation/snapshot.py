@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from extender.allocation.board import Board
+from extender.allocation.boards import Boards
 from extender.allocation.columns import Column, blank
-from extender.allocation.features import Features
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.layout import BITS, Layout, Masks, layout_of
 from extender.allocation.reach import Reach, reach_of
@@ -39,7 +37,7 @@ class Snapshot:
     classes: Mapping[ClassName, DeviceClass] = field(default_factory=dict)
     rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    boards: dict[tuple[int, Features], tuple[Board, NDArray[np.int64]]] = field(default_factory=dict)
+    boards: Boards = field(default_factory=Boards)
 
     def usage_at(self, row: int) -> Usage:
         return self.usage.value(row) or UNUSED

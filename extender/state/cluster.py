@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from extender.allocation.boards import Boards
 from extender.allocation.inventory import SliceKey, key_of
 from extender.allocation.layout import layout_of
 from extender.allocation.publication import differs, published, with_node, with_nodes, with_slice, without
@@ -185,11 +186,11 @@ class Cluster:
         layout = layout_of(self.snapshot.inventory, nodes)
         reach = reach_of(self.snapshot.inventory, layout, nodes)
         free = free_of(layout, self.snapshot.usage)
-        self.snapshot = replace(self.snapshot, nodes=nodes, layout=layout, reach=reach, free=free, boards={})
+        self.snapshot = replace(self.snapshot, nodes=nodes, layout=layout, reach=reach, free=free, boards=Boards())
 
     def _set(self, **parts: Mapping[Any, Any]) -> None:
         if not all(_say_the_same(getattr(self.snapshot, name), part) for name, part in parts.items()):
-            self.snapshot = replace(self.snapshot, boards={}, **parts)  # type: ignore[arg-type]  # names of mappings only
+            self.snapshot = replace(self.snapshot, boards=Boards(), **parts)  # type: ignore[arg-type]  # names of mappings only
 
 
 KINDS: Mapping[str, Kind] = {

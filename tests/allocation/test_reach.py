@@ -12,6 +12,7 @@ from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.reach import UNTOLD
+from extender.allocation.site import site_of
 from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed, Gone, Listed
 from extender.model.device import NodeSelection, ResourceSlice
@@ -164,13 +165,13 @@ def test_what_nobody_reads_of_a_node_changes_no_answer() -> None:
 def test_what_a_nodes_annotations_tell_is_looked_at_anew_there_alone() -> None:
     built = zoned()
     before = built.snapshot
-    laid_out = {(index, Features()): object() for index in range(3)}
-    before.boards.update(laid_out)  # type: ignore[arg-type]  # which ones they are does not matter
+    for index in range(3):
+        site_of(before, index, Features())
     after = built.apply(Changed(node("n2", "c", annotations=(("a", "1"),))))
     assert after.nodes[NodeName("n2")].annotations == (("a", "1"),)
     assert after.reach is before.reach
     assert {index for index, _ in after.boards} == {0, 1}
-    assert before.boards.keys() == laid_out.keys()
+    assert {index for index, _ in before.boards} == {0, 1, 2}
 
 
 def test_a_node_that_declares_another_feature_is_asked_again() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from extender.allocation.boards import Boards
 from extender.allocation.choose import choose
 from extender.allocation.features import Features
 from extender.allocation.question import Question
@@ -57,7 +58,7 @@ def forgotten(belief: Belief, chooser: Chooser, commons: Commons | None = None) 
     """Have nobody remember anything for a while, but for what *commons* has learnt of those who share devices."""
     questions, taste, snapshot = belief.questions, chooser.taste, belief.cluster.snapshot
     belief.questions, chooser.taste = Questions(Features()), fresh_taste(belief, commons)
-    belief.cluster.snapshot = replace(snapshot, boards={})
+    belief.cluster.snapshot = replace(snapshot, boards=Boards())
     yield
     belief.questions, chooser.taste, belief.cluster.snapshot = questions, taste, snapshot
 
