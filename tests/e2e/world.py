@@ -431,10 +431,18 @@ class World:
         await self.admin.patch(claim, {"status": {"allocation": allocation}}, "status")
 
     async def priority(self, name: str, value: int, **more: str) -> None:
-        """Create a class of priority."""
+        """Create a class of priority, and wait until pods of it are admitted: that goes by a watch of its own."""
         metadata = {"name": self.full(name)}
         version, kind = "scheduling.k8s.io/v1", "PriorityClass"
         await self.create({"apiVersion": version, "kind": kind, "metadata": metadata, "value": value, **more})
+        spec = {"containers": [{"name": "c", "image": "none"}], "priorityClassName": self.full(name)}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        path = await self.admin.path(pod, name=False)
+
+        async def is_known() -> bool:
+            return (await self.admin.call("POST", path, pod, dryRun="All")).status == 201
+
+        await until(is_known, f"the class {self.full(name)} to be known")
 
     async def succeed(self, pod: Object) -> None:
         """Let *pod* end well, as its kubelet reports."""
