@@ -9,7 +9,7 @@ from uuid import uuid4
 from extender.allocation.board import board_of
 from extender.allocation.choose import deciding
 from extender.allocation.pools import Unreadable
-from extender.allocation.question import Question, Refusal, ask
+from extender.allocation.question import Question, Refusal, ask, formulas
 from extender.allocation.reason import Reason, reason_of
 from extender.allocation.result import Release, allocations
 from extender.allocation.solve import Failure, Manner, Solution, Undecided
@@ -61,9 +61,13 @@ def _asked(case: Case, served: tuple[str, ...]) -> tuple[tuple[ResourceClaim, ..
     """Return the claims of a pod, and what those ask that hold nothing."""
     claims = case.claims_with(served)
     try:
-        return claims, ask([claim for claim in claims if not claim.allocation], case.classes, case.features)
+        question = ask([claim for claim in claims if not claim.allocation], case.classes, case.features)
     except Refusal as refusal:
         return claims, refusal
+    # What is timed is the search alone.
+    for formula in formulas(question):
+        finished(formula.compiling())
+    return claims, question
 
 
 @dataclass(frozen=True, slots=True)

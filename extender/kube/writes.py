@@ -105,8 +105,9 @@ class Writes:
         return await self._merge(rules.path(name=objects.rule_name(driver)), objects.kept(driver, key))
 
     async def create_event(self, namespace: str, event: Json) -> Outcome:
-        """Create *event* of events.k8s.io/v1 (see ``objects.event``)."""
-        return await self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)
+        """Create *event* of events.k8s.io/v1 (see ``objects.event``). No one waits for what may still arrive."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        return await self._sent("POST", path, Body(event, JSON, self.fence.why_not), ())
 
     async def read_claim(self, key: ObjectKey) -> Outcome:
         """Read a claim as it is now, to find out what became of a write."""

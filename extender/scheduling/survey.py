@@ -12,6 +12,7 @@ from extender.allocation.fit import AT_ONCE, Fitter
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Failure
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
@@ -108,8 +109,10 @@ class Survey:
         """Return what was met on a node that must fail the pod as a whole, if anything was."""
         for part in self.parts:
             node = fatal_node(part.fit, part.nodes) if part.fit else None
-            if node is not None:
-                return text_of(part.reason(node))
+            found = None if node is None else part.reason(node)
+            # Nodes that err alike are remembered as one: what is met on this one has the last word.
+            if isinstance(found, Failure) and not found.is_local:
+                return found.message
         return None
 
     def tallies(self) -> list[Tally]:

@@ -105,8 +105,11 @@ class Taste:
 
     def sharing(self, fitter: Fitter, snapshot: Snapshot) -> Flags | None:
         """Tell which nodes have devices that could be given in shares, bool[nodes]; None where none has."""
-        offers, question = fitter.offers_in(snapshot), fitter.question
-        if not question.features.consumable_capacity or not any(offer.is_special for offer in offers.of.values()):
+        question = fitter.question
+        if not question.features.consumable_capacity:
+            return None
+        offers = fitter.offers_in(snapshot)
+        if not any(offer.is_special for offer in offers.of.values()):
             return None
         known = self._sharing.get(id(fitter))
         if known is None or known[0] is not offers or known[1] is not snapshot.layout:
@@ -128,8 +131,9 @@ class Taste:
 
     def case(self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int) -> Case | None:
         """Name all that decides what a question is given on *node*; None where that is more than can be told here."""
-        told, sharing = fitter.state_of(snapshot, node), self.sharing(fitter, snapshot)
-        if told is None or (sharing is not None and sharing[node]):
+        told = fitter.state_of(snapshot, node)
+        # Whatever is not known of the question is not worked out for this: it may take all devices.
+        if told is None or ((sharing := self.sharing(fitter, snapshot)) is not None and sharing[node]):
             return None
         number = self.number(fitter.question, policies)
         return Case(told[0], (number, int(self.atlas.numbers(snapshot)[node]), told[1]))

@@ -95,11 +95,15 @@ class Counting:
     def _worked(self, known: Class) -> Work[None]:
         snapshot = self.belief.cluster.snapshot
         chosen = yield from known.members.among(snapshot.inventory)
-        if self._spent(snapshot) is None:
+        spent = self._spent(snapshot)
+        if spent is None:
             draws = yield from drawing(snapshot.inventory)
-            self._draws = ref(snapshot.inventory), draws
+            spent = draws.spent(snapshot.usage.codes != 0)
+            # Others may have gone on with what has been published since.
+            if self.belief.cluster.snapshot.inventory is snapshot.inventory or self._draws is None:
+                self._draws = ref(snapshot.inventory), draws
         known.chosen, known.inventory = chosen, ref(snapshot.inventory)
-        known.count(snapshot, self._spent(snapshot))
+        known.count(snapshot, spent)
         known.work = None
         while sum(each.members.size for each in self._classes.values()) > MEMORY:
             max(self._classes.values(), key=lambda each: each.members.size).members.forget()

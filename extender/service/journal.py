@@ -75,7 +75,9 @@ class Journal:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended. What the devices of a pod are, that waits with them, is told until it is bound."""
-        first = self._waiting.get(order.uid)
+        first, before = self._waiting.get(order.uid), self.decisions.get(order.pod)
+        if before and (before.uid, before.node, before.outcome) == (order.uid, order.node, Outcome.BOUND):
+            return
         if isinstance(result, Bound) and result.placement is None and (first is None or first.reason == Ending.UNKNOWN):
             self._landed(order.uid, order.node)
             return
@@ -85,11 +87,11 @@ class Journal:
             pod = Pod(key=order.pod, uid=order.uid)
         if pod is None:
             return
-        decision = of_result(pod, result, order.node, self.decisions.get(order.pod), self.wall())
+        decision = of_result(pod, result, order.node, before, self.wall())
         self._put_ended(decision if first is None else continued(decision, first, self._had_by(pod)))
 
     def _put_ended(self, decision: Decision) -> None:
-        if decision.outcome is Outcome.WAITING and decision.given:
+        if decision.outcome is Outcome.WAITING and (decision.given or decision.reason == Ending.UNKNOWN):
             self._waiting[decision.uid] = decision
         if decision.reason == Ending.UNKNOWN and self.belief.loads.node_of(decision.pod, decision.uid) == decision.node:
             decision = landed(decision, decision.at)

@@ -13,13 +13,14 @@ from typing import Final
 from uuid import uuid4
 
 from extender.kube import objects
-from extender.kube.outcome import Done
+from extender.kube.outcome import Done, Refused
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.steps import Refusal
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -92,14 +93,14 @@ class Notices:
         return 0 < left_s <= AGAIN_S
 
     async def run(self) -> None:
-        """Write what waits, for ever; ever more slowly as long as nothing is written."""
+        """Write what waits, for ever; ever more slowly as long as nobody answers."""
         usual_s = pause_s = 1 / self.per_second
         while True:
             await self._news.wait()
             self._news.clear()
             while self._waiting or self._again:
-                is_done = await self._write(*self._next())
-                pause_s = usual_s if is_done else max(usual_s, min(2 * pause_s, RETRY_S))
+                is_answered = await self._write(*self._next())
+                pause_s = usual_s if is_answered else max(usual_s, min(2 * pause_s, RETRY_S))
                 await asyncio.sleep(pause_s)
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
@@ -110,8 +111,13 @@ class Notices:
         return (subject, words), what
 
     async def _write(self, key: tuple[Uid, str], what: Decision | Alarm) -> bool:
-        """Write one event, unless that was done since it was put; tell whether it is there."""
+        """Write one event, unless that was done since it was put; tell whether there is an answer to go on by."""
         if self._is_told(key, what):
+            return True
+        if self.writes.fence.why_not():
+            # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
+            self._waiting.clear()
+            self._again.clear()
             return True
         note = _of_decision(what) if isinstance(what, Decision) else _of_alarm(what)
         subject = note.regarding.key
@@ -123,7 +129,8 @@ class Notices:
             LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
         if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
             self._remember(*key, what.at + (AGAIN_S if is_done else RETRY_S))
-        return is_done
+        # What one namespace refuses, as when it is being deleted, says nothing of others.
+        return is_done or (isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT)
 
     def _remember(self, subject: Uid, words: str, until: float) -> None:
         """Remember what was told; that a pod is bound is told once anyhow, and is the last of it."""

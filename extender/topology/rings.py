@@ -86,6 +86,7 @@ class _Search:
         self.steps = max(0, self.steps) + kept
         if self.best < self.most:
             self._list(0, 1, 0)
+            self.best = max(self.best, min(1, len(self.rings)))
         if self.best < self.most and not self.is_spent:
             self._put_together(self.rings, 0, 0)
         return self.best

@@ -170,8 +170,7 @@ class Server:
                 if not await asyncio.to_thread(certificates.refresh):
                     continue
                 # Whoever came in by authorities of before is to come in by these.
-                await self._listeners[0].renew(certificates.context, ends_others=certificates.has_other_clients)
-                certificates.taken()
+                await self._switch(certificates)
             except OSError as error:  # also what ssl raises
                 fields = {ERROR: str(error)}
                 LOG.error("certificates refused, the earlier ones stay in use", extra=fields)  # noqa: TRY400 - it says it all
@@ -179,6 +178,14 @@ class Server:
             else:
                 LOG.info("certificates taken")
                 self._application.metrics.certificates(is_valid=True)
+
+    async def _switch(self, certificates: Certificates) -> None:
+        try:
+            await self._listeners[0].renew(certificates.context, ends_others=certificates.has_other_clients)
+        except OSError:
+            certificates.not_taken()
+            raise
+        certificates.taken()
 
 
 async def _started(listener: Listener, which: str, address: Address) -> int:

@@ -58,6 +58,10 @@ class Certificates:
         """Note that the context is in use."""
         self._judged = self._taken = self._seen
 
+    def not_taken(self) -> None:
+        """Note that the context could not be used, for a reason that passes: whatever the files are, they are tried."""
+        self._judged = ()
+
     def _built(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2

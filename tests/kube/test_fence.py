@@ -124,3 +124,15 @@ async def test_a_write_that_found_no_connection_is_in_no_doubt() -> None:
     await writes(api, fence).delete_claim(KEY, UID, "1")
     await api.close()
     assert fence.is_quiet
+
+
+async def test_an_event_that_may_still_arrive_keeps_nobody_waiting(script: tuple[Script, Api]) -> None:
+    peer, api = script
+    path = "/apis/events.k8s.io/v1/namespaces/default/events"
+    peer.add(path, failure(500, "InternalError"))
+    fence = Fence()
+    assert isinstance(await writes(api, fence).create_event("default", {}), Unknown)
+    assert fence.is_quiet
+    refused = await writes(api, Fence(lambda: WHY_NOT)).create_event("default", {})
+    assert isinstance(refused, Refused)
+    assert (refused.message, len(peer.asked)) == (WHY_NOT, 1)

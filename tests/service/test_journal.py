@@ -152,6 +152,24 @@ def test_a_bind_that_failed_after_all_leaves_nothing_open() -> None:
     assert opened.told == ["BindOutcomeUnknown", "BindFailed"]
 
 
+def test_a_bind_that_finds_the_pod_bound_as_the_watch_has_shown_takes_nothing_back() -> None:
+    opened = Opened()
+    opened.journal.shown(Changed(SHOWN))
+    opened.journal.ended(ORDER, Bound(replace(POD, node_name=N1), Placement(N1)))
+    opened.journal.ended(ORDER, OPEN)
+    assert opened.told == ["BindOutcomeUnknown", "DevicesAllocated"]
+    assert [item.device for item in opened.last.given] == [device("n1", 0)]
+    assert b'decisions_total{outcome="Bound"} 1.0' in opened.journal.metrics.exposition()[0]
+
+
+def test_a_binding_of_a_pod_that_was_given_nothing_is_closed_as_well() -> None:
+    opened = Opened()
+    plain = replace(POD, uid=Uid("plain"))
+    opened.journal.ended(replace(ORDER, uid=plain.uid), replace(OPEN, placement=None))
+    opened.journal.shown(Changed(replace(SHOWN, uid=plain.uid)))
+    assert (opened.last.uid, opened.last.outcome) == (plain.uid, Outcome.BOUND)
+
+
 def test_so_many_are_left_open_and_no_more() -> None:
     opened = Opened()
     for number in range(MOST_WAITING + 1):

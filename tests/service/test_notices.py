@@ -1,18 +1,22 @@
 """What was told is told again where it was lost, or after half an hour, and after all that is news."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from extender.kube.answer import Json
-from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.fence import Fence
+from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.model.names import ObjectKey, Uid
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
+from extender.scheduling.steps import Refusal
 from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, Alarm, Notices
 from tests.scheduling.stage import N1, POD
+from tests.service.test_counted import until
 
 
 class Events:
@@ -23,6 +27,7 @@ class Events:
         self.outcome: Outcome = Done({})
         self.expected = 0
         self.are_written = asyncio.Event()
+        self.fence = Fence()
 
     async def create_event(self, _namespace: str, event: Json) -> Outcome:
         self.reasons.append(event["reason"])
@@ -167,16 +172,16 @@ def test_of_one_pod_only_what_was_told_last_is_remembered() -> None:
     assert list(notices._told[Uid("p")]) == [str(number) for number in range(1, MOST_TOLD + 1)]
 
 
-async def test_as_long_as_nothing_is_written_less_and_less_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    events, pauses = Events(), list[float]()
-    notices = Notices(events, "one", 20)  # type: ignore[arg-type]  # only events are written
-    events.outcome = Unknown("no answer")
+async def paused(
+    monkeypatch: pytest.MonkeyPatch, events: Events, count: int, then: Callable[[int], None] = lambda _count: None
+) -> list[float]:
+    """Let twenty events be written; return the first pauses in between."""
+    pauses, notices = list[float](), Notices(events, "one", 20)  # type: ignore[arg-type]  # only events are written
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
-        if len(pauses) == 13:
-            events.outcome = Done({})
-        if len(pauses) == 15:
+        then(len(pauses))
+        if len(pauses) == count:
             raise asyncio.CancelledError
 
     monkeypatch.setattr("extender.service.notices.asyncio.sleep", sleep)
@@ -184,5 +189,35 @@ async def test_as_long_as_nothing_is_written_less_and_less_is_tried(monkeypatch:
         notices.put(refused(number))
     with pytest.raises(asyncio.CancelledError):
         await notices.run()
+    return pauses
+
+
+async def test_as_long_as_nobody_answers_less_and_less_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = Events()
+    events.outcome = Unknown("no answer")
+
+    def then(count: int) -> None:
+        events.outcome = Done({}) if count >= 13 else events.outcome
+
+    pauses = await paused(monkeypatch, events, 15, then)
     assert pauses[:4] == [0.1, 0.2, 0.4, 0.8]
     assert pauses[10:] == [RETRY_S, RETRY_S, RETRY_S, 0.05, 0.05]
+
+
+async def test_what_one_namespace_refuses_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = Events()
+    events.outcome = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="is being terminated")
+    assert await paused(monkeypatch, events, 15) == [0.05] * 15
+
+
+async def test_who_leads_no_longer_keeps_nothing_to_tell_when_it_leads_again() -> None:
+    events = Events()
+    notices, events.fence = noticing(events), Fence(lambda: "not leading")
+    for number in range(3):
+        notices.put(refused(number))
+    task = asyncio.create_task(notices.run())
+    await until(lambda: not notices._waiting)
+    task.cancel()
+    assert events.reasons == []
+    events.fence = Fence()
+    assert await told(notices, events, refused(1)) == ["InUse"]

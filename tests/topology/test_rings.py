@@ -1,3 +1,4 @@
+import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
@@ -71,6 +72,21 @@ def uneven(devices: int, links: int) -> Matrix:
 )
 def test_among_many_devices_rings_do_not_all_need_the_same_link(links: Matrix, found: int) -> None:
     assert rings_at_once(links, tuple(range(len(links)))) == found
+
+
+def test_of_rings_that_were_found_one_counts_though_the_steps_are_spent() -> None:
+    """Sixteen devices in a ring of their own, with some other links, of which the first way finds no ring."""
+    drawn = random.Random(44)  # noqa: S311 - the same each time
+    size = drawn.randint(13, 18)
+    around = drawn.sample(range(size), size)
+    assert rings_at_once(bound(drawn, around), tuple(range(size))) == 1
+
+
+def bound(drawn: random.Random, around: Sequence[int]) -> Matrix:
+    """Link each with the next one of *around*, and some others by chance."""
+    pairs = list(zip(around, (*around[1:], around[0]), strict=True))
+    more = [drawn.sample(range(len(around)), 2) for _ in range(drawn.randint(2, 2 * len(around)))]
+    return matrix(len(around), {(min(pair), max(pair)): 1 for pair in (*pairs, *more)})
 
 
 def bipartite(one: int, other: int) -> Matrix:

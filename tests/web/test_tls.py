@@ -332,6 +332,29 @@ def test_what_could_not_be_switched_to_is_tried_again(
         runner.run(renewed())
 
 
+async def test_files_that_are_put_back_after_a_switch_failed_are_in_use_as_they_are(
+    renewing: Renewing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Listener._accepted
+
+    async def refused(_listener: Listener, *_given: Any) -> asyncio.Server:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async with serving(StandIn(), tls=renewing.files) as server:
+        before = renewing.theirs.read_bytes()
+        monkeypatch.setattr(Listener, "_accepted", refused)
+        renewing.theirs.write_bytes(renewing.second.read_bytes())
+        await until(partial(told, server, "certificates_valid", "0.0"))
+        renewing.theirs.write_bytes(before)
+        monkeypatch.setattr(Listener, "_accepted", real)
+        await until(partial(told, server, "certificates_valid", "1.0"))
+        assert await filtered(server, renewing.client(renewing.first)) == 200
+
+
+async def told(server: Server, name: str, value: str) -> bool:
+    return await metric(server, name) == value
+
+
 async def test_a_file_that_could_not_be_read_for_a_moment_is_read_again(
     renewing: Renewing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
