@@ -1,7 +1,9 @@
 """``dra-extender explain``: what a running extender decided about a pod, and why."""
 
+import ssl
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -10,7 +12,7 @@ from typing import Any
 import orjson
 
 from extender.cli.table import aligned, printable
-from extender.config.address import address_of
+from extender.config.address import Address, address_of
 from extender.model.names import is_dns_subdomain
 
 SUMMARY = "say what was decided about a pod, and why"
@@ -28,6 +30,19 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("pod", metavar="NAMESPACE/NAME", help="the pod")
     parser.add_argument("--server", default="127.0.0.1:8888", help="host:port of the extender (127.0.0.1:8888)")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
+    tls = parser.add_argument_group("where the extender speaks TLS")
+    tls.add_argument("--ca", metavar="FILE", help="the authorities that may vouch for the extender, PEM")
+    tls.add_argument("--certificate", metavar="FILE", help="our certificate as its client, PEM")
+    tls.add_argument("--key", metavar="FILE", help="the private key of it, PEM; where left out it is in the same file")
+    tls.add_argument("--server-name", metavar="NAME", help="the name in the extender's certificate (host of --server)")
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """How to speak TLS, and to whom."""
+
+    context: ssl.SSLContext
+    name: str
 
 
 def run(arguments: Namespace) -> int:
@@ -40,7 +55,11 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         return _refuse(f"--server {error}", WRONG_USAGE)
     try:
-        status, body = _asked(address.host, address.port, f"/v1/decisions/{namespace}/{name}")
+        secured = _secured(arguments, address.host)
+    except ValueError as error:
+        return _refuse(str(error), WRONG_USAGE)
+    try:
+        status, body = _asked(address, secured, f"/v1/decisions/{namespace}/{name}")
     except (OSError, HTTPException, UnicodeError) as error:
         return _refuse(f"{arguments.server} does not answer: {error}", NOTHING)
     if status != HTTPStatus.OK:
@@ -49,9 +68,35 @@ def run(arguments: Namespace) -> int:
     return TOLD
 
 
-def _asked(host: str, port: int, path: str) -> tuple[int, bytes]:
-    connection = HTTPConnection(host, port, timeout=TIMEOUT_S)
+def _secured(arguments: Namespace, host: str) -> Secured | None:
+    """Return how TLS is spoken, None for plain HTTP; raise ValueError that names the option which is wrong."""
+    if not arguments.ca:
+        needy = [name for name in ("certificate", "key", "server_name") if getattr(arguments, name)]
+        if needy:
+            raise ValueError(f"--{needy[0].replace('_', '-')} needs --ca")
+        return None
+    if arguments.key and not arguments.certificate:
+        raise ValueError("--key needs --certificate")
     try:
+        context = ssl.create_default_context(cafile=arguments.ca)
+    except OSError as error:
+        raise ValueError(f"--ca {arguments.ca}: {error}") from error
+    if arguments.certificate:
+        try:
+            context.load_cert_chain(arguments.certificate, arguments.key)
+        except OSError as error:
+            files = " ".join(filter(None, (arguments.certificate, arguments.key)))
+            raise ValueError(f"--certificate and --key {files}: {error}") from error
+    return Secured(context, arguments.server_name or host)
+
+
+def _asked(address: Address, secured: Secured | None, path: str) -> tuple[int, bytes]:
+    connection = HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
+    try:
+        if secured:
+            # Not HTTPSConnection: it compares the certificate with the host that is called, whatever we were told.
+            connection.connect()
+            connection.sock = secured.context.wrap_socket(connection.sock, server_hostname=secured.name)
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read()

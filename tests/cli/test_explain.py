@@ -1,15 +1,23 @@
 """What was decided about a pod, in lines."""
 
+import asyncio
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
+from extender.cli import main
 from extender.cli.explain import told
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.decision import Decision, Outcome
 from extender.service.journal import Journal
 from extender.telemetry.metrics import Metrics
+from extender.web.tls import Files
+from tests.web.certificates import authority, issued
+from tests.web.standin import StandIn, serving
 
 BOUND = Decision(
     pod=ObjectKey("ns", "trainer-0"),
@@ -22,12 +30,17 @@ BOUND = Decision(
 )
 
 
-def lines_of(decision: Decision) -> list[str]:
-    """Return what is told of *decision* as it comes from the extender."""
+def decided(decision: Decision) -> Any:
+    """Return what the extender answers of *decision*."""
     nobody: Any = None  # what is told is all that counts
     journal = Journal(nobody, nobody, Metrics(), lambda: 0.0)
     journal.decisions.put(decision)
-    return told(orjson.loads(orjson.dumps(journal.of(decision.pod)))).splitlines()
+    return journal.of(decision.pod)
+
+
+def lines_of(decision: Decision) -> list[str]:
+    """Return what is told of *decision* as it comes from the extender."""
+    return told(orjson.loads(orjson.dumps(decided(decision)))).splitlines()
 
 
 def test_it_is_told_when_that_was_decided_and_of_which_pod_of_the_name() -> None:
@@ -41,3 +54,47 @@ def test_it_is_told_when_that_was_decided_and_of_which_pod_of_the_name() -> None
 
 def test_what_does_not_print_is_escaped() -> None:
     assert lines_of(replace(BOUND, uid=Uid("\x1b[2J")))[2] == "uid: \\x1b[2J"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+async def test_a_client_of_the_authority_is_told_over_mutual_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ca = authority(tmp_path, "ca")
+    files = Files(*issued(tmp_path, "server", ca, names="DNS:extender.example.com"), ca)
+    certificate, key = issued(tmp_path, "operator", ca)
+    words = ["explain", "ns/trainer-0", f"--ca={ca}", "--server-name=extender.example.com"]
+    async with serving(StandIn(known={BOUND.pod: decided(BOUND)}), tls=files) as server:
+        words.append(f"--server=127.0.0.1:{server.ports[0]}")
+        assert await asyncio.to_thread(main, words) == 1
+        assert "does not answer" in capsys.readouterr().err
+        assert await asyncio.to_thread(main, [*words, f"--certificate={certificate}", f"--key={key}"]) == 0
+    assert capsys.readouterr().out.startswith("ns/trainer-0: Bound (DevicesAllocated)\n")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+async def test_who_has_another_name_than_was_asked_for_is_not_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ca = authority(tmp_path, "ca")
+    standin = StandIn(known={BOUND.pod: decided(BOUND)})
+    async with serving(standin, tls=Files(*issued(tmp_path, "server", ca, names="DNS:other.example.com"))) as server:
+        words = ["explain", "ns/trainer-0", f"--ca={ca}", f"--server=127.0.0.1:{server.ports[0]}"]
+        assert await asyncio.to_thread(main, words) == 1
+    assert "certificate verify failed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        pytest.param(["--certificate=c"], "--certificate needs --ca", id="a certificate without an authority"),
+        pytest.param(["--server-name=n"], "--server-name needs --ca", id="a name without an authority"),
+        pytest.param(["--ca=nowhere"], "--ca nowhere: ", id="no such authority"),
+        pytest.param(["--ca=a", "--key=k"], "--key needs --certificate", id="a key alone"),
+    ],
+)
+def test_options_of_tls_that_do_not_fit_together_are_named(
+    capsys: pytest.CaptureFixture[str], options: list[str], complaint: str
+) -> None:
+    assert main(["explain", "ns/p", *options]) == 2
+    assert capsys.readouterr().err.startswith(f"dra-extender: {complaint}")
