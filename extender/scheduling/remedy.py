@@ -73,12 +73,13 @@ def claims_of(pod: Pod) -> frozenset[ObjectKey]:
 def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:
     """Return all that the status of *pod* has to name, where every claim was made and not every one is named there.
 
-    What it names already is among that: who names a part takes back what it has named before.
+    What it names already is among that: who names a part takes back what it has named before. The name of a single
+    claim is nowhere taken back for another: whoever made it names it, however long that takes where much is to be made.
     """
-    if pod.is_deleting or are_named(pod):
+    entries = [entry.name for entry in pod.claims if entry.template_name]
+    if len(entries) == 1 or pod.is_deleting or are_named(pod):
         return ()
     named = {status.name: status for status in pod.claim_statuses}
-    entries = [entry.name for entry in pod.claims if entry.template_name]
     made = _made_for_entries(pod, belief)
     found = [named.get(name) or made.get(name) for name in entries]
     return tuple(status for status in found if status and status.claim_name) if all(found) else ()

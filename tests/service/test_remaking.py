@@ -127,6 +127,13 @@ async def test_a_pod_that_never_names_all_its_claims_is_given_all_their_names() 
     assert (len(here.named), here.told) == (1, [])
 
 
+async def test_a_single_claim_is_left_to_its_controller_to_name() -> None:
+    alone = replace(pod("p"), claims=(PodClaim(name="gpu", template_name="t"),), claim_statuses=())
+    here = Touches(belief_of(alone, for_entry("gpu")))
+    await here.until(10 * PATIENCE_S)
+    assert (here.named, here.told) == ([], [])
+
+
 async def test_what_is_not_named_because_it_is_not_made_is_the_controllers_business() -> None:
     here = Touches(belief_of(two("gpu"), for_entry("gpu"), for_entry("nic", of="another")))
     await here.until(10 * PATIENCE_S)
