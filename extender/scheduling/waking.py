@@ -57,12 +57,17 @@ class Waker:
     _seen: object = None
     _sight: object = None
     _looked: set[Uid] = field(default_factory=set)
+    # Pods that were not shown yet when something was new: they are looked at once they are.
+    _missed: set[Uid] = field(default_factory=set)
     _is_stale: bool = False
     _next: float = 0.0
     _last: float = -inf
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __contains__(self, pod: Uid) -> bool:
+        return pod in self._waiting
 
     def put(self, pod: Uid) -> None:
         """Remember that *pod* was rejected. One that was woken and is back has had its turn."""
@@ -72,6 +77,7 @@ class Waker:
     def drop(self, pod: Uid) -> None:
         """Forget a pod that was offered nodes, is bound or gone."""
         self._waiting.pop(pod, None)
+        self._missed.discard(pod)
 
     @property
     def is_due(self) -> bool:
@@ -86,7 +92,8 @@ class Waker:
         """
         is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
         is_news = not is_early and self._seen is not self.belief.seen_by()
-        if is_early or (not is_news and now < self._next):
+        is_shown = any(map(self.belief.pods.with_uid, self._missed))
+        if is_early or (not (is_news or is_shown) and now < self._next):
             return
         hopeless, passed = set[object](), 0
         self._last, self._next = now, now + self.patience_s
@@ -148,14 +155,18 @@ class Waker:
     def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
         """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
+        if is_news:
+            self._missed = self._waiting.keys() - {pod.uid for pod in waiting}
         for known in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
             # Since the last of them was looked at, this one may have been bound or offered nodes.
             pod = self.belief.pods.with_uid(known.uid)
             if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:
                 continue
+            is_new = is_news or pod.uid in self._missed
+            self._missed.discard(pod.uid)
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
-            if until <= now or (is_news and not (rest and rest.wakes)):
+            if until <= now or (is_new and not (rest and rest.wakes)):
                 # Who is rested competes until it is woken again: what it waits for may come a moment later.
                 self._waiting[pod.uid] = rest if rest and rest.wakes else Rest(now)
                 yield pod

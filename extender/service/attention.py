@@ -185,6 +185,8 @@ class Attention:
             self._counted = self.now()
             self._refusals.update(tuple(self._refusals))
         for uid in [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]:
+            if self._is_unseen(uid):
+                continue
             pod = self.belief.pods.with_uid(uid)
             # While another is freed the scheduler may ask about this one: what was offered is left alone.
             is_free = uid in self._refusals and pod is not None and await self._freed(pod)
@@ -196,6 +198,10 @@ class Attention:
     def _is_hindered(self, pod: Pod) -> bool:
         """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
         return bool(unusable(pod, self.belief)) or any(made_for(pod, self.belief))
+
+    def _is_unseen(self, pod: Uid) -> bool:
+        """Tell whether the scheduler has asked about *pod* before the watch shows it, which it is about to do."""
+        return pod in self.waker and self.belief.pods.with_uid(pod) is None
 
     def _is_refused(self, pod: Pod) -> bool:
         """Tell whether its own claims keep *pod* away, perhaps some that it may not free: others use them, too."""
@@ -233,6 +239,8 @@ class Attention:
         for uid in tuple(self._steers):
             # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
             pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
+            if self._is_unseen(uid):
+                continue
             is_outdated = self._steers.pop(uid, False)
             promise = self.belief.ledger.of_pod(uid)
             if pod is None or (promise is not None and promise.is_answer):

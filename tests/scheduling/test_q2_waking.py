@@ -201,6 +201,20 @@ def test_a_pod_that_the_watch_has_not_shown_yet_is_not_forgotten() -> None:
     assert stage.woken(2.0) == ["p@n1"]
 
 
+def test_what_came_free_before_a_pod_was_shown_wakes_it_as_soon_as_it_is() -> None:
+    item, other = pod("p", "c"), pod("other", "d")
+    stage = Stage(other)
+    stage.belief.apply(Changed(claim("c")))
+    assert isinstance(stage.filter(item, 1.0), Rejection)
+    stage.free(0)
+    assert stage.woken(1.0) == ["other@n1"]
+    stage.free(1)
+    assert stage.woken(2.0) == []
+    stage.belief.apply(Changed(item))
+    assert stage.woken(2.1) == ["p@n1"]
+    assert stage.woken(2.2) == []
+
+
 def test_pods_of_one_claim_are_woken_one_after_the_other() -> None:
     stage = Stage(pod("p", "shared"), pod("q", "shared"))
     stage.free(0)

@@ -8,7 +8,7 @@ import pytest
 
 from extender.allocation.usage import Hold, Usage
 from extender.kube.outcome import Done, Outcome
-from extender.model.change import Gone
+from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node import Pod
@@ -127,6 +127,20 @@ async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_the
     assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
 
 
+async def test_q3_a_pod_that_is_rejected_before_the_watch_shows_it_is_steered_as_soon_as_it_is_shown() -> None:
+    item, wakes = pod("p", "c"), Wakes()
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"))
+    attention = attention_of(belief, wakes, START)
+    plan = attention.waker.planner.plan(item, [], 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(item, plan)
+    await attention._steer()
+    assert wakes.woken == []
+    belief.apply(Changed(item))
+    await attention._steer()
+    assert wakes.woken == [("p", "n1")]
+
+
 async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_when_the_hold_ends() -> None:
     left = made(is_bare=True)
     world = world_of(left, subject=EXTENDED)
@@ -175,6 +189,19 @@ async def test_r3_a_pod_that_fits_nowhere_is_told_so_once_its_contested_claim_is
         await attention.round()
     assert allocation_of(world.server, "a") is None
     assert (wakes.touched, wakes.woken) == ([POD.key.name], [])
+
+
+async def test_r3_the_contested_claim_of_a_pod_that_the_watch_shows_later_is_freed_then() -> None:
+    world = contested(POD)
+    shown = world.belief.pods.with_uid(POD.uid)
+    assert shown is not None
+    world.belief.apply(Gone(Pod, POD.key))
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    refused(attention)
+    await attention._free()
+    world.belief.apply(Changed(shown))
+    await attention._free()
+    assert allocation_of(world.server, "a") is None
 
 
 async def test_r3_a_pod_that_was_asked_about_since_its_claim_was_freed_is_not_told_again() -> None:
