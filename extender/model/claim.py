@@ -175,10 +175,11 @@ class ResourceClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimTemplate:
-    """What the resource claim controller makes claims from."""
+    """What the resource claim controller makes claims from: *annotations* are those that they have."""
 
     key: ObjectKey
     spec: ClaimSpec
+    annotations: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

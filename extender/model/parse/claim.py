@@ -72,8 +72,11 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:
     """Read a template; raise Malformed where it makes no sense."""
+    made = fields.child("spec")
     return ClaimTemplate(
-        key=key_of(fields.child("metadata")), spec=spec_of(fields.child("spec").child("spec"), version)
+        key=key_of(fields.child("metadata")),
+        spec=spec_of(made.child("spec"), version),
+        annotations=made.child("metadata").strings("annotations"),
     )
 
 

@@ -105,6 +105,14 @@ def test_a_template_has_the_spec_of_its_claims() -> None:
     assert read.key == ObjectKey("ml", "template")
 
 
+def test_a_template_has_the_annotations_of_its_claims_and_not_its_own() -> None:
+    metadata = TEMPLATE["metadata"] | {"annotations": {"own": "x"}}
+    made = TEMPLATE["spec"] | {"metadata": {"annotations": {"b": "2", "a": "1"}}}
+    read = parse_template(TEMPLATE | {"metadata": metadata, "spec": made})
+    assert isinstance(read, ClaimTemplate)
+    assert read.annotations == (("a", "1"), ("b", "2"))
+
+
 @pytest.mark.parametrize(
     ("exact", "capacity", "admin"),
     [
