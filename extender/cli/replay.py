@@ -150,7 +150,8 @@ def _made(found: Recording, pod: Pod) -> Iterator[ResourceClaim]:
     owner = OwnerReference(kind="Pod", name=pod.key.name, uid=pod.uid, is_controller=True)
     for _, name, key in _unmade(pod):
         template = _named(found.all(ClaimTemplate), ObjectKey(pod.key.namespace, name), "template")
-        yield ResourceClaim(key=key, uid=Uid(str(key)), spec=template.spec, owners=(owner,))
+        named = template.annotations
+        yield ResourceClaim(key=key, uid=Uid(str(key)), spec=template.spec, owners=(owner,), annotations=named)
 
 
 def _case(found: Recording, name: str, asked: tuple[ResourceClaim, ...], features: Features) -> Case:
