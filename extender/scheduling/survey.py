@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector, matches
 from extender.scheduling.needs import Needs, Refused
-from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied, text_of
+from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.tenants import NO_NEEDS
 from extender.scheduling.vocabulary import NEARNESS, Word
@@ -27,6 +28,8 @@ from extender.topology.policy import Policy
 from extender.topology.shared import Beside
 
 Numbers = NDArray[np.int64]
+# Said of nodes where the claims that a pod has cannot be used.
+ELSEWHERE: Final = "a claim of the pod is allocated elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +124,16 @@ class Survey:
         found: list[Tally] = []
         elsewhere = np.flatnonzero(~self.usable)
         if len(elsewhere):
-            text = "a claim of the pod is allocated elsewhere"
-            found.append(Tally(Word.CLAIM_ELSEWHERE, len(elsewhere), text, names[int(elsewhere[0])]))
+            found.append(Tally(Word.CLAIM_ELSEWHERE, len(elsewhere), ELSEWHERE, names[int(elsewhere[0])]))
         for part in self.parts:
             if part.fit:
                 rejected = np.flatnonzero(part.nodes & self.usable & ~part.fits)
                 found.extend(tallied(part.fit, rejected, part.reason, names))
         return sorted(found, key=lambda tally: -tally.nodes)
 
-    def reason(self, node: int) -> str | None:
-        """Say why *node* is rejected; None where it is not."""
-        if not self.usable[node]:
-            return "a claim of the pod is allocated elsewhere"
-        part = next(part for part in self.parts if part.nodes[node])
-        found = part.reason(node)
-        return None if found is None else text_of(found)
+    def part_at(self, node: int) -> Part:
+        """Return the part that *node* is in."""
+        return next(part for part in self.parts if part.nodes[node])
 
 
 # Pieces for one question while others are late: whoever writes one slow claim may write a thousand.

@@ -84,6 +84,13 @@ def text_of(why: Why) -> str:
     return "the search was given up before it was known whether the devices suffice"
 
 
+def word_of(why: Why) -> Word:
+    """Say the same in a word."""
+    if isinstance(why, Unwanted):
+        return Word.POLICY
+    return Word(why.shortage.value) if isinstance(why, Reason) else Word.NODE_ERROR
+
+
 def _kinds(fit: Fit, nodes: Nodes) -> list[Kind]:
     """Tell *nodes* apart by their reasons: most often all lack the same. Those without one, by their verdicts."""
     if not len(nodes):
@@ -106,10 +113,4 @@ def _fault(fit: Fit, node: int) -> Fault | None:
 
 def _tally(kind: Kind, why: Why, names: Sequence[NodeName]) -> Tally:
     missing = why.missing if isinstance(why, Reason) else 0
-    return Tally(_word(why), kind.nodes, text_of(why), names[kind.first], missing)
-
-
-def _word(why: Why) -> Word:
-    if isinstance(why, Unwanted):
-        return Word.POLICY
-    return Word(why.shortage.value) if isinstance(why, Reason) else Word.NODE_ERROR
+    return Tally(word_of(why), kind.nodes, text_of(why), names[kind.first], missing)
