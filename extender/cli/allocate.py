@@ -3,7 +3,7 @@
 import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,30 +11,41 @@ from typing import Any
 
 import orjson
 
-from extender.allocation.features import features_by_default
+from extender.allocation.features import Features, features_by_default
 from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json
-from extender.cli.case import case_of
-from extender.cli.replay import Unanswerable, case_of_claim, case_of_pod, owned, recording
+from extender.cli.case import Case, case_of
+from extender.cli.configured import answers as configured_answers
+from extender.cli.replay import Recording, Unanswerable, case_of_claim, case_of_pod, owned, pod_for, pod_of, recording
 from extender.cli.table import aligned, printable
-from extender.config.settings import Ownership
+from extender.config.load import Invalid, load
+from extender.config.placement import placement_of
+from extender.config.settings import Ownership, Settings
 from extender.model.claim import Allocation
 from extender.model.names import ObjectKey
 from extender.model.parse.fields import Malformed
+from extender.topology.document import Document
 
 SUMMARY = "say which devices claims would get on each node"
 DESCRIPTION = (
     "Answer questions to the allocator: one JSON object per line is read (name, nodes or node, classes, slices, "
     "claims; optional allocated, taintRules, usedDevices, usedShares, usedCapacity, features) and one is written for "
-    "each. With --from, a question out of a recorded cluster. Exit status: 0 where everything was answered, 1 where "
-    "a line or an object could not be read (the others are answered), 2 for wrong usage."
+    "each. With --from, a question out of a recorded cluster; with --config as well, as a service that has these "
+    "settings and was started a moment ago answers it: what a running one has promised to other pods, the pools that "
+    "it has closed because somebody else allocated from them, the sizes that it has learnt, and what bound pods take "
+    "of CPU and memory are not recorded. Exit status: 0 where everything was answered, 1 where a line or an object "
+    "could not be read (the others are answered), 2 for wrong usage or a configuration that cannot be used."
 )
 RELEASES = {f"1.{release.value}": release for release in Release}
 MANNERS = {"first": FIRST, "best": BEST}
 # Which taint each order does not see: the owner's keeps kube-scheduler away, as it is meant to.
 UNSEEN = {"first": "", "best": Ownership().owner_taint}
+# What the configuration says, too.
+SAID = ("order", "strict", "release", "owner_taint")
 ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
+# A question, and the answer of each node.
+Answered = tuple[Case, Iterator[NodeAnswer]]
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -42,8 +53,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--order",
         choices=tuple(MANNERS),
-        default="best",
-        help="first: the devices and errors of kube-scheduler; best: preferred devices, errors reject single nodes",
+        help="first: the devices and errors of kube-scheduler; best, the default: preferred devices, errors reject "
+        "single nodes",
     )
     parser.add_argument(
         "--strict",
@@ -53,8 +64,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         choices=tuple(RELEASES),
-        default="1.37",
-        help="write allocations as this release of Kubernetes does; with --from, only use features that it has on",
+        help="write allocations as this release of Kubernetes does; with --from, only use features that it has on "
+        "(default 1.37)",
     )
     parser.add_argument("-f", "--file", type=Path, help="read the questions from FILE, not from standard input")
     parser.add_argument(
@@ -65,6 +76,18 @@ def configure(parser: ArgumentParser) -> None:
         metavar="KEY",
         help="with --from: the taint by which an extender keeps others away, ownership.ownerTaint, does not count; "
         f"empty for none (default {UNSEEN['best']}; with --order first none: kube-scheduler heeds it)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="with --from: the configuration file of dra-extender serve, which says all of the above; its flags and "
+        "environment are not read",
+    )
+    parser.add_argument(
+        "--placement",
+        metavar="FILE",
+        help="with --config: the placement document, where it is not the file that placement.file names",
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--claim", type=_key, metavar="NS/NAME", help="the claim to ask about, as if it held nothing")
@@ -83,26 +106,40 @@ def _key(text: str) -> ObjectKey:
 
 def run(arguments: Namespace) -> int:
     """Answer, and return the exit status."""
-    if arguments.folder or arguments.claim or arguments.pod:
-        return _replay(arguments)
-    return _answer_lines(arguments)
+    misuse = _misuse(arguments)
+    if misuse:
+        return _refuse(misuse)
+    return _replay(arguments) if arguments.folder else _answer_lines(arguments)
+
+
+def _misuse(arguments: Namespace) -> str:
+    """Say which arguments do not go together."""
+    if arguments.config and not arguments.folder:
+        return "--config goes with --from DIR"
+    if arguments.placement is not None and not arguments.config:
+        return "--placement goes with --config"
+    if bool(arguments.folder) != bool(arguments.claim or arguments.pod):
+        return "--from DIR goes with --claim or --pod"
+    told = vars(arguments)
+    twice = [name for name in SAID if arguments.config and told[name] not in (None, False)]
+    return f"--config says what --{twice[0].replace('_', '-')} would say" if twice else ""
 
 
 def _replay(arguments: Namespace) -> int:
-    if not arguments.folder or not (arguments.claim or arguments.pod):
-        return _refuse("--from DIR goes with --claim or --pod")
     try:
-        found, features = recording(arguments.folder), features_by_default(RELEASES[arguments.release])
+        configured = _configured(arguments) if arguments.config else None
+        found = recording(arguments.folder)
         # What could not be read may be what is missing.
         for complaint in found.complaints:
             sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
-        asked = (case_of_claim, arguments.claim) if arguments.claim else (case_of_pod, arguments.pod)
-        case = asked[0](owned(found, _unseen(arguments)), asked[1], features)
+        case, answered = _as_configured(found, arguments, *configured) if configured else _as_asked(found, arguments)
+    except Invalid as invalid:
+        return _refuse(*invalid.complaints)
     except Unanswerable as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}")
-    told = list(answers(case, _manner(arguments), RELEASES[arguments.release]))
+    told = list(answered)
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
         sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
@@ -111,19 +148,55 @@ def _replay(arguments: Namespace) -> int:
     return UNREADABLE if found.complaints else ANSWERED
 
 
+def _configured(arguments: Namespace) -> tuple[Settings, Document]:
+    """Return settings and placement document; raise Invalid with all that is wrong with either."""
+    settings = load(arguments.config)
+    if settings.ownership.mode == "advisor":
+        text = "with advisor it is kube-scheduler that allocates: ask with --order first instead"
+        raise Invalid([f"ownership.mode: {text}"])
+    file = settings.placement.file if arguments.placement is None else arguments.placement
+    return settings, placement_of(file)
+
+
+def _as_configured(found: Recording, arguments: Namespace, settings: Settings, document: Document) -> Answered:
+    case = _case(found, arguments, settings.allocation.features)
+    pod = pod_of(found, arguments.pod) if arguments.pod else pod_for(arguments.claim, settings.schedulers[0])
+    return case, configured_answers(settings, document, found, case, pod)
+
+
+def _as_asked(found: Recording, arguments: Namespace) -> Answered:
+    release = _release(arguments)
+    case = _case(owned(found, _unseen(arguments)), arguments, features_by_default(release))
+    return case, answers(case, _manner(arguments), release)
+
+
+def _case(found: Recording, arguments: Namespace, features: Features) -> Case:
+    if arguments.claim:
+        return case_of_claim(found, arguments.claim, features)
+    return case_of_pod(found, arguments.pod, features)
+
+
+def _release(arguments: Namespace) -> Release:
+    return RELEASES[arguments.release] if arguments.release else Release.V1_37
+
+
+def _order(arguments: Namespace) -> str:
+    return arguments.order or "best"
+
+
 def _manner(arguments: Namespace) -> Manner:
-    manner = MANNERS[arguments.order]
+    manner = MANNERS[_order(arguments)]
     return replace(manner, is_lenient=manner.is_lenient and not arguments.strict)
 
 
 def _unseen(arguments: Namespace) -> str:
     """Return the key of the taint that does not count."""
     given: str | None = arguments.owner_taint
-    return UNSEEN[arguments.order] if given is None else given
+    return UNSEEN[_order(arguments)] if given is None else given
 
 
-def _refuse(message: str) -> int:
-    sys.stderr.write(f"dra-extender: {message}\n")
+def _refuse(*messages: str) -> int:
+    sys.stderr.writelines(f"dra-extender: {message}\n" for message in messages)
     return WRONG_USAGE
 
 
@@ -146,7 +219,7 @@ def _line(allocation: Allocation) -> str:
 
 
 def _answer_lines(arguments: Namespace) -> int:
-    manner, release = _manner(arguments), RELEASES[arguments.release]
+    manner, release = _manner(arguments), _release(arguments)
     try:
         source = arguments.file.open("rb") if arguments.file else nullcontext(sys.stdin.buffer)
     except OSError as error:

@@ -88,6 +88,19 @@ def owned(found: Recording, taint: str) -> Recording:
     return Recording(nouns, found.complaints)
 
 
+def pod_of(found: Recording, key: ObjectKey) -> Pod:
+    """Return a pod that names its claims as they are called here, made or not."""
+    pod = _named(found.all(Pod), key, "pod")
+    fresh = (PodClaimStatus(name=name, claim_name=made.name) for name, _, made in _unmade(pod))
+    return replace(pod, claim_statuses=(*pod.claim_statuses, *fresh))
+
+
+def pod_for(claim: ObjectKey, scheduler: str) -> Pod:
+    """Return a pod of *scheduler* that asks for *claim* and nothing else."""
+    entry = PodClaim(name=claim.name, claim_name=claim.name)
+    return Pod(key=claim, uid=Uid(str(claim)), scheduler=scheduler, claims=(entry,))
+
+
 def case_of_claim(found: Recording, key: ObjectKey, features: Features) -> Case:
     """Ask for one claim, as if it held nothing."""
     claim = _named(found.all(ResourceClaim), key, "claim")
@@ -96,12 +109,10 @@ def case_of_claim(found: Recording, key: ObjectKey, features: Features) -> Case:
 
 def case_of_pod(found: Recording, key: ObjectKey, features: Features) -> Case:
     """Ask for all claims of a pod that hold nothing yet, made or not, on the nodes where those that do can be used."""
-    pod = _with_extended(_named(found.all(Pod), key, "pod"))
     known = Claims()
-    for claim in (*found.all(ResourceClaim), *_made(found, pod)):
+    for claim in (*found.all(ResourceClaim), *_made(found, _named(found.all(Pod), key, "pod"))):
         known.put(claim)
-    fresh = (PodClaimStatus(name=name, claim_name=made.name) for name, _, made in _unmade(pod))
-    pod = replace(pod, claim_statuses=(*pod.claim_statuses, *fresh))
+    pod = _with_extended(pod_of(found, key))
     asked = known.asked_by(pod)
     if not isinstance(asked, Asked):
         raise Unanswerable(f"pod {key}: {asked.message}")
