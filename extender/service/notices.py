@@ -147,7 +147,7 @@ class Notices:
 def _of_decision(decision: Decision) -> objects.Note:
     return objects.Note(
         regarding=Pod(key=decision.pod, uid=decision.uid),
-        name=_named(decision.pod.name),
+        name=_named(decision.pod.name, decision.at),
         reason=decision.reason,
         action="Binding" if decision.node else "Filtering",
         text=note_of(decision),
@@ -158,7 +158,7 @@ def _of_decision(decision: Decision) -> objects.Note:
 def _of_alarm(alarm: Alarm) -> objects.Note:
     return objects.Note(
         regarding=alarm.subject,
-        name=_named(alarm.subject.key.name),
+        name=_named(alarm.subject.key.name, alarm.at),
         reason=alarm.reason,
         action="Watching",
         text=alarm.text,
@@ -166,5 +166,7 @@ def _of_alarm(alarm: Alarm) -> objects.Note:
     )
 
 
-def _named(subject: str) -> str:
-    return f"{subject[:200]}.{uuid4().hex[:16]}"
+def _named(subject: str, at: float) -> str:
+    """Return a new name, by the moment as kube-scheduler's are: kubectl shows events in the order of names."""
+    # A name that was cut off must not end as no part of a name may.
+    return f"{subject[:200].rstrip('.-')}.{round(at * 1e9):016x}{uuid4().hex[:4]}"

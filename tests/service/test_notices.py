@@ -10,7 +10,7 @@ import pytest
 from extender.kube.answer import Json
 from extender.kube.fence import Fence
 from extender.kube.outcome import Done, Outcome, Refused, Unknown
-from extender.model.names import ObjectKey, Uid
+from extender.model.names import ObjectKey, Uid, is_dns_subdomain
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
 from extender.scheduling.steps import Refusal
@@ -20,10 +20,11 @@ from tests.service.test_counted import until
 
 
 class Events:
-    """Stands in for writes: remembers the reasons of the events that it was to write."""
+    """Stands in for writes: remembers the reasons and names of the events that it was to write."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.names: list[str] = []
         self.outcome: Outcome = Done({})
         self.expected = 0
         self.are_written = asyncio.Event()
@@ -31,6 +32,7 @@ class Events:
 
     async def create_event(self, _namespace: str, event: Json) -> Outcome:
         self.reasons.append(event["reason"])
+        self.names.append(event["metadata"]["name"])
         if len(self.reasons) == self.expected:
             self.are_written.set()
         return self.outcome
@@ -221,3 +223,27 @@ async def test_who_leads_no_longer_keeps_nothing_to_tell_when_it_leads_again() -
     assert events.reasons == []
     events.fence = Fence()
     assert await told(notices, events, refused(1)) == ["InUse"]
+
+
+async def test_names_are_in_the_order_of_what_they_tell() -> None:
+    events = Events()
+    notices = noticing(events)
+    moments = [1_795_372_114.073475, 1_795_372_114.5, 1_795_372_483.0]
+    for reason, at in zip(("InUse", "NoMatch", "PoolClosed"), moments, strict=True):
+        await told(notices, events, decided(Ending.REJECTED, reason, at))
+    assert events.names == sorted(events.names)
+    # So they are among those of kube-scheduler: a nanosecond in hexadecimal digits.
+    assert [round(int(name.rpartition(".")[2][:16], 16) / 1e9, 6) for name in events.names] == moments
+
+
+async def test_what_is_told_of_one_moment_has_names_of_its_own() -> None:
+    events = Events()
+    await told(noticing(events), events, decided(Ending.REJECTED, "InUse"), decided(Ending.REJECTED, "NoMatch"))
+    assert len(set(events.names)) == 2
+
+
+@pytest.mark.parametrize("name", ["p" * 253, "p" * 199 + "-" + "p" * 53, "p" * 199 + "." + "p" * 53])
+async def test_a_long_name_is_cut_off_to_a_name(name: str) -> None:
+    events = Events()
+    await told(noticing(events), events, replace(decided(Ending.REJECTED, "InUse"), pod=ObjectKey("ns", name)))
+    assert is_dns_subdomain(events.names[0])
