@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.controlplane.client import MERGE, Client, Object, until
+from tests.controlplane.manifests import CONFIG, rendered
 from tests.controlplane.objects import claim, device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
 from tests.scheduler_config.conftest import ACTING
@@ -24,6 +25,21 @@ def test_every_manifest_is_taken_as_it_is(applied: dict[str, Object]) -> None:
 
 def test_the_api_server_finds_nothing_to_warn_of_in_the_policies(applied: dict[str, Object]) -> None:
     assert "warning" not in str(applied["ValidatingAdmissionPolicy dra-extender-tolerations"].get("status", {})).lower()
+
+
+def filled_in(written: object, stored: object) -> list[object]:
+    """List what was stored otherwise than it is written; a list is written as a whole, whatever is in it."""
+    if isinstance(written, dict) and isinstance(stored, dict):
+        return [found for key, value in written.items() for found in filled_in(value, stored.get(key))]
+    return [] if written == stored else [written]
+
+
+def test_what_is_applied_again_is_unchanged(applied: dict[str, Object], control_plane: Plane) -> None:
+    # Of a Deployment's lists kubectl knows what tells items apart. Others it sends again where the API server has
+    # filled in a default, and says "configured" each time.
+    manifests = [each for each in rendered(CONFIG / control_plane.minor) if each["kind"] != "Deployment"]
+    for each in manifests:
+        assert filled_in(each, applied[f"{each['kind']} {each['metadata']['name']}"]) == []
 
 
 async def test_the_pod_is_within_the_restrictions_of_its_namespace(applied: dict[str, Object], admin: Client) -> None:
