@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from extender.config.load import load
 from tests.controlplane.client import Object
@@ -223,6 +224,42 @@ def test_a_scheduler_that_nobody_takes_over_from_or_that_needs_no_extender_is_re
     (usual,) = (each for each in deployment["spec"]["template"]["spec"]["containers"] if each["name"] == "scheduler")
     assert containers["scheduler"]["livenessProbe"] == usual["livenessProbe"]
     assert usual["livenessProbe"]["httpGet"]["port"] == "scheduler"
+
+
+def owned(objects: list[Object]) -> dict[str, Object]:
+    """Return what the extender's own configuration says about ownership, and the drivers that rules taint."""
+    (held,) = (each for each in objects if each["kind"] == "ConfigMap")
+    rules = [each["spec"]["deviceSelector"]["driver"] for each in objects if each["kind"] == "DeviceTaintRule"]
+    return {"says": yaml.safe_load(held["data"]["extender.yaml"])["ownership"], "rules": rules}
+
+
+@pytest.mark.usefixtures("overlays")
+def test_a_kustomization_of_ones_own_is_as_the_readme_shows_it(tmp_path: Path) -> None:
+    ours = {"drivers": ["gpu.nvidia.com"]}
+    (tmp_path / "extender.yaml").write_text(json.dumps({"ownership": ours}))
+    (shown,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    text = shown.replace("../scheduler-config", os.path.relpath(CONFIG, tmp_path))
+    (tmp_path / "kustomization.yaml").write_text(text)
+    objects = rendered(tmp_path)
+    assert owned(objects) == {"says": ours, "rules": ours["drivers"]}
+    assert named(objects)["Deployment", "dra-scheduler"]["spec"]["replicas"] == 2
+    _, containers = template_of(objects)
+    assert {each["image"].partition(":")[0] for each in containers.values()} == {
+        "images.example.com/dra-extender",
+        "images.example.com/kube-scheduler",
+    }
+    # The advisor's configuration takes the place of one's own, unless that comes after it.
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    advising = {"mode": "advisor", "drivers": ["gpu.nvidia.com"]}
+    (mine / "extender.yaml").write_text(json.dumps({"ownership": advising}))
+    (mine / "kustomization.yaml").write_text(
+        json.dumps({"kind": "Component", "configMapGenerator": yaml.safe_load(shown)["configMapGenerator"]})
+    )
+    for after, said in (("", {"mode": "advisor"}), ("  - mine\n", advising)):
+        listed = f"  - {os.path.relpath(ADVISOR, tmp_path)}\n{after}"
+        (tmp_path / "kustomization.yaml").write_text(text + listed)
+        assert owned(rendered(tmp_path)) == {"says": said, "rules": []}
 
 
 def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replaced() -> None:
