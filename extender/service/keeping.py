@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from extender.allocation.inventory import Inventory
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.resource import RULES, Served
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
-from extender.model.taint import DeviceTaintRule
 from extender.scheduling.steps import Later, Refusal
 from extender.state.belief import Belief
 from extender.telemetry import keys
@@ -53,7 +51,7 @@ class Keeping:
     now: Callable[[], float]
     _kept: set[str] = field(default_factory=set)
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
-    _known: tuple[Inventory, tuple[DeviceTaintRule, ...], tuple[str, ...]] | None = None
+    _known: tuple[int, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
 
@@ -111,12 +109,12 @@ class Keeping:
 
     def _missing(self) -> tuple[str, ...]:
         """Name the drivers without the taint; where neither slices nor rules have changed they are the same."""
-        ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
-        rules = tuple(ownership.rules.values())
-        if self._known is not None and self._known[0] is inventory and self._known[1] == rules:
-            return self._known[2]
-        missing = ownership.unkept(inventory)
-        self._known = inventory, rules, missing
+        ownership = self.belief.ownership
+        if self._known is not None and self._known[0] == ownership.noted:
+            return self._known[1]
+        missing = ownership.unkept(self.belief.cluster.snapshot.inventory)
+        self._known = ownership.noted, missing
+        rules = ownership.rules.values()
         self._kept |= {rule.selector.driver for rule in rules if rule.selector and rule.selector.driver}
         return missing
 

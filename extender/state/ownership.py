@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.allocation.inventory import Inventory
-from extender.model.change import Change, Changed, Gone, Listed, Noun
+from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice, Seal
 from extender.model.names import DeviceKey, DriverName, ObjectKey, PoolKey, Uid
@@ -19,11 +19,15 @@ BARRING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 
 @dataclass(slots=True)
 class Ownership:
-    """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid."""
+    """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid.
+
+    *noted* grows with every change of a rule or slice: of one that is about the owner's taint alone no snapshot tells.
+    """
 
     domain: Domain
     rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
     foreign: dict[Uid, Foreign] = field(default_factory=dict)
+    noted: int = 0
     _tainted: set[str] = field(default_factory=set)
     # What the foreign claims close between them: thousands of slices are judged by it at once.
     _pools: frozenset[PoolKey] = frozenset()
@@ -103,6 +107,7 @@ class Ownership:
 
     def _note(self, change: Change) -> None:
         """Remember where the owner's taint is: afterwards nobody is told."""
+        self.noted += kind_of(change) in (DeviceTaintRule.__name__, ResourceSlice.__name__)
         match change:
             case Changed(DeviceTaintRule() | ResourceSlice() as item):
                 self._forget(type(item), item.name)

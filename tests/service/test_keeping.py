@@ -11,6 +11,7 @@ from extender.allocation.features import Features
 from extender.config.settings import Ownership, Settings
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.model.change import Changed, Gone
+from extender.model.device import Traits
 from extender.model.names import DriverName, ObjectKey
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.steps import Refusal
@@ -235,3 +236,16 @@ async def test_what_somebody_else_has_tainted_meanwhile_is_no_trouble_any_more()
     belief.apply(Changed(replace(rule_for("other.example.com"), name="another")))
     await work.round()
     assert work.warning() == ""
+
+
+@pytest.mark.parametrize("tainting", [True, False], ids=["begins", "ends"])
+async def test_a_driver_that_begins_or_ends_to_taint_its_devices_itself_is_noticed(*, tainting: bool) -> None:
+    writing = Writing()
+    writing.forbidden = set()
+    work, belief, _ = at_work(writing, DRIVER)
+    itself = Traits(taints=(Taint(key=KEY, effect=NO_SCHEDULE),))
+    belief.apply(Changed(gpus("n1", 1, Traits() if tainting else itself)))
+    assert work._missing() == ((DRIVER,) if tainting else ())
+    belief.apply(Changed(gpus("n1", 1, itself if tainting else Traits())))
+    await work.round()
+    assert [driver for _, driver in writing.tried] == ([] if tainting else [DRIVER])
