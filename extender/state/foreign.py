@@ -18,6 +18,9 @@ from extender.state.ledger import ClaimHold
 # With the claim's uid as its value, on the claim: its devices are to be borne, and its pools are open.
 BORNE: Final = "dra-extender.x-k8s.io/foreign-allocation-accepted"
 
+# What is closed: a driver, or one pool of it. The keys of its slices begin so.
+Part = tuple[DriverName] | PoolKey
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
@@ -37,6 +40,10 @@ class Foreign:
     @property
     def pools(self) -> frozenset[PoolKey]:
         return frozenset(device.pool_key for device in self.devices)
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        return self.pools | {(driver,) for driver in self.untainted}
 
 
 def is_ours(claim: ResourceClaim, hold: ClaimHold | None, waits: Callable[[Uid], bool], domain: Domain) -> bool:

@@ -1,5 +1,6 @@
 """What is ours, the taint that keeps others away from it, and what is closed because somebody came nevertheless."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -8,11 +9,11 @@ from extender.allocation.inventory import Inventory
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice, Seal
-from extender.model.names import DeviceKey, DriverName, ObjectKey, PoolKey, Uid
+from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
 from extender.model.problem import Problem
 from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, DeviceTaintRule, Taint, selects
 from extender.state.domain import Domain
-from extender.state.foreign import Foreign, is_borne
+from extender.state.foreign import Foreign, Part, is_borne
 
 BARRING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 
@@ -29,9 +30,8 @@ class Ownership:
     foreign: dict[Uid, Foreign] = field(default_factory=dict)
     noted: int = 0
     _tainted: set[str] = field(default_factory=set)
-    # What the foreign claims close between them: thousands of slices are judged by it at once.
-    _pools: frozenset[PoolKey] = frozenset()
-    _drivers: frozenset[DriverName] = frozenset()
+    # How many foreign claims close each part, as far as any does.
+    _closed: Counter[Part] = field(default_factory=Counter)
 
     def told(self, change: Change) -> Change:
         """Return *change* as allocation sees it: without the owner's taint, and with what is not given sealed."""
@@ -51,7 +51,7 @@ class Ownership:
         """Say why nothing of a slice is given, if that is so."""
         if not self.domain.has_driver(published.driver):
             return Seal.NOT_OURS
-        is_closed = published.driver in self._drivers or published.pool_key in self._pools
+        is_closed = (published.driver,) in self._closed or published.pool_key in self._closed
         return Seal.CLOSED if is_closed else None
 
     def keeps(self, driver: str) -> bool:
@@ -75,27 +75,27 @@ class Ownership:
         untainted = frozenset(device.driver for device in devices if not self._is_kept(device, inventory))
         return Foreign(claim=claim, devices=devices, untainted=untainted)
 
-    def close(self, found: Iterable[Foreign]) -> bool:
-        """Remember what others have allocated; tell whether there was anything."""
+    def close(self, found: Iterable[Foreign]) -> frozenset[Part]:
+        """Remember what others have allocated; return what is closed now and was open, or the other way round."""
         fresh = {item.claim.uid: item for item in found}
-        if fresh:
-            self.foreign |= fresh
-            self._add_up()
-        return bool(fresh)
+        over = [self.foreign[uid] for uid in fresh if uid in self.foreign]
+        self.foreign |= fresh
+        return self._count(fresh.values(), over)
 
-    def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> bool:
-        """Forget the claims that are gone, hold nothing, or are to be borne; tell whether there were any."""
-        over = [uid for uid in self.foreign if _is_over(with_uid(uid))]
-        for uid in over:
-            del self.foreign[uid]
-        if over:
-            self._add_up()
-        return bool(over)
+    def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> frozenset[Part]:
+        """Forget the claims that are gone, hold nothing, or are to be borne; return what is open now and was closed."""
+        over = [self.foreign.pop(uid) for uid in tuple(self.foreign) if _is_over(with_uid(uid))]
+        return self._count((), over)
 
-    def _add_up(self) -> None:
-        found = self.foreign.values()
-        self._pools = frozenset().union(*(item.pools for item in found))
-        self._drivers = frozenset().union(*(item.untainted for item in found))
+    def _count(self, fresh: Iterable[Foreign], over: Iterable[Foreign]) -> frozenset[Part]:
+        moves = Counter(part for item in fresh for part in item.parts)
+        moves.subtract(part for item in over for part in item.parts)
+        before = self._closed.keys() & moves.keys()
+        self._closed.update(moves)
+        for part in moves:
+            if not self._closed[part]:
+                del self._closed[part]
+        return frozenset(before ^ (self._closed.keys() & moves.keys()))
 
     def _shown(self, published: ResourceSlice) -> ResourceSlice:
         bare = _untainted(published, self.domain.taint) if self.domain.taint else published

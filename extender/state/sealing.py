@@ -4,15 +4,16 @@ What a stranger has allocated from is closed at once. The rest of a driver follo
 no later than a watch might have told of it, and what is given meanwhile is verified before a pod is bound, as always.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
-from extender.allocation.inventory import SliceKey, key_of
+from extender.allocation.inventory import SliceKey
 from extender.model.claim import ResourceClaim
-from extender.model.device import ResourceSlice
 from extender.model.names import Uid
 from extender.state.cluster import Cluster
-from extender.state.foreign import Foreign
+from extender.state.foreign import Foreign, Part
 from extender.state.ownership import Ownership
 
 # Slices that are sealed in one go, each of which takes 0.2 ms.
@@ -24,7 +25,8 @@ class Sealing:
 
     def __init__(self, cluster: Cluster, ownership: Ownership) -> None:
         self._cluster, self._ownership = cluster, ownership
-        self._waiting: list[SliceKey] = []
+        # Each once, in their order.
+        self._waiting: dict[SliceKey, None] = {}
 
     @property
     def is_due(self) -> bool:
@@ -32,28 +34,34 @@ class Sealing:
 
     def close(self, found: Sequence[Foreign]) -> None:
         """Close what *found* closes: the pools concerned at once."""
-        if not self._ownership.close(found):
+        if not found:
             return
-        slices = self._cluster.snapshot.inventory.slices
-        closed = [item for item in slices if item.seal is None and self._ownership.seal_of(item)]
-        concerned = {pool for each in found for pool in each.pools}
-        self._cluster.seal([key_of(item) for item in closed if item.pool_key in concerned], self._ownership.seal_of)
-        self._add(item for item in closed if item.pool_key not in concerned)
-        self.go_on()
+        changed, concerned = self._ownership.close(found), frozenset(pool for each in found for pool in each.pools)
+        self._cluster.seal(self._within(concerned), self._ownership.seal_of)
+        self._add(changed - concerned)
 
     def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> None:
         """Open what was closed because of claims that are gone, hold nothing any more, or are to be borne."""
-        if self._ownership.foreign and self._ownership.open(with_uid):
-            slices = self._cluster.snapshot.inventory.slices
-            self._add(item for item in slices if item.seal is not None)
-            self.go_on()
+        if self._ownership.foreign:
+            self._add(self._ownership.open(with_uid))
 
     def go_on(self) -> bool:
         """Seal or open some more; tell whether that was not all."""
-        piece, self._waiting = self._waiting[:PIECE], self._waiting[PIECE:]
+        piece = tuple(islice(self._waiting, PIECE))
+        for key in piece:
+            del self._waiting[key]
         self._cluster.seal(piece, self._ownership.seal_of)
         return self.is_due
 
-    def _add(self, slices: Iterable[ResourceSlice]) -> None:
-        """Have *slices* wait, each once: a stranger's claims come by the hundred, and all are of one driver."""
-        self._waiting = list(dict.fromkeys((*self._waiting, *map(key_of, slices))))
+    def _add(self, changed: frozenset[Part]) -> None:
+        """Have the slices of what has *changed* wait, and begin; a stranger's further claims change nothing."""
+        if changed:
+            self._waiting |= dict.fromkeys(self._within(changed))
+            self.go_on()
+
+    def _within(self, parts: Iterable[Part]) -> Iterator[SliceKey]:
+        """Yield the slices of *parts*: a driver may have thousands, of which none of the others is looked at."""
+        keys = self._cluster.snapshot.inventory.keys
+        for part in sorted(parts):
+            start = bisect_left(keys, part)
+            yield from keys[start : bisect_right(keys, part, start, key=lambda key: key[: len(part)])]

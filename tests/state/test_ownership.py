@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from extender.allocation.features import Features
 from extender.allocation.usage import WHOLE, Hold
@@ -15,6 +17,7 @@ from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import BORNE, Foreign
 from extender.state.ledger import ClaimHold, Phase, Promise
+from extender.state.ownership import Ownership
 from extender.state.sealing import PIECE
 from tests.scheduling.cast import DRIVER, OURS, claim, consumer, device, gpus, held, node, pod
 
@@ -289,3 +292,43 @@ def test_what_is_published_anew_while_a_driver_is_closed_is_closed_and_what_is_g
     while belief.sealing.go_on():
         pass
     assert len(closed(belief)) == many - 1
+
+
+def test_further_claims_of_a_closed_driver_have_their_own_pools_looked_at_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    belief, many, looked = believing(rule=None), 8 * PIECE, list[str]()
+    for number in range(3, many + 1):
+        belief.apply(Changed(gpus(f"n{number}", 1)))
+    shown(belief, allocated("a", by="kube-scheduler"))
+    judged = Ownership.seal_of
+
+    def seal_of(ownership: Ownership, published: ResourceSlice) -> Seal | None:
+        looked.append(published.pool)
+        return judged(ownership, published)
+
+    monkeypatch.setattr(Ownership, "seal_of", seal_of)
+    shown(belief, allocated("b", by="kube-scheduler", where="n7"))
+    assert looked == ["n7"]
+    while belief.sealing.go_on():
+        pass
+    belief.apply(Gone(ResourceClaim, claim("b").key))
+    assert not belief.sealing.is_due
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["n1", "n2", ""]), st.booleans()), max_size=8))
+def test_what_is_closed_is_what_the_foreign_claims_that_are_left_close_between_them(
+    steps: list[tuple[str, str, bool]],
+) -> None:
+    belief = believing()
+    for number, (name, where, is_tainted) in enumerate(steps):
+        belief.apply(Changed(RULE) if is_tainted else Gone(DeviceTaintRule, ObjectKey("", RULE.name)))
+        if where:
+            shown(belief, allocated(name, by="kube-scheduler", where=where, resource_version=str(number)))
+        else:
+            belief.apply(Gone(ResourceClaim, claim(name).key))
+        while belief.sealing.go_on():
+            pass
+        left = belief.ownership.foreign.values()
+        pools = {pool.pool for item in left for pool in item.pools}
+        assert closed(belief) == (["n1", "n2"] if any(item.untainted for item in left) else sorted(pools))
