@@ -68,7 +68,9 @@ class Metrics:
 
     def _begin_owning(self) -> None:
         self._conflicts = self._counter(
-            "foreign_conflicts", "Allocations of our devices that another allocator wrote.", "driver"
+            "foreign_conflicts",
+            "Claims allocated by others with a device that an earlier claim holds, or that does not suffice for both.",
+            "driver",
         )
         self._foreign = self._counter(
             "foreign_allocations_seen", "Claims with devices of ours that somebody else has allocated.", "driver"
@@ -139,7 +141,7 @@ class Metrics:
         self._events.labels(result).inc()
 
     def foreign_conflict(self, driver: str) -> None:
-        """Count an allocation of our devices by somebody else."""
+        """Count a claim that somebody else has allocated with a device that is held, for the driver of that device."""
         self._conflicts.labels(driver).inc()
 
     def foreign(self, driver: str) -> None:

@@ -20,6 +20,7 @@ from tests.scheduling.cast import consumer, pod
 from tests.service.owned import EVENTS, Place, place, so, until
 from tests.service.test_notices import Events, noticing, written
 from tests.state.test_ownership import allocated, believing
+from tests.telemetry.test_metrics import samples
 
 MERGE = "application/merge-patch+json"
 
@@ -108,6 +109,11 @@ def test_while_another_replica_leads_allocations_are_its_own(*, leads: bool) -> 
     assert bool(belief.ownership.foreign) is leads
 
 
+def counted(intrusion: Intrusion, name: str) -> float:
+    """Return what a counter of *intrusion* has counted, whatever the driver."""
+    return sum(value for (found, _), value in samples(intrusion.metrics).items() if found == f"dra_extender_{name}")
+
+
 class Watched:
     """An intrusion beside what it writes; *at* is the time of the day."""
 
@@ -145,6 +151,14 @@ async def test_what_stays_closed_is_told_again_before_the_api_server_has_forgott
     here.is_leading = True
     here.show(Gone(ResourceClaim, THEIRS.key))
     assert await here.reminded(2 * AGAIN_S) == []
+
+
+def test_a_foreign_allocation_is_a_conflict_where_an_earlier_claim_holds_the_device() -> None:
+    here = Watched()
+    for claim, conflicts in ((THEIRS, 0), (allocated("b", by="kube-scheduler"), 1)):
+        here.show(Changed(claim))
+        assert counted(here.intrusion, "foreign_conflicts_total") == conflicts
+    assert counted(here.intrusion, "foreign_allocations_seen_total") == 2
 
 
 async def test_an_event_about_what_is_closed_that_was_lost_is_written_later() -> None:
