@@ -102,6 +102,11 @@ class Inventory:
         """Return the indices of the slices of a pool."""
         return _pool(self.keys, driver, name)
 
+    def has_driver(self, driver: str) -> bool:
+        """Tell whether *driver* publishes anything."""
+        first = bisect_left(self.keys, (driver,))
+        return first < len(self.keys) and self.keys[first].driver == driver
+
     def rows_of(self, device: DeviceKey) -> tuple[int, ...]:
         """Return the rows of *device*: none where it is not published, several where a pool repeats a name."""
         known = self._found.get(device)

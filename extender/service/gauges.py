@@ -72,8 +72,9 @@ class Gauges:
 
     def foreign(self) -> Mapping[str, int]:
         """Count the claims by driver because of which pools are closed; a driver without any is none the less told."""
-        inventory, found = self.belief.cluster.snapshot.inventory, self.belief.ownership.foreign.values()
-        counted = Counter(driver for item in found for driver in {device.driver for device in item.devices})
+        ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
+        found = ownership.foreign.values()
+        counted = Counter(label for item in found for label in ownership.counted_as(item.devices, inventory))
         return {driver: counted[driver] for driver in {key.driver for key in inventory.keys} | counted.keys()}
 
     def untainted(self) -> Mapping[str, int]:

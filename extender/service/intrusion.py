@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from extender.kube.told import Told
 from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
-from extender.model.names import ObjectKey
+from extender.model.names import DeviceKey, ObjectKey
 from extender.model.node import Pod
 from extender.service.notices import Alarm, Notices
 from extender.state.belief import Belief
@@ -86,8 +86,8 @@ class Intrusion:
                 await asyncio.sleep(0)
 
     def _tell(self, found: Foreign) -> None:
-        for driver in sorted({device.driver for device in found.devices}):
-            self.metrics.foreign(driver)
+        for label in self._labels(*found.devices):
+            self.metrics.foreign(label)
         fields = {
             keys.CLAIM: str(found.claim.key),
             keys.DEVICES: ", ".join("/".join(device) for device in found.devices),
@@ -112,9 +112,13 @@ class Intrusion:
         """Tell of a device that an earlier claim holds: two have it now."""
         device = self.belief.contested(claim)
         if device is not None:
-            self.metrics.foreign_conflict(device.driver)
+            for label in self._labels(device):
+                self.metrics.foreign_conflict(label)
             fields = {keys.CLAIM: str(claim.key), keys.DRIVER: device.driver}
             LOG.error("another allocator has given a device that is held", extra=fields)
+
+    def _labels(self, *devices: DeviceKey) -> Iterable[str]:
+        return sorted(self.belief.ownership.counted_as(devices, self.belief.cluster.snapshot.inventory))
 
 
 def text_of(found: Foreign) -> str:

@@ -16,6 +16,8 @@ from extender.state.domain import Domain
 from extender.state.foreign import Foreign, Part, is_borne
 
 BARRING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
+# Drivers that are neither named as ours nor publish anything, where something is counted by driver.
+OTHERS: Final = "others"
 
 
 @dataclass(slots=True)
@@ -68,6 +70,13 @@ class Ownership:
         drivers = self.domain.drivers or published
         tainting = published - bare
         return tuple(sorted(name for name in drivers if name not in tainting and not self.keeps(name)))
+
+    def counted_as(self, devices: Iterable[DeviceKey], inventory: Inventory) -> frozenset[str]:
+        """Say as which drivers *devices* are counted: whoever writes claims can make up as many as he likes."""
+        return frozenset(
+            driver if driver in self.domain.drivers or inventory.has_driver(driver) else OTHERS
+            for driver, _, _ in devices
+        )
 
     def judged(self, claim: ResourceClaim, inventory: Inventory) -> Foreign:
         """Say what a foreign *claim* closes."""

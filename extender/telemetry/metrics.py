@@ -53,7 +53,7 @@ class Metrics:
         self._relists = self._counter(
             "watch_lists", "Lists of a resource: the first, and those after a watch could not go on.", "resource"
         )
-        self._events = self._counter("events", "Events about decisions, by what became of them.", "result")
+        self._events = self._counter("events", "Events on pods and claims, by what became of them.", "result")
         self._drift = self._gauge(
             "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
         )
@@ -137,7 +137,7 @@ class Metrics:
         self._relists.labels(resource).inc()
 
     def event(self, result: str) -> None:
-        """Count an event: written, refused or dropped."""
+        """Count an event: written, failed or dropped."""
         self._events.labels(result).inc()
 
     def foreign_conflict(self, driver: str) -> None:

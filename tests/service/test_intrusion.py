@@ -10,13 +10,17 @@ from extender.kube.outcome import Done, Unknown
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import Seal
+from extender.model.names import DriverName
 from extender.service import intrusion as module
+from extender.service.gauges import Gauges
 from extender.service.intrusion import MOST_AGAIN, REASON, Intrusion
 from extender.service.notices import AGAIN_S, RETRY_S, Notices
+from extender.state.domain import Domain
 from extender.state.foreign import BORNE
+from extender.state.ownership import OTHERS
 from extender.telemetry.metrics import Metrics
 from tests.kube_objects import CLAIMS
-from tests.scheduling.cast import consumer, pod
+from tests.scheduling.cast import DRIVER, consumer, pod
 from tests.service.owned import EVENTS, Place, place, so, until
 from tests.service.test_notices import Events, noticing, written
 from tests.state.test_ownership import allocated, believing
@@ -117,9 +121,9 @@ def counted(intrusion: Intrusion, name: str) -> float:
 class Watched:
     """An intrusion beside what it writes; *at* is the time of the day."""
 
-    def __init__(self) -> None:
+    def __init__(self, domain: Domain | None = None) -> None:
         self.at, self.is_leading, self.events = 0.0, True, Events()
-        self.belief, self.notices = believing(), noticing(self.events)
+        self.belief, self.notices = believing(domain=domain), noticing(self.events)
         self.intrusion = Intrusion(self.belief, Metrics(), self.notices, lambda: self.is_leading, lambda: self.at)
 
     def show(self, change: Change) -> None:
@@ -159,6 +163,37 @@ def test_a_foreign_allocation_is_a_conflict_where_an_earlier_claim_holds_the_dev
         here.show(Changed(claim))
         assert counted(here.intrusion, "foreign_conflicts_total") == conflicts
     assert counted(here.intrusion, "foreign_allocations_seen_total") == 2
+
+
+@pytest.mark.parametrize(
+    ("made_up", "ours", "label"),
+    [
+        (False, frozenset(), DRIVER),
+        (True, frozenset(), OTHERS),
+        (True, frozenset({"made-up.example.com"}), "made-up.example.com"),
+    ],
+    ids=["published", "unknown", "named"],
+)
+def test_drivers_that_strangers_make_up_are_counted_under_one_name(
+    ours: frozenset[str], label: str, *, made_up: bool
+) -> None:
+    here = Watched(Domain(drivers=ours))
+    for name in ("a", "b"):
+        claim = allocated(name, by="kube-scheduler")
+        here.show(Changed(given_of(claim, "made-up.example.com") if made_up else claim))
+    drivers = {dict(labels)["driver"] for (name, labels) in samples(here.intrusion.metrics) if "_foreign_" in name}
+    assert drivers == {label}
+    nobody: Any = None
+    gauges = Gauges(here.belief, nobody, nobody, lambda: 0.0)
+    assert gauges.foreign() == {DRIVER: 0} | {label: 2}
+
+
+def given_of(claim: ResourceClaim, driver: str) -> ResourceClaim:
+    """Return *claim* with a device of another *driver*."""
+    assert claim.allocation is not None
+    given = claim.allocation.devices
+    moved = tuple(replace(item, device=item.device._replace(driver=DriverName(driver))) for item in given)
+    return replace(claim, allocation=replace(claim.allocation, devices=moved))
 
 
 async def test_an_event_about_what_is_closed_that_was_lost_is_written_later() -> None:

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from extender.scheduling.drift import Kind
 from extender.service.gauges import LINKS
+from extender.state.ownership import OTHERS
 from extender.telemetry.belief import DeviceCount
 from extender.telemetry.metrics import PREFIX, VERBS, Metrics
 from tests.tree import ROOT
@@ -190,6 +191,8 @@ def test_every_metric_is_documented() -> None:
         ("nominations_ahead_total", ("right", "wrong", "late", "renewed", "unasked")),
         ("nodes_by_links", LINKS),
         ("drift", Kind),
+        ("events_total", ("written", "failed", "dropped")),
+        ("foreign_allocations", (OTHERS,)),
     ],
 )
 def test_each_value_of_a_label_is_explained_beside_its_metric(metric: str, words: Iterable[str]) -> None:
