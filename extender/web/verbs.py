@@ -71,14 +71,12 @@ class Filtered:
     """Which nodes passed, all of them names of the request, and which were rejected.
 
     *text* is the one reason of all rejected nodes of the reply: two reasons, or one with a number in it, wake the pod
-    that they reject. A shortage is not resolvable by evicting pods (*is_resolvable*). Where *error* says something,
-    the scheduler tries again later, and the rest is not sent.
+    that they reject. Where *error* says something, the scheduler tries again later, and the rest is not sent.
     """
 
     names: Sequence[str] = ()
     rejected: Sequence[str] | AllOthers = ()
     text: str = ""
-    is_resolvable: bool = False
     error: str = ""
 
 

@@ -26,34 +26,27 @@ def understood(oracle: Oracle, verb: str, reply: bytes) -> Any:
 
 
 FILTERED = {
-    "all-pass": (Filtered(names=ASKED.names), NAMES, {}, {}),
-    "some-pass": (Filtered(names=["worker-2"]), ["worker-2"], {}, {}),
+    "all-pass": (Filtered(names=ASKED.names), NAMES, {}),
+    "some-pass": (Filtered(names=["worker-2"]), ["worker-2"], {}),
     "others-rejected": (
         Filtered(names=["worker-2"], rejected=ALL_OTHERS, text=TEXT),
         ["worker-2"],
-        {},
         {"worker-1": TEXT, "worker-3": TEXT},
     ),
-    "all-rejected": (Filtered(rejected=ALL_OTHERS, text=TEXT), [], {}, dict.fromkeys(NAMES, TEXT)),
-    "some-rejected": (Filtered(rejected=["worker-3"], text=TEXT), [], {}, {"worker-3": TEXT}),
-    "resolvable": (
-        Filtered(rejected=ALL_OTHERS, text=TEXT, is_resolvable=True),
-        [],
-        dict.fromkeys(NAMES, TEXT),
-        {},
-    ),
-    "nobody": (Filtered(), [], {}, {}),
+    "all-rejected": (Filtered(rejected=ALL_OTHERS, text=TEXT), [], dict.fromkeys(NAMES, TEXT)),
+    "some-rejected": (Filtered(rejected=["worker-3"], text=TEXT), [], {"worker-3": TEXT}),
+    "nobody": (Filtered(), [], {}),
 }
 
 
 @pytest.mark.parametrize("case", FILTERED)
 def test_go_understands_what_filter_answers(oracle: Oracle, case: str) -> None:
-    answer, names, failed, unresolvable = FILTERED[case]
+    answer, names, failed = FILTERED[case]
     assert understood(oracle, "filter", filter_reply(ASKED, answer)) == {
         "Nodes": None,
         "NodeNames": names,
-        "FailedNodes": failed,
-        "FailedAndUnresolvableNodes": unresolvable,
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": failed,
         "Error": "",
     }
 
@@ -61,11 +54,6 @@ def test_go_understands_what_filter_answers(oracle: Oracle, case: str) -> None:
 def test_q1_all_rejected_nodes_carry_one_text(oracle: Oracle) -> None:
     reply = understood(oracle, "filter", filter_reply(ASKED, Filtered(rejected=ALL_OTHERS, text=TEXT)))
     assert set(reply["FailedAndUnresolvableNodes"].values()) == {TEXT}
-
-
-def test_a_shortage_is_unresolvable_unless_told_otherwise(oracle: Oracle) -> None:
-    reply = understood(oracle, "filter", filter_reply(ASKED, Filtered(rejected=ALL_OTHERS, text=TEXT)))
-    assert reply["FailedNodes"] == {}
 
 
 def test_whole_nodes_are_answered_with_the_nodes_that_passed(oracle: Oracle) -> None:
