@@ -116,22 +116,23 @@ class Ownership:
 
     def _note(self, change: Change) -> None:
         """Remember where the owner's taint is: afterwards nobody is told."""
-        self.noted += kind_of(change) in (DeviceTaintRule.__name__, ResourceSlice.__name__)
+        of_kind = kind_of(change)
+        self.noted += of_kind in (DeviceTaintRule.__name__, ResourceSlice.__name__)
         match change:
             case Changed(DeviceTaintRule() | ResourceSlice() as item):
-                self._forget(type(item), item.name)
+                self._forget(of_kind, item.name)
                 self._remember(item)
-            case Gone(kind, key):
-                self._forget(kind, key.name)
+            case Changed(Problem(key=key)) | Gone(_, key):
+                self._forget(of_kind, key.name)
             case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
                 (self.rules if kind is DeviceTaintRule else self._tainted).clear()
                 for listed in items:
                     self._remember(listed)
 
-    def _forget(self, kind: type, name: str) -> None:
-        if kind is DeviceTaintRule:
+    def _forget(self, kind: str, name: str) -> None:
+        if kind == DeviceTaintRule.__name__:
             self.rules.pop(name, None)
-        elif kind is ResourceSlice:
+        elif kind == ResourceSlice.__name__:
             self._tainted.discard(name)
 
     def _remember(self, item: Noun | Problem) -> None:

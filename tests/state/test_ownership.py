@@ -12,6 +12,7 @@ from extender.model.change import Change, Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.device import ResourceSlice, Seal, Traits
 from extender.model.names import DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
@@ -239,6 +240,14 @@ def test_a_rule_keeps_a_driver_if_it_taints_all_of_it(rule: DeviceTaintRule | No
     assert belief.ownership.keeps(DRIVER) is keeps
     belief.apply(Gone(DeviceTaintRule, ObjectKey("", RULE.name)))
     assert belief.ownership.keeps(DRIVER) is False
+
+
+def test_a_rule_that_cannot_be_read_any_more_keeps_nobody_away() -> None:
+    belief = believing()
+    assert belief.ownership.keeps(DRIVER)
+    unread = Problem(kind="DeviceTaintRule", key=ObjectKey("", RULE.name), path="spec.taint", message="is no object")
+    belief.apply(Changed(unread))
+    assert not belief.ownership.keeps(DRIVER)
 
 
 def test_uids_are_of_claims_not_of_names() -> None:
