@@ -80,7 +80,7 @@ class _Following:
 
     async def _unserved(self) -> Remedy:
         self._position = ""
-        self._sink(Listed(self._resource.kind, ()))
+        self._sink(Listed(self._resource.kind, (), is_served=False))
         self._sink(Unserved(self._resource, self._pace.now()))
         await self._pace.sleep(LOOK_AGAIN_S * (1 + self._pace.chance()))
         return Remedy.REDISCOVER

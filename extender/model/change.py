@@ -39,10 +39,11 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """These are all objects of a kind: what is not among them is no more."""
+    """These are all objects of a kind: what is not among them is no more. Of one that is not served there are none."""
 
     kind: Kind
     items: tuple[Noun | Problem, ...]
+    is_served: bool = True
 
 
 Change = Changed | Gone | Listed

@@ -110,7 +110,7 @@ class Belief:
                 self._seniority.drop(key)
             case Listed(kind, items) if kind is ResourceClaim:
                 self._open()
-                self._has_listed = bool(items)
+                self._has_listed = change.is_served
                 claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
                 for claim in sorted(claims, key=self._place_of):

@@ -374,6 +374,7 @@ async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_agai
         watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
     assert watcher.words == ["listed ", "Unserved", "listed "]
     assert isinstance(watcher.told[1], Unserved)
+    assert [told.is_served for told in watcher.told if isinstance(told, Listed)] == [False, True]
     assert watcher.slept == [300.0]
     assert any(target.startswith(f"{GROUP}/v1beta2/devicetaintrules?limit") for target in script.asked)
 

@@ -157,6 +157,19 @@ def test_what_a_list_shows_after_a_gap_may_be_foreign() -> None:
     assert belief.foreign_in(change) == ()
 
 
+def test_what_a_list_shows_after_a_gap_may_be_foreign_though_there_was_no_claim_before() -> None:
+    belief = Belief((OURS,), Features())
+    belief.apply(Listed(ResourceClaim, ()))
+    change = Listed(ResourceClaim, (allocated(by="kube-scheduler"),))
+    assert [item.claim.key.name for item in belief.foreign_in(change)] == ["a"]
+
+
+def test_what_is_shown_once_claims_are_served_again_was_allocated_before_we_listened() -> None:
+    belief = believing()
+    belief.apply(Listed(ResourceClaim, (), is_served=False))
+    assert belief.foreign_in(Listed(ResourceClaim, (allocated(by="kube-scheduler"),))) == ()
+
+
 def test_admin_access_is_no_allocation() -> None:
     item = allocated(by="kube-scheduler")
     assert item.allocation is not None
