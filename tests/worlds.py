@@ -84,7 +84,8 @@ def results(draw: st.DrawFn) -> AllocatedDevice:
 def claims(draw: st.DrawFn) -> ResourceClaim:
     name = draw(st.sampled_from(("c1", "c2", "c3", "c4")))
     allocation = Allocation(devices=tuple(draw(st.lists(results(), max_size=3)))) if draw(st.booleans()) else None
-    return ResourceClaim(key=ObjectKey("default", name), uid=Uid(name), spec=ClaimSpec(), allocation=allocation)
+    whole = ResourceClaim(key=ObjectKey("default", name), uid=Uid(name), spec=ClaimSpec(), allocation=allocation)
+    return draw(st.sampled_from((whole, whole, replace(whole, problem=problem(whole)))))
 
 
 nodes = st.builds(

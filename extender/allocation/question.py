@@ -185,6 +185,8 @@ def _may_crowd(part: ClaimQuestion) -> bool:
 
 def _claim(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], features: Features) -> ClaimQuestion:
     where = f"claim {claim.key.name}"
+    if claim.problem is not None:
+        raise Refusal(f"{where}: {claim.problem.path}: {claim.problem.message}")
     if claim.is_classic:
         raise Refusal(f"{where}: it names a controller, which DRA has not had since Kubernetes 1.32")
     _refuse_unknown(where, claim.spec.unknown_fields)

@@ -9,6 +9,7 @@ from extender.allocation.extended import through_devices
 from extender.allocation.features import ALL, Features, features_of
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, WHOLE, Hold, Usage, add, holds_of
+from extender.model.change import problem_in
 from extender.model.claim import Allocation, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
@@ -70,7 +71,7 @@ def case_of(raw: object) -> Case:
         nodes=tuple(nodes),
         classes=classes,
         slices=tuple(_nouns(fields, "slices", parse_slice)),
-        claims=tuple(_nouns(fields, "claims", parse_claim)),
+        claims=tuple(_nouns(fields, "claims", _claim)),
         tainting=Tainting(rules, classes),
         usage=usage_by_device(_holds(fields, features)),
         features=features,
@@ -83,6 +84,12 @@ def usage_by_device(holds: Iterable[Hold]) -> dict[DeviceKey, Usage]:
     for hold in holds:
         found[hold.device] = add(found.get(hold.device, UNUSED), hold.usage)
     return found
+
+
+def _claim(raw: object) -> ResourceClaim | Problem:
+    """Read a claim as a whole: whoever has written it is here."""
+    found = parse_claim(raw)
+    return problem_in(found) or found
 
 
 def _nouns(fields: Fields, name: str, parse: Callable[[Any], N | Problem]) -> Iterator[N]:
@@ -123,11 +130,11 @@ def _holds(fields: Fields, features: Features) -> Iterator[Hold]:
 def _allocations(fields: Fields) -> Iterator[Allocation]:
     """Yield what claims hold, each of them once: the pod's own may be among those that are allocated too."""
     known = set()
-    for claim in _nouns(fields, "allocated", parse_claim):
+    for claim in _nouns(fields, "allocated", _claim):
         if claim.allocation:
             known.add((claim.key, claim.uid))
             yield claim.allocation
-    for claim in _nouns(fields, "claims", parse_claim):
+    for claim in _nouns(fields, "claims", _claim):
         if claim.allocation and (claim.key, claim.uid) not in known:
             yield claim.allocation
 

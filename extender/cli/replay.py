@@ -11,7 +11,7 @@ from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
 from extender.cli.case import Case, usage_by_device
 from extender.cli.documents import NotJson, documents
-from extender.model.change import Changed
+from extender.model.change import Changed, problem_in
 from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
@@ -53,9 +53,10 @@ def recording(folder: Path) -> Recording:
         raise Unanswerable(f"{folder}: holds no .json file")
     for file in files:
         for item in _objects(file):
-            if isinstance(item, Problem | NotJson):
-                found.complaints.append(f"{file.name}: {item}")
-            else:
+            complaint = item if isinstance(item, NotJson) else problem_in(item)
+            if complaint:
+                found.complaints.append(f"{file.name}: {complaint}")
+            if not isinstance(item, Problem | NotJson):
                 kind, key = type(item), key_of(item)
                 if known.get((kind, key), item) != item:
                     found.complaints.append(

@@ -24,7 +24,7 @@ Kind = (
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An object is there, new or not; a Problem where it is and cannot be read."""
+    """An object is there, new or not; a Problem where it is and cannot be read, not even what a claim holds."""
 
     what: Noun | Problem
 
@@ -47,6 +47,11 @@ class Listed:
 
 
 Change = Changed | Gone | Listed
+
+
+def problem_in(what: object) -> Problem | None:
+    """Return what is wrong with an object, if anything."""
+    return what.problem if isinstance(what, ResourceClaim) else what if isinstance(what, Problem) else None
 
 
 def kind_of(change: Change) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from extender.model.names import ClassName, DeviceKey, ObjectKey, Uid
 from extender.model.node_selector import NodeSelector
+from extender.model.problem import Problem
 from extender.model.quantity import Quantity
 from extender.model.taint import Toleration
 
@@ -156,6 +157,7 @@ class ResourceClaim:
     """A claim. *is_classic* marks one that names a controller (the DRA of 1.31), which we refuse.
 
     *writers* are the field managers that its allocation is from; none where the API server does not tell.
+    *problem*: it cannot be read as a whole. It holds what it has, asks for nothing, and no pod may use it.
     """
 
     key: ObjectKey
@@ -171,6 +173,7 @@ class ResourceClaim:
     is_deleting: bool = False
     is_classic: bool = False
     writers: tuple[str, ...] = ()
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> 
     """Add the claim that was made for the extended resources of *pod* and is in use by it already."""
     name = _mapped(pod, belief)
     made = belief.cluster.claims.get(ObjectKey(pod.key.namespace, name)) if name else None
-    if not made or not made.allocation or made.is_deleting or not is_reserved_for(made, pod):
+    if not made or not made.allocation or made.problem or made.is_deleting or not is_reserved_for(made, pod):
         return asked
     return replace(asked, allocated=(*asked.allocated, made)) if isinstance(asked, Asked) else asked
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.kube.resource import RESOURCES
 from extender.kube.told import Told, Trouble, Unserved
-from extender.model.change import Changed, Listed
+from extender.model.change import Changed, Listed, Noun, problem_in
 from extender.model.problem import Problem
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
@@ -32,11 +32,12 @@ class Observer:
                 self.metrics.listed(NAMES[kind])
                 LOG.info("listed", extra={keys.RESOURCE: NAMES[kind], keys.COUNT: len(items)})
                 for item in items:
-                    if isinstance(item, Problem):
-                        _complain(item)
-            case Changed(Problem() as problem):
-                _complain(problem)
+                    _complain(item)
+            case Changed(what):
+                _complain(what)
 
 
-def _complain(problem: Problem) -> None:
-    LOG.warning("an object cannot be read", extra={keys.PROBLEM: str(problem)})
+def _complain(what: Noun | Problem) -> None:
+    problem = problem_in(what)
+    if problem is not None:
+        LOG.warning("an object cannot be read", extra={keys.PROBLEM: str(problem)})

@@ -127,10 +127,12 @@ class Claims:
             return Waiting(f"claim {claim.key.name} was not made for this pod")
         return claim
 
-    def _usable(self, key: ObjectKey) -> ResourceClaim | Waiting:
+    def _usable(self, key: ObjectKey) -> ResourceClaim | Waiting | Unclear:
         claim = self._by_key.get(key)
         if claim is None:
             return Waiting(f"there is no claim {key.name}")
+        if claim.problem is not None:
+            return Unclear(f"claim {key.name} cannot be read: {claim.problem.path}: {claim.problem.message}")
         return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
 
 

@@ -11,7 +11,7 @@ from extender.allocation.publication import differs, published, with_node, with_
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.allocation.usage import Hold
-from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of
+from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of, problem_in
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice, Seal
 from extender.model.footprint import Footprint
@@ -71,13 +71,13 @@ class Cluster:
             case Listed(kind, items):
                 self._list(kind, items)
             case Gone(kind, key):
-                self._clear(kind.__name__, key)
+                self._note(kind.__name__, key, None)
                 self._remove(kind, key)
             case Changed(what):
                 if isinstance(what, Problem):
                     self._complain(what)
                 else:
-                    self._clear(type(what).__name__, key_of_noun(what))
+                    self._note(type(what).__name__, key_of_noun(what), problem_in(what))
                     self._put(what)
 
     def _put(self, noun: Noun) -> None:
@@ -111,11 +111,12 @@ class Cluster:
         """Remember *problem*. What could be read of the object before no longer holds, but for what a claim holds."""
         if problem.kind != ResourceClaim.__name__:
             self._remove(KINDS.get(problem.kind), problem.key)
-        self._problems[problem.kind, problem.key] = problem
-        self._show_problems()
+        self._note(problem.kind, problem.key, problem)
 
-    def _clear(self, kind: str, key: ObjectKey) -> None:
-        if self._problems.pop((kind, key), None):
+    def _note(self, kind: str, key: ObjectKey, problem: Problem | None) -> None:
+        """Remember what is wrong with an object now, if anything."""
+        if self._problems.pop((kind, key), None) or problem:
+            self._problems |= {(kind, key): problem} if problem else {}
             self._show_problems()
 
     def _show_problems(self) -> None:
@@ -125,11 +126,11 @@ class Cluster:
 
     def _list(self, kind: Kind, items: tuple[Noun | Problem, ...]) -> None:
         nouns = [item for item in items if not isinstance(item, Problem)]
-        problems = [item for item in items if isinstance(item, Problem)]
+        unreadable = [item.key for item in items if isinstance(item, Problem)]
         self._problems = {place: old for place, old in self._problems.items() if place[0] != kind.__name__}
-        self._problems |= {(kind.__name__, item.key): item for item in problems}
+        self._problems |= {(kind.__name__, found.key): found for found in map(problem_in, items) if found}
         self._show_problems()
-        self._replace(kind, nouns, [item.key for item in problems])
+        self._replace(kind, nouns, unreadable)
 
     def _replace(self, kind: Kind, nouns: list[Any], unreadable: list[ObjectKey]) -> None:
         if kind is ResourceSlice:

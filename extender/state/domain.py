@@ -35,13 +35,15 @@ class Domain:
         """Name the devices of ours that *claim* holds. Who has admin access only looks, and holds nothing."""
         if claim.allocation is None:
             return ()
-        asked = classes_of(claim) if self.classes else {}
+        # Of a claim that cannot be read nobody knows the classes: they may be ours.
+        restricts = bool(self.classes) and claim.problem is None
+        asked = classes_of(claim) if restricts else {}
         return tuple(
             item.device
             for item in claim.allocation.devices
             if not item.admin_access
             and self.has_driver(item.device.driver)
-            and (not self.classes or self.has_class(asked.get(item.request, ClassName(""))))
+            and (not restricts or self.has_class(asked.get(item.request, ClassName(""))))
         )
 
 

@@ -175,7 +175,7 @@ def _weight(fitter: Fitter) -> int:
 
 
 def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
-    return tuple((claim.is_classic, asked(claim.spec)) for claim in claims), _named(claims, classes)
+    return tuple((claim.is_classic, claim.problem, asked(claim.spec)) for claim in claims), _named(claims, classes)
 
 
 def asked(spec: ClaimSpec) -> Hashable:

@@ -317,6 +317,46 @@ def test_what_cannot_be_read_is_named_where_that_is_why_nothing_can_be_answered(
     assert "there is no claim ns/c1" in err.splitlines()[1]
 
 
+def odd() -> dict[str, Any]:
+    """Return a claim with an amount that Kubernetes reads and we do not. It has the only device."""
+    held = {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "d0"}
+    asked = claim("odd", capacity={"requests": {"memory": "1e1001"}})
+    return asked | {"status": {"allocation": {"devices": {"results": [held]}}}}
+
+
+FIELD = "spec.devices.requests[0].exactly.capacity.requests[memory]: '1e1001' is not a quantity"
+
+
+def test_a_recorded_claim_that_cannot_be_read_is_named_and_has_its_devices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path, claim(), odd())
+    status, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert status == 1
+    assert f"all.json: ResourceClaim ns/odd: {FIELD}" in err
+    assert "1 nodes: 0 fit" in out
+
+
+def test_for_a_recorded_claim_that_cannot_be_read_nothing_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path, odd(), pod_of({"name": "a", "resourceClaimName": "odd"}))
+    status, out, _ = replayed(capsys, "--from", folder, "--claim", "ns/odd", "-o", "json")
+    assert status == 1
+    assert json.loads(out)["nodes"]["n1"]["fatalError"].startswith(f"claim odd: {FIELD}")
+    status, _, err = replayed(capsys, "--from", folder, "--pod", "ns/pod", "-o", "json")
+    assert status == 2
+    assert f"pod ns/pod: claim odd cannot be read: {FIELD}" in err
+
+
+def test_a_claim_of_a_question_is_read_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    status, (answer,) = told(monkeypatch, capsysbinary, case(allocated=[odd()]))
+    assert status == 1
+    assert FIELD in str(answer)
+
+
 def test_of_two_that_differ_the_last_counts_and_somebody_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,7 @@ def test_a_pod_is_no_claim_whatever_its_identity() -> None:
 
 
 def test_what_cannot_be_read_and_what_is_told_once_is_not_kept() -> None:
-    recent, broken = Recent(), {**CLAIM, "spec": 7}
+    recent, broken = Recent(), {**CLAIM, "status": 7}
     reads = Reads(broken)
     for _ in range(2):
         assert isinstance(recent.read(ResourceClaim, broken, reads), Problem)

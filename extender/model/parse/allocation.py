@@ -6,7 +6,7 @@ from typing import Final
 from extender.model.claim import AllocatedDevice, Allocation, Consumer, DeviceCondition, DeviceConfig
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName, Uid
 from extender.model.parse.alike import alike
-from extender.model.parse.fields import Fields, shared_name, shared_place, shared_soon
+from extender.model.parse.fields import Fields, Malformed, shared_name, shared_place, shared_soon
 from extender.model.parse.opaque import flaw_in
 from extender.model.parse.selection import selector_of, toleration_of
 
@@ -17,6 +17,19 @@ CONSUMERS: Final = "reservedFor"
 def allocation_of(fields: Fields) -> Allocation:
     """Read an allocation, which is shown again with whatever else happens to its claim."""
     return _allocations(fields, "")
+
+
+def devices_of(fields: Fields) -> Allocation:
+    """Read of an allocation at least which devices it is of, each as a whole; raise Malformed where nobody can say."""
+    try:
+        return allocation_of(fields)
+    except Malformed:
+        results = fields.child("devices").objects("results")
+        return Allocation(devices=tuple(_taken(entry) for entry in results))
+
+
+def _taken(fields: Fields) -> AllocatedDevice:
+    return AllocatedDevice(request="", device=_device(fields), admin_access=fields.raw.get("adminAccess") is True)
 
 
 def _allocation_of(fields: Fields, _version: str) -> Allocation:

@@ -1,13 +1,15 @@
 """ResourceClaims, their templates and DeviceClasses. Versions differ in where a request's fields stand."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.model.claim import (
+    Allocation,
     ClaimSpec,
     ClaimTemplate,
     Constraint,
     DerivedAttribute,
     DeviceClass,
+    DeviceCondition,
     DeviceRequest,
     RequestSlot,
     ResourceClaim,
@@ -15,10 +17,11 @@ from extender.model.claim import (
 )
 from extender.model.names import ClassName, Uid
 from extender.model.parse.alike import alike
-from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of
-from extender.model.parse.fields import Fields, shared_name
+from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of, devices_of
+from extender.model.parse.fields import Fields, Malformed, shared_name
 from extender.model.parse.metadata import key_of, owners_of, writers_of
 from extender.model.parse.selection import TOLERATION, toleration_of
+from extender.model.problem import Problem
 
 FLAT_VERSIONS = ("v1beta1", "v1alpha3")
 SPEC = frozenset(("devices", "controller"))
@@ -50,24 +53,52 @@ CONSTRAINT = frozenset(("requests", "matchAttribute", "distinctAttribute"))
 CLASS = frozenset(("selectors", "config", "extendedResourceName", "suitableNodes"))
 
 
+class _Said(NamedTuple):
+    """What a claim asks for and was given. Where it makes no sense, who has which devices may be clear all the same."""
+
+    spec: ClaimSpec
+    allocation: Allocation | None
+    conditions: tuple[DeviceCondition, ...] = ()
+    is_classic: bool = False
+    problem: Problem | None = None
+
+
 def claim_of(fields: Fields, version: str) -> ResourceClaim:
-    """Read a claim; raise Malformed where it makes no sense."""
-    metadata, spec, status = fields.child("metadata"), fields.child("spec"), fields.child("status")
+    """Read a claim, with its problem where it makes no sense; raise Malformed where nobody can say what it holds."""
+    metadata, status = fields.child("metadata"), fields.child("status")
+    key, said = key_of(metadata), _said_in(fields, version)
     return ResourceClaim(
-        key=key_of(metadata),
+        key=key,
         uid=Uid(metadata.text("uid")),
-        spec=spec_of(spec, version),
+        spec=said.spec,
         resource_version=metadata.text("resourceVersion"),
-        allocation=allocation_of(status.child("allocation")) if status.has("allocation") else None,
+        allocation=said.allocation,
         reserved_for=consumers_of(status),
-        device_conditions=tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
+        device_conditions=said.conditions,
         owners=owners_of(metadata),
         finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
         annotations=metadata.strings("annotations"),
         is_deleting=metadata.has("deletionTimestamp"),
         writers=writers_of(metadata.raw, "f:allocation") if status.has("allocation") else (),
-        is_classic=bool(spec.text("controller") or status.child("allocation").text("controller")),
+        is_classic=said.is_classic,
+        problem=said.problem,
     )
+
+
+def _said_in(fields: Fields, version: str) -> _Said:
+    status = fields.child("status")
+    has_devices, allocation = status.has("allocation"), status.child("allocation")
+    try:
+        spec = fields.child("spec")
+        return _Said(
+            spec_of(spec, version),
+            allocation_of(allocation) if has_devices else None,
+            tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
+            is_classic=bool(spec.text("controller") or allocation.text("controller")),
+        )
+    except Malformed as error:
+        problem = Problem("ResourceClaim", key_of(fields.child("metadata")), error.path, error.message)
+        return _Said(ClaimSpec(), devices_of(allocation) if has_devices else None, problem=problem)
 
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:

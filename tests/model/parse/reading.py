@@ -3,14 +3,15 @@
 from copy import deepcopy
 from typing import Any
 
+from extender.model.change import problem_in
 from extender.model.claim import ResourceClaim
 from extender.model.parse import parse_claim, parse_object
-from extender.model.problem import Problem
 
 
 def read_claim(raw: dict[str, Any], version: str = "v1") -> ResourceClaim:
     read = parse_claim(raw, version)
     assert isinstance(read, ResourceClaim), read
+    assert read.problem is None, read
     return read
 
 
@@ -26,6 +27,6 @@ def changed(raw: dict[str, Any], *path: str | int, value: object) -> dict[str, A
 
 def fault(raw: dict[str, Any]) -> str:
     """Return kind, path and message of the problem that *raw* is."""
-    read = parse_object(raw)
-    assert isinstance(read, Problem), read
-    return f"{read.kind}: {read.path}: {read.message}"
+    found = problem_in(parse_object(raw))
+    assert found is not None, raw
+    return f"{found.kind}: {found.path}: {found.message}"

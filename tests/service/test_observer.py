@@ -1,0 +1,22 @@
+"""What cannot be read is told in the log, wherever it is shown."""
+
+import pytest
+
+from extender.model.change import Changed, Listed
+from extender.model.claim import ResourceClaim
+from extender.model.parse import parse_claim
+from extender.service.observer import Observer
+from extender.telemetry.metrics import Metrics
+from tests.scheduling.cast import claim
+
+
+@pytest.mark.parametrize("spec", [[], {}], ids=["odd", "plain"])
+@pytest.mark.parametrize("status", [{}, []], ids=["readable", "unreadable"])
+def test_a_claim_that_cannot_be_read_as_a_whole_is_told(
+    caplog: pytest.LogCaptureFixture, spec: object, status: object
+) -> None:
+    item, observer = parse_claim({"metadata": {"name": "c"}, "spec": spec, "status": status}), Observer(Metrics())
+    for told in (Changed(claim("a")), Changed(item), Listed(ResourceClaim, (claim("a"), item))):
+        observer.note(told)
+    lines = [record for record in caplog.records if record.message == "an object cannot be read"]
+    assert len(lines) == (0 if spec == status == {} else 2)
