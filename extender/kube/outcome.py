@@ -39,7 +39,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The write may have landed, and may land yet: no answer, a 5xx, or a success that cannot be read."""
+    """The write may have landed, and may land yet: no answer, a 5xx, a 408, or a success that cannot be read."""
 
     why: str
     status: int | None = None
@@ -73,11 +73,16 @@ def outcome_of(reply: Answer | Unanswered) -> Outcome:
 
 
 def _refusal(complaint: Complaint) -> Outcome:
-    code = complaint.code
-    if code == 429 or (code == 503 and complaint.retry_after_s is not None):
-        return Later(complaint.retry_after_s or DEFAULT_PAUSE_S, complaint.message)
-    if code >= 500 or code < 300:
-        # A time-out of etcd or of a proxy arrives so, and the write behind it may still land.
+    code, pause_s = complaint.code, complaint.retry_after_s
+    # The API server answers so while it starts or ends, before it handles a request. A proxy, that from one API server
+    # to another included, gives no reason, and may have passed the request on.
+    is_turned_away = code == 503 and complaint.reason == "ServiceUnavailable" and pause_s is not None
+    # 429 is plain text where it is about too many requests: whoever says so has passed nothing on.
+    if code == 429 or is_turned_away:
+        return Later(pause_s or DEFAULT_PAUSE_S, complaint.message)
+    if code >= 500 or code < 300 or code == 408:
+        # A time-out of etcd or of a proxy arrives so, and the write behind it may still land. 408 is only said by
+        # proxies, by some of them where nothing came back in time.
         return Unknown(f"{code} {complaint.reason}: {complaint.message}", code)
     return Refused(kind=_kind(complaint), status=code, reason=complaint.reason, message=complaint.message)
 

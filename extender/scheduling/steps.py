@@ -143,7 +143,7 @@ class Refusal(Enum):
     NOT_FOUND = "not found"  # 404
     INVALID = "invalid"  # 422
     FORBIDDEN = "forbidden"  # 401, 403
-    REJECTED = "rejected"  # any other 3xx or 4xx
+    REJECTED = "rejected"  # any other 3xx or 4xx, but 408
     UNSENT = "unsent"  # no connection, or no time left: the request never left
 
 

@@ -141,8 +141,32 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
         pytest.param(answer(400, status(400, "BadRequest")), refused(Refusal.REJECTED, 400, "BadRequest"), id="400"),
         pytest.param(answer(429, status(429, "TooMany"), **{"retry-after": "3"}), Later(3.0, "told TooMany"), id="429"),
         pytest.param(answer(429, status(429, "TooMany")), Later(1.0, "told TooMany"), id="429-without"),
-        pytest.param(answer(503, status(503, "Busy"), **{"retry-after": "2"}), Later(2.0, "told Busy"), id="503"),
-        pytest.param(answer(503, status(503, "Busy")), Unknown("503 Busy: told Busy", 503), id="503-without"),
+        pytest.param(
+            answer(429, b"Too many requests, please try again later.\n", **{"retry-after": "1"}),
+            Later(1.0, "Too many requests, please try again later.\n"),
+            id="429-of-priority-and-fairness",
+        ),
+        pytest.param(
+            answer(503, status(503, "ServiceUnavailable"), **{"retry-after": "2"}),
+            Later(2.0, "told ServiceUnavailable"),
+            id="503-shutting-down",
+        ),
+        pytest.param(
+            answer(503, status(503, "ServiceUnavailable")),
+            Unknown("503 ServiceUnavailable: told ServiceUnavailable", 503),
+            id="503-without",
+        ),
+        pytest.param(answer(503, b"<html>", **{"retry-after": "1"}), Unknown("503 : <html>", 503), id="503-of-a-proxy"),
+        pytest.param(
+            answer(503, status(503, "Busy"), **{"retry-after": "2"}), Unknown("503 Busy: told Busy", 503), id="503-busy"
+        ),
+        pytest.param(
+            answer(503, b"error trying to reach the other"),
+            Unknown("503 : error trying to reach the other", 503),
+            id="503-of-a-peer",
+        ),
+        pytest.param(answer(408, b"<html>"), Unknown("408 : <html>", 408), id="408-of-a-proxy"),
+        pytest.param(answer(408, status(408, "Slow")), Unknown("408 Slow: told Slow", 408), id="408"),
         pytest.param(answer(500, status(500, "Error")), Unknown("500 Error: told Error", 500), id="500"),
         pytest.param(answer(504, status(504, "Timeout")), Unknown("504 Timeout: told Timeout", 504), id="504"),
         pytest.param(
