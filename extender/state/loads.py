@@ -24,7 +24,8 @@ class Loads:
     """What nodes have and what is taken of it, in columns. One writer.
 
     *is_known* tells whether bound pods were ever listed: as long as they were not, nothing is known to be free.
-    *version* counts the changes that made a difference. A row stands for the same node until ``seating`` changes.
+    *version* counts the changes that made a difference, and the lists of bound pods. A row stands for the same node
+    until ``seating`` changes.
     """
 
     def __init__(self) -> None:
@@ -34,9 +35,8 @@ class Loads:
         self._allocatable, self._used = Table(FEWEST), Table(FEWEST)
         self._nodes: dict[NodeName, Amounts] = {}
         self._footprints: dict[ObjectKey, Footprint] = {}
-        # int64[rows]: how many bound pods there are, and in which version something changed last.
+        # int64[rows]: how many bound pods there are.
         self._pods = np.zeros(FEWEST, np.int64)
-        self._touched = np.zeros(FEWEST, np.int64)
 
     @property
     def seating(self) -> int:
@@ -77,10 +77,6 @@ class Loads:
     def used(self, resource: str, rows: Rows) -> Numbers:
         """Return how much of *resource* bound pods take: int64[rows]."""
         return self._used.of(resource, rows)
-
-    def changed_since(self, version: int) -> list[NodeName]:
-        """Name the nodes about which something changed after *version*, but for those that are no more."""
-        return self._seats.nodes_at(np.flatnonzero(self._touched > version).tolist())
 
     def apply(self, change: Change) -> None:
         """Take *change* over, as far as it is about nodes or bound pods."""
@@ -135,7 +131,7 @@ class Loads:
         row = self._seat(footprint.node)
         self._used.add(row, footprint.amounts, sign)
         self._pods[row] += sign
-        self._touch(row)
+        self.version += 1
         self._tidy(footprint.node)
 
     def _list(self, footprints: Sequence[Footprint]) -> None:
@@ -145,13 +141,11 @@ class Loads:
         for node in {item.node for item in taking}:
             self._seat(node)
         rows = self._seats.rows_of([item.node for item in taking])
-        before, self._used = self._used, Table(len(self._pods))
+        self._used = Table(len(self._pods))
         for resource, numbers in _by_resource([item.amounts for item in taking]):
             self._used.add_all(rows, resource, numbers)
         self._pods = np.bincount(rows, minlength=len(self._pods)).astype(np.int64)
-        changed = np.flatnonzero(self._used.differs(before))
-        if len(changed):
-            self._touch(changed)
+        self.version += 1
         self._tidy(*self._seats)
 
     def _put_node(self, node: Node) -> None:
@@ -162,28 +156,22 @@ class Loads:
         self._allocatable.add(row, self._nodes.get(node.name, ()), -1)
         self._allocatable.add(row, has, 1)
         self._nodes[node.name] = has
-        self._touch(row)
+        self.version += 1
 
     def _drop_node(self, name: NodeName) -> None:
         has = self._nodes.pop(name, None)
         if has is not None:
-            row = self._seat(name)
-            self._allocatable.add(row, has, -1)
-            self._touch(row)
+            self._allocatable.add(self._seat(name), has, -1)
+            self.version += 1
             self._tidy(name)
 
     def _seat(self, node: NodeName) -> int:
         row = self._seats.seat(node)
         if row >= len(self._pods):
-            more = np.zeros(len(self._pods), np.int64)
-            self._pods, self._touched = np.append(self._pods, more), np.append(self._touched, more)
+            self._pods = np.append(self._pods, np.zeros_like(self._pods))
             self._allocatable.grow(len(self._pods))
             self._used.grow(len(self._pods))
         return row
-
-    def _touch(self, rows: int | Rows) -> None:
-        self.version += 1
-        self._touched[rows] = self.version
 
     def _tidy(self, *nodes: NodeName) -> None:
         """Take back the rows of nodes that are not known, and have no pods any more."""

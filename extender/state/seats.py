@@ -1,8 +1,8 @@
 """Which row of the columns stands for which node: rows of nodes that are no more are given to others."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,11 @@ class Seats:
     def __init__(self) -> None:
         self.changes = 0
         self._row_of: dict[NodeName, int] = {}
-        self._node_at: list[NodeName | None] = []
         self._vacant: list[int] = []
 
     def __len__(self) -> int:
         """Return how many rows there are, vacant ones among them."""
-        return len(self._node_at)
+        return len(self._row_of) + len(self._vacant)
 
     def __iter__(self) -> Iterator[NodeName]:
         return iter(self._row_of)
@@ -38,25 +37,15 @@ class Seats:
         row = self._row_of.get(node)
         if row is not None:
             return row
-        if not self._vacant:
-            self._vacant.append(len(self._node_at))
-            self._node_at.append(None)
-        row = self._row_of[node] = self._vacant.pop()
-        self._node_at[row] = node
+        row = self._row_of[node] = self._vacant.pop() if self._vacant else len(self._row_of)
         self.changes += 1
         return row
 
     def vacate(self, node: NodeName) -> None:
         """Take back the row of *node*."""
-        row = self._row_of.pop(node)
-        self._node_at[row] = None
-        self._vacant.append(row)
+        self._vacant.append(self._row_of.pop(node))
         self.changes += 1
 
     def rows_of(self, nodes: Sequence[NodeName]) -> Rows:
         """Return the row of each node, NOBODY where it has none: int64[nodes]."""
         return np.fromiter(map(self._row_of.get, nodes, repeat(NOBODY)), np.int64, len(nodes))
-
-    def nodes_at(self, rows: Iterable[Any]) -> list[NodeName]:
-        """Name the nodes of *rows*, vacant ones left out."""
-        return [node for row in rows if (node := self._node_at[row]) is not None]

@@ -10,7 +10,6 @@ from extender.model.quantity import Amounts
 from extender.state.seats import Rows
 
 Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class Table:
@@ -19,10 +18,6 @@ class Table:
     def __init__(self, rows: int) -> None:
         self._columns: dict[str, Numbers] = {}
         self._rows = rows
-
-    @property
-    def resources(self) -> frozenset[str]:
-        return frozenset(self._columns)
 
     def grow(self, rows: int) -> None:
         """Make room for *rows*, which are more than before."""
@@ -49,14 +44,6 @@ class Table:
         """Return what stands in one row, by resource."""
         found = ((resource, int(column[row])) for resource, column in self._columns.items())
         return {resource: number for resource, number in found if number}
-
-    def differs(self, other: "Table") -> Flags:
-        """Tell in which rows something else stands than in those of *other*, which has as many: bool[rows]."""
-        found = np.zeros(self._rows, np.bool_)
-        everywhere = np.arange(self._rows)
-        for resource in self.resources | other.resources:
-            found |= self.of(resource, everywhere) != other.of(resource, everywhere)
-        return found
 
     def _column(self, resource: str) -> Numbers:
         column = self._columns.get(resource)

@@ -112,18 +112,6 @@ def test_an_unreadable_node_is_as_good_as_gone() -> None:
     assert loads.free(N1) is None
 
 
-def test_changes_since_a_version_are_told_by_node() -> None:
-    loads = loads_of(BIG, node("n2", gpu="8"))
-    before = loads.version
-    assert loads.changed_since(before) == []
-    loads.apply(Changed(footprint("p", N2)))
-    assert loads.changed_since(before) == [N2]
-    then = loads.version
-    loads.apply(Changed(footprint("p", N1)))
-    assert sorted(loads.changed_since(then)) == [N1, N2]
-    assert loads.changed_since(loads.version) == []
-
-
 @pytest.mark.parametrize(
     "again",
     [
@@ -133,9 +121,8 @@ def test_changes_since_a_version_are_told_by_node() -> None:
         Changed(footprint("p", uid="v")),
         Gone(Footprint, ObjectKey("ns", "q")),
         Listed(Node, (BIG,)),
-        Listed(Footprint, (footprint("p"),)),
     ],
-    ids=["node", "other labels", "pod", "other pod", "unknown pod", "nodes", "pods"],
+    ids=["node", "other labels", "pod", "other pod", "unknown pod", "nodes"],
 )
 def test_what_makes_no_difference_is_no_change(again: Change) -> None:
     loads = loads_of(BIG, footprint("p"))
@@ -258,9 +245,4 @@ def test_change_by_change_it_is_as_if_all_had_been_listed_at_once(told: list[Cha
             known.free(name) for name in (N1, N2, NodeName("n3"))
         ]
         # What is not told as changed has not changed.
-        changed = loads.changed_since(version)
-        assert all(
-            old == new
-            for name, old, new in zip((N1, N2, NodeName("n3")), before, state(loads), strict=False)
-            if name not in changed and new is not None
-        )
+        assert loads.version > version or state(loads) == before
