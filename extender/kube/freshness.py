@@ -20,13 +20,8 @@ class Freshness:
             self._seen[told.resource.name] = told
 
     @property
-    def is_synced(self) -> bool:
-        """Tell whether every resource was listed once, or is known not to be served."""
-        return not self.unsynced()
-
-    @property
     def has_vital(self) -> bool:
-        """Tell the same of those resources without which nobody is answered."""
+        """Tell whether those resources without which nobody is answered were listed once, or are not served."""
         return self.vital.isdisjoint(self.unsynced())
 
     def is_listed_since(self, at: float) -> bool:
@@ -44,10 +39,6 @@ class Freshness:
         What is not served has no age: there is nothing to miss.
         """
         return {name: _age(seen, now) for name, seen in self._seen.items()}
-
-    def age(self, now: float) -> float:
-        """Return the age of the view: that of its oldest part."""
-        return max(self.ages(now).values(), default=0.0)
 
     def version(self, resource: Resource) -> str:
         """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""

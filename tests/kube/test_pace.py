@@ -82,15 +82,13 @@ async def test_who_is_cancelled_leaves_the_turn_to_others() -> None:
     assert clock.order.count("b") == 4
 
 
-def test_a_view_is_as_old_as_its_oldest_part() -> None:
+def test_each_part_of_a_view_has_its_age() -> None:
     freshness = Freshness((NODES, PODS, CLAIMS))
     freshness.note(Seen(NODES, "5", 10.0))
-    assert not freshness.is_synced
     assert freshness.unsynced() == ("pods", "resourceclaims")
-    assert freshness.age(11.0) == float("inf")
+    assert freshness.ages(11.0) == {"nodes": 1.0, "pods": float("inf"), "resourceclaims": float("inf")}
     freshness.note(Seen(PODS, "6", 12.0))
     freshness.note(Unserved(CLAIMS, 1.0))
-    assert freshness.is_synced
+    assert freshness.unsynced() == ()
     assert freshness.ages(20.0) == {"nodes": 10.0, "pods": 8.0, "resourceclaims": 0.0}
-    assert freshness.age(20.0) == 10.0
     assert (freshness.version(PODS), freshness.version(CLAIMS)) == ("6", "")

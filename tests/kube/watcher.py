@@ -66,7 +66,7 @@ async def watching(cluster: Cluster, *resources: Resource, rhythm: Rhythm | None
     follows = [asyncio.create_task(follow(cluster.api, versions, each, watcher.sink, used)) for each in resources]
     watcher.freshness = Freshness(resources)
     try:
-        await watcher.until(lambda: watcher.freshness.is_synced)
+        await watcher.until(lambda: not watcher.freshness.unsynced())
         yield watcher
     finally:
         for task in follows:

@@ -103,7 +103,7 @@ def test_the_scheduler_is_answered_without_what_is_not_vital_and_we_are_not_read
     assert early.hindering() == []
     assert early.missing() == ["boundpods not listed yet"]
     assert early.freshness.has_vital
-    assert not early.freshness.is_synced
+    assert early.freshness.unsynced() == ("boundpods",)
     ready = health((NODES, 0.0), (BOUND, 0.0))
     assert ready.hindering() == ready.missing() == []
 
