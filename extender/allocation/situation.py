@@ -12,7 +12,7 @@ from extender.allocation.pools import Pool
 from extender.allocation.question import RESULTS, Ask, At, Question, Slot
 from extender.allocation.usage import Usage
 from extender.allocation.values import Values
-from extender.allocation.work import Toll, Work, finished
+from extender.allocation.work import Toll, Work
 from extender.model.names import DeviceKey
 
 UsageOf = Callable[[DeviceKey], Usage]
@@ -80,17 +80,13 @@ class Situation:
         return ledger_of(seen, held)
 
 
-def situation_of(
-    question: Question, board: Board, usages: tuple[Usage, ...], usage_of: UsageOf, judge: Judge
-) -> Situation:
-    """Examine *board* for every ask of *question*. Raise Met where upstream refuses before it searches."""
-    return finished(examining(question, board, usages, usage_of, judge))
-
-
 def examining(
     question: Question, board: Board, usages: tuple[Usage, ...], usage_of: UsageOf, judge: Judge
 ) -> Work[Situation]:
-    """Do the same piece by piece: a claim may have hundreds of asks."""
+    """Examine *board* for every ask of *question*. Raise Met where upstream refuses before it searches.
+
+    Piece by piece: a claim may have hundreds of asks.
+    """
     found: dict[At, Eligible] = {}
     toll = Toll(EXAMINED)
     for at, ask in question.asks.items():

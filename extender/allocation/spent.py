@@ -12,7 +12,7 @@ from extender.allocation.distinct import distinct
 from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.pools import CounterKey
-from extender.allocation.work import Work, finished
+from extender.allocation.work import Work
 
 Numbers = NDArray[np.int64]
 # Amounts are added up as floats, in units: a byte in a terabyte counts, and what a float cannot tell does not.
@@ -42,11 +42,6 @@ class Draws:
         left = self.have - taken + SLACK * self.have
         found[self.rows[self.amounts > left[self.places]]] = True
         return found & ~used
-
-
-def draws_of_all(inventory: Inventory) -> Draws:
-    """Gather the draws of all devices."""
-    return finished(drawing(inventory))
 
 
 def drawing(inventory: Inventory) -> Work[Draws]:

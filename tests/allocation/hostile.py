@@ -16,8 +16,9 @@ from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
 from extender.allocation.question import ask
 from extender.allocation.search import Exhausted, Search
-from extender.allocation.situation import Situation, situation_of
+from extender.allocation.situation import Situation, examining
 from extender.allocation.solve import BLIND_STEPS, STEPS
+from extender.allocation.work import finished
 from extender.cli.case import case_of
 
 Json = dict[str, Any]
@@ -125,7 +126,7 @@ def situation(raw: Json) -> Situation:
     question = ask(case.claims, case.classes, case.features)
     board = board_of(case.nodes[0], case.slices, case.tainting, case.features)
     usages = tuple(case.usage_of(candidate.key) for candidate in board.candidates)
-    return situation_of(question, board, usages, case.usage_of, judge_of(board))
+    return finished(examining(question, board, usages, case.usage_of, judge_of(board)))
 
 
 def steps(raw: Json) -> int:

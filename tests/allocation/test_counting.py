@@ -11,7 +11,7 @@ from extender.allocation.eligibility import judge_of
 from extender.allocation.foresight import can_foresee
 from extender.allocation.question import ask
 from extender.allocation.search import Exhausted, Search
-from extender.allocation.situation import Situation, situation_of
+from extender.allocation.situation import Situation, examining
 from extender.allocation.solve import FIRST, Nothing, Solution, solve
 from extender.allocation.work import finished
 from extender.cli.case import case_of
@@ -79,7 +79,9 @@ def situation(raw: Json) -> Situation:
     case = case_of(raw)
     board = board_of(case.nodes[0], case.slices, case.tainting, case.features)
     usages = tuple(case.usage_of(candidate.key) for candidate in board.candidates)
-    return situation_of(ask(case.claims, case.classes, case.features), board, usages, case.usage_of, judge_of(board))
+    return finished(
+        examining(ask(case.claims, case.classes, case.features), board, usages, case.usage_of, judge_of(board))
+    )
 
 
 @given(st.integers(0, 1 << 30))

@@ -14,9 +14,10 @@ from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
 from extender.allocation.question import Ask, At, Refusal, ask
 from extender.allocation.search import Exhausted, Search
-from extender.allocation.situation import Situation, situation_of
+from extender.allocation.situation import Situation, examining
 from extender.allocation.solve import STEPS
 from extender.allocation.values import Values
+from extender.allocation.work import finished
 from extender.cli.case import case_of
 from tests.allocation.clusters import question
 from tests.allocation.hostile import DRIVER, Json, questions
@@ -33,7 +34,7 @@ def situations(raw: Json) -> Iterator[Situation]:
         for node in case.nodes:
             board = board_of(node, case.slices, case.tainting, case.features)
             usages = tuple(case.usage_of(candidate.key) for candidate in board.candidates)
-            found = situation_of(asked, board, usages, case.usage_of, judge_of(board))
+            found = finished(examining(asked, board, usages, case.usage_of, judge_of(board)))
             if can_foresee(found):
                 yield found
     except (Refusal, Met):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from extender.allocation.counters import draws_of
 from extender.allocation.inventory import Inventory, inventory_of
-from extender.allocation.spent import draws_of_all
+from extender.allocation.spent import drawing
+from extender.allocation.work import finished
 from extender.model.device import Counter, CounterConsumption, CounterSet, Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
 from extender.model.quantity import parse_quantity
@@ -66,7 +67,7 @@ def reckoned(inventory: Inventory, used: set[int]) -> list[int]:
 def spent(inventory: Inventory, used: set[int]) -> list[int]:
     flags = np.zeros(inventory.rows, np.bool_)
     flags[list(used)] = True
-    return np.flatnonzero(draws_of_all(inventory).spent(flags)).tolist()
+    return np.flatnonzero(finished(drawing(inventory)).spent(flags)).tolist()
 
 
 @given(st.lists(st.tuples(SETS, st.lists(SETS, max_size=5)), max_size=3), st.data())

@@ -7,8 +7,9 @@ from extender.allocation.board import Board, board_of
 from extender.allocation.eligibility import judge_of
 from extender.allocation.preference import Preference
 from extender.allocation.question import At, ask
-from extender.allocation.situation import Situation, situation_of
+from extender.allocation.situation import Situation, examining
 from extender.allocation.solve import Manner
+from extender.allocation.work import finished
 from extender.cli.allocate import answer
 from extender.cli.case import case_of
 from tests.allocation.checker import violations
@@ -40,7 +41,7 @@ def situation(asked: Json) -> Situation:
     told, board = case_of(asked), board_of_case(asked)
     wanted = ask(told.claims, told.classes, told.features)
     usages = tuple(told.usage_of(candidate.key) for candidate in board.candidates)
-    return situation_of(wanted, board, usages, told.usage_of, judge_of(board))
+    return finished(examining(wanted, board, usages, told.usage_of, judge_of(board)))
 
 
 def broken_rules(preference: Preference, start: int, count: int) -> list[tuple[str, str, list[str]]]:
