@@ -43,7 +43,6 @@ class ObjectKey(NamedTuple):
 DNS_LABEL_MAX: Final = 63
 DNS_SUBDOMAIN_MAX: Final = 253
 DRIVER_NAME_MAX: Final = 63
-POOL_NAME_MAX: Final = 253
 DOMAIN_MAX: Final = 63
 IDENTIFIER_MAX: Final = 32
 LABEL_MAX: Final = 63
@@ -65,7 +64,7 @@ def is_dns_label(text: str) -> bool:
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Tell whether *text* may name a node or a class; domains and pools are made of such names too."""
+    """Tell whether *text* may name a node or a class; a domain is such a name, too."""
     return len(text) <= DNS_SUBDOMAIN_MAX and all(map(_DNS_LABEL.fullmatch, text.split(".")))
 
 
@@ -74,22 +73,12 @@ def is_driver_name(text: str) -> bool:
     return len(text) <= DRIVER_NAME_MAX and text.isascii() and is_dns_subdomain(text.lower())
 
 
-def is_pool_name(text: str) -> bool:
-    """Tell whether *text* may name a pool: DNS subdomains joined by slashes."""
-    return len(text) <= POOL_NAME_MAX and all(map(is_dns_subdomain, text.split("/")))
-
-
 def is_qualified_name(text: str) -> bool:
     """Tell whether *text* may name an attribute or a capacity: an identifier, perhaps with a domain and a slash."""
     domain, slash, identifier = text.rpartition("/")
     if slash and not (len(domain) <= DOMAIN_MAX and is_dns_subdomain(domain)):
         return False
     return len(identifier) <= IDENTIFIER_MAX and _C_IDENTIFIER.fullmatch(identifier) is not None
-
-
-def is_fully_qualified_name(text: str) -> bool:
-    """Tell whether *text* may stand in a constraint: a qualified name with its domain."""
-    return "/" in text and is_qualified_name(text)
 
 
 def is_label_key(text: str) -> bool:

@@ -8,7 +8,6 @@ from extender.model.names import is_label_key, is_label_value, is_qualified_name
 T = TypeVar("T")
 # Far beyond any link, and small enough for sums over a thousand devices to be exact.
 MOST_WEIGHT: Final = 1_000_000.0
-ABSENT: Final = object()
 
 
 class Entry:

@@ -14,10 +14,8 @@ from extender.model.names import (
     is_dns_label,
     is_dns_subdomain,
     is_driver_name,
-    is_fully_qualified_name,
     is_label_key,
     is_label_value,
-    is_pool_name,
     is_qualified_name,
     split_qualified,
 )
@@ -50,9 +48,7 @@ VALID: list[tuple[Predicate, list[str]]] = [
     (is_dns_label, ["a", "0", "gpu-0", "a--b", LABEL_63]),
     (is_dns_subdomain, ["a", "node-1.example.com", "1.2.3", SUBDOMAIN_253, LABEL_64]),
     (is_driver_name, ["gpu.example.com", "GPU.Example.com", DOMAIN_63]),
-    (is_pool_name, ["node-1", "a.b/c.d", "a/b/c", SUBDOMAIN_253]),
     (is_qualified_name, ["model", "_x", "Model_2", "example.com/model", IDENTIFIER_32, f"{DOMAIN_63}/{IDENTIFIER_32}"]),
-    (is_fully_qualified_name, ["example.com/model", f"{DOMAIN_63}/{IDENTIFIER_32}"]),
     (is_label_key, ["zone", "Example_1.a-b", "example.com/Zone", LABEL_63, f"{SUBDOMAIN_253}/{LABEL_63}"]),
     (is_label_value, ["", "a", "A_b.c-1", LABEL_63]),
 ]
@@ -60,12 +56,10 @@ INVALID: list[tuple[Predicate, list[str]]] = [
     (is_dns_label, ["", "-a", "a-", "a.b", "a_b", "A", "ä", "a\n", LABEL_64]),
     (is_dns_subdomain, ["", ".", "a.", ".a", "a..b", "a.-b", "A.b", "a/b", "a.b\n", SUBDOMAIN_253 + "a"]),
     (is_driver_name, ["", "a_b", "a/b", "-a", "\N{KELVIN SIGN}", DOMAIN_64]),
-    (is_pool_name, ["", "/", "a/", "/a", "a//b", "A", "a_b", SUBDOMAIN_253 + "/a"]),
     (
         is_qualified_name,
         ["", "1a", "a-b", "a.b", "/a", "a/", "a/b/c", "A.com/b", "ä", "a\n", IDENTIFIER_33, f"{DOMAIN_64}/a"],
     ),
-    (is_fully_qualified_name, ["", "model", "/model", "example.com/", "a/b/c", f"a/{IDENTIFIER_33}"]),
     (is_label_key, ["", "/a", "a/", "a/b/c", "-a", "a-", "A.com/a", "a b", "a\n", LABEL_64, f"{SUBDOMAIN_253}a/b"]),
     (is_label_value, [" ", "-", "a-", "-1", "a/b", "ä", "a\n", LABEL_64]),
 ]
@@ -90,13 +84,12 @@ def test_a_valid_qualified_name_splits_into_a_valid_domain_and_identifier(name: 
     domain, identifier = split_qualified(name, DRIVER)
     is_valid = is_dns_subdomain(domain) and "/" not in identifier and is_qualified_name(identifier)
     assert is_qualified_name(name) is is_valid
-    assert is_fully_qualified_name(name) is (is_valid and "/" in name)
 
 
 @given(st.text("aA0-._/", max_size=10))
 def test_narrower_names_are_also_wider_ones(text: str) -> None:
     assert not is_dns_label(text) or is_dns_subdomain(text)
-    assert not is_dns_subdomain(text) or (is_pool_name(text) and is_driver_name(text) and is_label_key(text))
+    assert not is_dns_subdomain(text) or (is_driver_name(text) and is_label_key(text))
     assert not is_label_key(text) or "/" in text or is_label_value(text)
 
 

@@ -55,11 +55,6 @@ def parse_claim(raw: object, version: str = "v1") -> ResourceClaim | Problem:
     return _read(partial(claim_of, version=version), raw, "ResourceClaim")
 
 
-def parse_template(raw: object, version: str = "v1") -> ClaimTemplate | Problem:
-    """Read one ResourceClaimTemplate as *version* of the API writes it."""
-    return _read(partial(template_of, version=version), raw, "ResourceClaimTemplate")
-
-
 def parse_rule(raw: object) -> DeviceTaintRule | Problem:
     """Read one DeviceTaintRule of any version."""
     return _read(rule_of, raw, "DeviceTaintRule")

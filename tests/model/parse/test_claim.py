@@ -17,7 +17,7 @@ from extender.model.claim import (
 )
 from extender.model.names import DeviceKey, DeviceName, DriverName, ObjectKey, PoolName, Uid
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
-from extender.model.parse import nominators, parse_template
+from extender.model.parse import nominators, parse_object
 from extender.model.quantity import parse_quantity
 from extender.model.taint import Toleration
 from tests import fleet
@@ -99,7 +99,7 @@ def test_a_claim_has_its_metadata() -> None:
 
 
 def test_a_template_has_the_spec_of_its_claims() -> None:
-    read = parse_template(TEMPLATE)
+    read = parse_object(TEMPLATE)
     assert isinstance(read, ClaimTemplate)
     assert read.spec == read_claim(CLAIM).spec
     assert read.key == ObjectKey("ml", "template")
@@ -108,7 +108,7 @@ def test_a_template_has_the_spec_of_its_claims() -> None:
 def test_a_template_has_the_annotations_of_its_claims_and_not_its_own() -> None:
     metadata = TEMPLATE["metadata"] | {"annotations": {"own": "x"}}
     made = TEMPLATE["spec"] | {"metadata": {"annotations": {"b": "2", "a": "1"}}}
-    read = parse_template(TEMPLATE | {"metadata": metadata, "spec": made})
+    read = parse_object(TEMPLATE | {"metadata": metadata, "spec": made})
     assert isinstance(read, ClaimTemplate)
     assert read.annotations == (("a", "1"), ("b", "2"))
 

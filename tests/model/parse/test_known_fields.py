@@ -16,12 +16,11 @@ from extender.model.parse import (
     parse_pod,
     parse_rule,
     parse_slice,
-    parse_template,
 )
 from extender.model.problem import Problem
 from extender.model.quantity import Quantity
 from extender.model.taint import Taint, Toleration
-from tests.model.parse.exemplars import CLAIM, NODE, POD, SELECTOR, SLICE, TEMPLATE
+from tests.model.parse.exemplars import CLAIM, NODE, POD, SELECTOR, SLICE
 from tests.model.parse.reading import changed, fault, read_claim
 
 Json = dict[str, Any]
@@ -46,7 +45,6 @@ def read_slice(raw: object) -> ResourceSlice:
         (parse_slice, "ResourceSlice"),
         (parse_class, "DeviceClass"),
         (parse_claim, "ResourceClaim"),
-        (parse_template, "ResourceClaimTemplate"),
         (parse_rule, "DeviceTaintRule"),
         (parse_node, "Node"),
         (parse_pod, "Pod"),
@@ -62,9 +60,6 @@ def test_a_problem_names_the_kind_that_was_to_be_read(parse: Any, kind: str) -> 
 def test_v1_is_read_unless_another_version_is_named() -> None:
     flat = changed(CLAIM, "spec", "devices", "requests", value=[{"name": "r", "deviceClassName": "gpu"}])
     assert read_claim(flat).spec.requests[0].unknown_fields == ("deviceClassName",)
-    template = parse_template(TEMPLATE)
-    assert not isinstance(template, Problem)
-    assert template.spec.requests[0].unknown_fields == ()
     assert parse_claim(flat) == parse_claim(flat, "v1") != parse_claim(flat, "v1beta1")
     assert read_slice(SLICE) == parse_slice(SLICE, "v1") != parse_slice(SLICE, "v1beta1")
 
