@@ -105,6 +105,20 @@ def test_a_device_that_is_not_asked_for_is_part_of_the_state_for_what_it_draws_f
     assert first != second
 
 
+def test_one_pool_in_two_slices_is_no_two_pools_in_a_slice_each() -> None:
+    sets = (CounterSet("set", (Counter("slots", parse_quantity("1")),)),)
+    slices = [
+        item
+        for node_name, other in (("n1", "n1"), ("n2", "n2-other"))
+        for item in (
+            published(node_name, partition("a", "A"), count=2),
+            replace(published(other, name=f"{node_name}-z", node_name=node_name, count=2), shared_counters=sets),
+        )
+    ]
+    snapshot = cluster(*ZONES, *slices).snapshot
+    assert verdicts(Fitter(IS_A), snapshot) == chosen(IS_A, snapshot) == ["FITS", "NO"]
+
+
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """List the nodes that are searched."""
