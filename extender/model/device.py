@@ -84,7 +84,7 @@ class NodeSelection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """All of a device but its name, attributes and capacity: few distinct values stand for a whole fleet."""
+    """All that counts of a device but name, attributes and capacity: few distinct values stand for a whole fleet."""
 
     consumes_counters: tuple[CounterConsumption, ...] = ()
     selection: NodeSelection | None = None
@@ -93,7 +93,6 @@ class Traits:
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
-    node_allocatable_resources: tuple[str, ...] = ()
     unknown_fields: tuple[str, ...] = ()
 
 

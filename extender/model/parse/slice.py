@@ -36,7 +36,7 @@ BODY = frozenset(
         "bindingConditions",
         "bindingFailureConditions",
         "allowMultipleAllocations",
-        "nodeAllocatableResources",
+        "nodeAllocatableResources",  # known, and of no consequence to what is allocated
     )
 )
 POOL = frozenset(("name", "generation", "resourceSliceCount"))
@@ -104,7 +104,6 @@ def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
         binding_conditions=body.texts("bindingConditions"),
         binding_failure_conditions=body.texts("bindingFailureConditions"),
         allow_multiple_allocations=body.flag("allowMultipleAllocations"),
-        node_allocatable_resources=tuple(key for key, _, _ in body.entries("nodeAllocatableResources")),
         unknown_fields=unknown + strange + body.unknown_in("taints", TAINT) + unknown_in_selector(body),
     )
     amounts = (counter.value for item in traits.consumes_counters for counter in item.counters)

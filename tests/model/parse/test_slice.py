@@ -78,7 +78,6 @@ def test_a_device_has_everything() -> None:
         binding_conditions=("Ready",),
         binding_failure_conditions=("Failed",),
         allow_multiple_allocations=True,
-        node_allocatable_resources=("cpu",),
     )
 
 
