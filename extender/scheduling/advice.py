@@ -26,7 +26,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Lookup, Plain, by_dictionary
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import Answer, Policy, rank
-from extender.scheduling.survey import Numbers, Part, Survey, survey
+from extender.scheduling.survey import Numbers, Part, Survey, Unfinished, survey
 from extender.scheduling.tally import Tally
 from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.state.belief import Belief
@@ -68,7 +68,10 @@ class Advisor:
         if isinstance(needs, Refused) or needs.is_plain:
             return Plain()
         snapshot = self.belief.cluster.snapshot
-        surveyed = survey(needs, snapshot, self.belief.questions)
+        try:
+            surveyed = survey(needs, snapshot, self.belief.questions)
+        except Unfinished:
+            return Plain()
         if isinstance(surveyed, Refused) or surveyed.failure() is not None:
             return Plain()
         numbers = self._numbers(names, snapshot)

@@ -11,6 +11,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Attribute, Device, ResourceSlice
 from extender.model.names import DeviceName
 from extender.model.node import Pod
+from extender.scheduling import survey
 from extender.scheduling.advice import SEARCHES, Advice, Advisor
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Plain
@@ -105,6 +106,15 @@ def test_what_is_not_our_concern_passes_everywhere(asking: Pod) -> None:
 def test_a_question_that_makes_no_sense_to_us_is_left_to_the_plugin() -> None:
     strange = replace(wanted("c", 1), spec=replace(wanted("c", 1).spec, unknown_fields=("news",)))
     assert isinstance(advisor(believing(strange)).advise(POD, names(*EVERY)), Plain)
+
+
+def test_while_a_question_takes_too_long_to_answer_all_nodes_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = believing(wanted("c", 6))
+    monkeypatch.setattr(survey, "AT_ONCE", 0)
+    assert isinstance(advisor(belief).advise(POD, names(*EVERY)), Plain)
+    for fitter in belief.questions.late():
+        fitter.fit(belief.cluster.snapshot)
+    assert advice(belief, *EVERY).nodes == ("a", "b")
 
 
 def test_without_a_placement_document_nodes_are_filtered_only() -> None:
