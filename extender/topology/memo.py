@@ -17,7 +17,7 @@ class Memo(dict[Key, Value]):
         self.bound = bound
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        while len(self) >= self.bound:
+        if len(self) >= self.bound and key not in self:
             del self[next(iter(self))]
         super().__setitem__(key, value)
 

@@ -19,6 +19,13 @@ def test_a_memo_forgets_the_oldest_for_a_new_one() -> None:
     assert memo == {1: "1", 2: "2"}
 
 
+def test_a_memo_forgets_nothing_for_what_it_knows_already() -> None:
+    memo: Memo[int, str] = Memo(2)
+    for number in (0, 1, 1):
+        memo[number] = f"again {number}"
+    assert memo == {0: "again 0", 1: "again 1"}
+
+
 def test_the_answers_of_a_thing_are_told_by_its_name_and_key() -> None:
     latest: Latest[Thing, int, str] = Latest(9)
     here, there = Thing(), Thing()
