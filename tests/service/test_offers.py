@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from extender.model.names import NodeName, Uid
+from extender.service import offers as module
 from extender.service.offers import Offers
 from extender.web.names import Names, plain_names
 
@@ -41,8 +42,8 @@ def test_a_pod_that_was_offered_nothing_has_no_offer_any_more() -> None:
     ("offers", "kept"),
     [
         (Offers(most_pods=2), [False, True, True]),
-        (Offers(most_bytes=15), [False, False, True]),
-        (Offers(most_bytes=1), [False, False, False]),
+        (Offers(most_bytes=2), [False, True, True]),
+        (Offers(most_bytes=0), [False, False, False]),
     ],
     ids=["pods", "bytes", "none"],
 )
@@ -50,6 +51,34 @@ def test_what_was_offered_longest_ago_is_forgotten_first(offers: Offers, kept: l
     for pod in (P, Q, R):
         offers.put(pod, plain("n1", "n2"))
     assert [offers.has(pod, NodeName("n1")) for pod in (P, Q, R)] == kept
+
+
+@pytest.mark.parametrize("kind", [plain, lambda *names: names], ids=["json", "strings"])
+def test_what_many_pods_were_offered_of_many_nodes_is_remembered_of_each(kind: type) -> None:
+    offers = Offers(most_bytes=1 << 12)
+    nodes, pods = [NodeName(f"n{number}") for number in range(300)], [Uid(f"u{number}") for number in range(60)]
+    for number, pod in enumerate(pods):
+        offers.put(pod, kind(*nodes[number + 1 :], *nodes[:number]))
+    for number, pod in enumerate(pods):
+        assert [node for node in nodes if not offers.has(pod, node)] == [nodes[number]]
+        assert not offers.has(pod, NodeName("another"))
+
+
+def test_few_nodes_of_a_large_fleet_take_as_little_room_as_they_come_with() -> None:
+    offers = Offers(most_bytes=2000)
+    offers.put(P, plain(*(f"n{number}" for number in range(8000))))
+    for number in range(50):
+        offers.put(Uid(f"u{number}"), ("n7999",))
+    assert [offers.has(pod, NodeName("n7999")) for pod in (P, Uid("u0"), Uid("u49"))] == [True] * 3
+
+
+def test_names_that_nobody_has_take_no_room_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_NAMES", 4)
+    offers = Offers(most_bytes=5)
+    for pod, names in ((P, ("n1", "n2")), (Q, ("x1", "x2", "x3")), (R, ("n1", "n2"))):
+        offers.put(pod, plain(*names))
+    assert [offers.has(pod, NodeName("n1")) for pod in (P, R)] == [False, True]
+    assert not offers.has(Q, NodeName("x1"))
 
 
 def test_what_is_forgotten_takes_no_room() -> None:
