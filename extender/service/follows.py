@@ -37,8 +37,10 @@ class Follows:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         async with self._changing:
             if tasks is self._tasks:
+                # Where a renewal was cut short they are cancelled: that is no end of ours, and would pass unnoticed.
                 for task in done:
-                    task.result()
+                    if not task.cancelled():
+                        task.result()
                 raise RuntimeError(f"ended: {', '.join(task.get_name() for task in done)}")
 
     def _start(self) -> None:

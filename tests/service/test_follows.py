@@ -49,3 +49,14 @@ async def test_what_is_wrong_with_one_of_them_is_raised_also_after_a_renewal() -
     followers.breaks.set()
     with pytest.raises(RuntimeError, match="a bug"):
         await running
+
+
+async def test_a_renewal_that_is_cut_short_is_noticed_for_nobody_follows_any_more() -> None:
+    follows = Follows(Followers().follow, (NODES, PODS))
+    running = asyncio.create_task(follows.run())
+    await asyncio.sleep(0)
+    renewing = asyncio.create_task(follows.renew())
+    await asyncio.sleep(0)
+    renewing.cancel()
+    with pytest.raises(RuntimeError, match="ended: follow nodes"):
+        await running
