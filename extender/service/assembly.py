@@ -28,7 +28,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.drift import Auditor
 from extender.scheduling.record import Decisions
@@ -70,7 +70,6 @@ LEASE_CONNECTIONS: Final = 4
 LOOK_S: Final = 0.1
 # How long we stay to give up the Lease: whoever is next need not wait for it then.
 FAREWELL_S: Final = 8.0
-Ended = Callable[[Order, Result], None]
 Work = dict[str, Coroutine[Any, Any, object]]
 
 
@@ -175,7 +174,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
         mind, sink.lapses = (belief, planner, Suitable(belief.loads)), Lapses(belief, writes, metrics, now, may)
         sink.ahead = Ahead(*mind, writes, metrics, now, may, sending, rhythm.recent)
-    offers, ended = Offers(), _each(journal.ended, attention.ended)
+    offers, ended = Offers(), (journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(_binder(settings, belief, chooser, offers), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
@@ -219,14 +218,6 @@ async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> Non
         await pace.sleep(LOOK_S)
     health.begin()
     await asyncio.Event().wait()
-
-
-def _each(*told: Ended) -> Ended:
-    def tell(order: Order, result: Result) -> None:
-        for hear in told:
-            hear(order, result)
-
-    return tell
 
 
 def _habits(settings: Settings) -> Habits:

@@ -1,34 +1,36 @@
 """Bindings under way: one for each pod, which ends in its own time, whoever waits for it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.names import Uid
 from extender.scheduling.binding import Binder, NotBound, Order, Result
 from extender.service.carrier import Carrier
+from extender.web.crash import Reported, reported
 
 # The part of the limit in which a binding may go forward; the rest is for taking it back.
 FORWARD_SHARE: Final = 0.75
 UNDER_WAY: Final = "the pod is being bound still"
+PATH: Final = "/bind"
 
 
 @dataclass(slots=True)
 class Binds:
     """Serialises by pod. limit_s: how long a caller waits; the work itself goes on, to finish or to undo.
 
-    *ended* is told of each result once.
+    Each of *ended* is told of each result once.
     """
 
     binder: Binder
     carrier: Carrier
     limit_s: float
-    ended: Callable[[Order, Result], None]
-    _tasks: dict[Uid, tuple[Order, asyncio.Task[Result]]] = field(default_factory=dict)
+    ended: Sequence[Callable[[Order, Result], None]]
+    _tasks: dict[Uid, tuple[Order, asyncio.Task[Result | Reported]]] = field(default_factory=dict)
 
     async def bind(self, order: Order) -> str:
-        """Bind a pod; return what went wrong, nothing where it is bound."""
+        """Bind a pod; return what went wrong, nothing where it is bound. Raise Reported."""
         known = self._tasks.get(order.uid)
         if known is not None and known[0] != order:
             return f"{UNDER_WAY}, to node {known[0].node}"
@@ -37,6 +39,8 @@ class Binds:
         if not done:
             return UNDER_WAY
         result = task.result()
+        if isinstance(result, Reported):
+            raise result
         return result.message if isinstance(result, NotBound) else ""
 
     @property
@@ -49,17 +53,28 @@ class Binds:
         if self._tasks:
             await asyncio.wait({task for _, task in self._tasks.values()}, timeout=self.limit_s)
 
-    def _begin(self, order: Order) -> asyncio.Task[Result]:
+    def _begin(self, order: Order) -> asyncio.Task[Result | Reported]:
         task = asyncio.create_task(self._carried(order), name=f"bind {order.pod}")
         self._tasks[order.uid] = order, task
         return task
 
-    async def _carried(self, order: Order) -> Result:
+    async def _carried(self, order: Order) -> Result | Reported:
+        deadline = self.carrier.now() + FORWARD_SHARE * self.limit_s
         try:
-            result = await self.carrier.carry(
-                self.binder.bind(order), self.carrier.now() + FORWARD_SHARE * self.limit_s
-            )
+            result = await self.carrier.carry(self.binder.bind(order), deadline)
+        except Exception as error:  # noqa: BLE001 - whoever called may not wait any more, and would not hear of it
+            crash = Reported(reported(error, PATH))
+            # What was sent last may arrive yet.
+            self._tell(order, NotBound(str(crash), is_waiting=True, is_open=True))
+            return crash
         finally:
             del self._tasks[order.uid]
-        self.ended(order, result)
+        self._tell(order, result)
         return result
+
+    def _tell(self, order: Order, result: Result) -> None:
+        for hear in self.ended:
+            try:
+                hear(order, result)
+            except Exception as error:  # noqa: BLE001 - whatever is made of it, the pod is bound or it is not
+                reported(error, PATH)

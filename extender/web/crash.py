@@ -17,11 +17,17 @@ else:
 LOG: Final = logging.getLogger(__name__)
 
 
+class Reported(Exception):  # noqa: N818 - says what was done about it
+    """A bug of which the log was told already; its text is what the caller is told."""
+
+
 def reported(error: Exception, path: str) -> str:
     """Log *error*, met while *path* was answered, and return what the caller is told.
 
     The id names the place of the bug: one bug gives one text, or the scheduler would patch the pod at each try.
     """
+    if isinstance(error, Reported):
+        return str(error)
     place = traceback.extract_tb(error.__traceback__)[-1]
     named = f"{type(error).__qualname__} {place.filename}:{place.lineno}"
     error_id = hashlib.sha256(named.encode()).hexdigest()[:8]

@@ -518,13 +518,11 @@ async def served(plane: Plane, settings: Settings | None = None, *, port: int = 
 
 def _overhear(service: Service, heard: Heard) -> None:
     """Note how each bind ends, beside what else is done with it."""
-    ended = service.answers.binds.ended
 
     def noted(order: Order, result: Result) -> None:
         heard.ended.append((order.pod.name, result.message if isinstance(result, NotBound) else ""))
-        ended(order, result)
 
-    service.answers.binds.ended = noted
+    service.answers.binds.ended = noted, *service.answers.binds.ended
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
@@ -141,11 +141,7 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Ans
         nominating = _nominating(planner, writes, loop.time, lambda: health.begun.is_set() and leads(), recent)
     stirred += [attention, nominating]
 
-    def ended(order: Order, result: Result) -> None:
-        journal.ended(order, result)
-        attention.ended(order, result)
-
-    offers = Offers()
+    offers, ended = Offers(), (journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, loop.time, asked=nominating.asked)

@@ -1,0 +1,106 @@
+"""A binding that a bug ends: whoever waits is told, and whoever has an interest hears of it even if nobody waits."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.kube.writes import Writes
+from extender.model.names import ObjectKey
+from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
+from extender.service.binds import UNDER_WAY, Binds
+from extender.state.ledger import Phase
+from extender.telemetry.keys import ERROR_ID
+from tests.scheduling.stage import N1, POD
+from tests.service.door import opened
+from tests.service.test_counted import until
+
+ORDER = Order(POD.key, POD.uid, N1)
+
+
+class Scripted:
+    """Stands in for who decides and for who carries it out: ends as it is told to, when it may."""
+
+    def __init__(self, end: Result | Exception) -> None:
+        self.end, self.may = end, asyncio.Event()
+
+    def bind(self, order: Order) -> Order:
+        return order
+
+    def now(self) -> float:
+        return 0.0
+
+    async def carry(self, _work: object, _deadline: float) -> Result:
+        await self.may.wait()
+        if isinstance(self.end, Exception):
+            raise self.end
+        return self.end
+
+
+def binds(scripted: Any, *ended: Any) -> Binds:
+    return Binds(scripted, scripted, 0.01, ended)
+
+
+def crashes(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what callers are told of the bugs in the log."""
+    ids = [record.__dict__[ERROR_ID] for record in caplog.records if record.message == "a call crashed"]
+    return [f"internal error {number}, see the extender's log" for number in ids]
+
+
+async def test_of_a_bug_that_nobody_waited_for_the_log_tells_and_all_who_want_to_know(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[Result] = []
+    scripted = Scripted(RuntimeError("a bug"))
+    under_way = binds(scripted, lambda _order, result: heard.append(result))
+    assert await under_way.bind(ORDER) == UNDER_WAY
+    scripted.may.set()
+    await under_way.stop()
+    assert under_way.is_idle
+    # What was sent last may arrive yet.
+    assert heard == [NotBound(text, is_waiting=True, is_open=True) for text in crashes(caplog)]
+    assert len(heard) == 1
+
+
+async def test_a_bug_of_one_who_hears_of_a_binding_is_kept_from_the_others_and_from_the_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(_order: Order, _result: Result) -> None:
+        raise RuntimeError("a bug")
+
+    heard: list[Result] = []
+    scripted = Scripted(Bound(POD))
+    scripted.may.set()
+    assert await binds(scripted, broken, lambda _order, result: heard.append(result)).bind(ORDER) == ""
+    assert heard == [Bound(POD)]
+    assert len(crashes(caplog)) == 1
+
+
+async def test_after_a_bug_devices_are_held_until_it_is_known_whether_they_were_given(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_args: object) -> None:
+        raise RuntimeError("a bug")
+
+    async with opened() as door:
+        ledger, binds = door.service.belief.ledger, door.service.answers.binds
+        phases: list[Phase] = []
+
+        def noted(_order: Order, _result: Result) -> None:
+            phases.extend(hold.phase for promise in ledger for hold in promise.claims)
+
+        binds.ended = *binds.ended, noted
+        pod = await door.pod("p")
+        await door.filter(pod, ["n1"])
+        with monkeypatch.context() as bug:
+            bug.setattr(Writes, "write_allocation", broken)
+            told = await door.bind(pod, "n1")
+        assert crashes(caplog) == [told]
+        assert 'verb_duration_seconds_count{result="crash",verb="bind"} 1.0' in await door.scrape()
+        assert phases == [Phase.UNKNOWN]
+        decision = door.service.journal.decisions.get(ObjectKey("default", "p"))
+        assert decision is not None
+        assert (decision.reason, decision.detail) == (Ending.UNKNOWN, told)
+        await until(lambda: not list(ledger))
+        await door.filter(pod, ["n1"])
+        assert await door.bind(pod, "n1") == ""
