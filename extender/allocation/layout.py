@@ -1,5 +1,6 @@
 """Which devices are local to which node, and the bit that each has in its node's masks."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -34,6 +35,11 @@ class Layout:
     node_of_row: NDArray[np.int32]
     position_of_row: NDArray[np.int32]
     words: int
+
+    def number(self, name: NodeName) -> int | None:
+        """Return the number of the node *name*; None where it is not known."""
+        place = bisect_left(self.nodes, name)
+        return place if self.nodes[place : place + 1] == (name,) else None
 
     def local(self, node: int) -> NDArray[np.int32]:
         """Return the rows of the devices that are local to *node*."""

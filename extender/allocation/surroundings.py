@@ -1,6 +1,5 @@
 """What is published where one node can see it: as long as that stays the same, changes elsewhere do not concern it."""
 
-from bisect import bisect_left
 from operator import is_
 from typing import Final
 
@@ -20,8 +19,8 @@ def surroundings(snapshot: Snapshot, name: NodeName) -> Surroundings:
     seen follows from its slices and from the node.
     """
     layout, inventory, reach = snapshot.layout, snapshot.inventory, snapshot.reach
-    node = bisect_left(layout.nodes, name)
-    if layout.nodes[node : node + 1] != (name,):
+    node = layout.number(name)
+    if node is None:
         return ()
     own = tuple(inventory.slices[index] for index in layout.local_slices(node).tolist())
     ranges = [inventory.pool(key.driver, key.pool) for key in reach.pools[int(reach.view[node])]]

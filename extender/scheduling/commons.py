@@ -1,6 +1,6 @@
 """The devices that pods share as a fleet, with the CPU and memory beside them, kept up to date; and what is typical."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -48,7 +48,6 @@ class Commons:
         self._census, self._typical, self._expected = Census(), NOTHING, 0
         self.whole = EMPTY
         self._seen: tuple[Snapshot, tuple[int, bool]] | None = None
-        self._seats: tuple[Sequence[NodeName], int, Integers] = ((), -1, np.zeros(0, np.int64))
 
     def use(self, configuration: Configuration) -> None:
         """Tell models apart as *configuration* does."""
@@ -131,11 +130,9 @@ class Commons:
             devices = left[place[row]] if place[row] >= 0 else known.free[row].copy()
             fleet.set(row, int(free.cpu[row]), int(free.memory[row]), devices)
 
-    def _rooms(self, names: Sequence[NodeName]) -> tuple[Room, Room]:
+    def _rooms(self, names: tuple[NodeName, ...]) -> tuple[Room, Room]:
         """Return what nodes have, and what is free of it: plenty where nothing is known."""
-        if self._seats[0] is not names or self._seats[1] != self._loads.seating:
-            self._seats = names, self._loads.seating, self._loads.rows_of(names)
-        seats = self._seats[2]
+        seats = self._loads.rows_of(names)
         has = [self._loads.allocatable(resource, seats) for resource in (CPU, MEMORY)]
         used = [self._loads.used(resource, seats) for resource in (CPU, MEMORY)]
         free = [

@@ -51,10 +51,9 @@ class Counted:
     def __init__(self, loads: Loads) -> None:
         self._loads = loads
         self._changes: dict[int, Numbers] = {}
-        self._rows: tuple[Sequence[NodeName], int, Numbers] = ((), -1, np.zeros(0, np.int64))
 
     def scores(
-        self, asked: Mapping[str, int], nodes: Numbers, everything: Sequence[NodeName]
+        self, asked: Mapping[str, int], nodes: Numbers, everything: tuple[NodeName, ...]
     ) -> Mapping[NodeName, int]:
         """Score those *nodes* of *everything* that hold what is *asked*; none where it is not known what is free.
 
@@ -62,7 +61,7 @@ class Counted:
         """
         if not self._loads.is_known:
             return {}
-        holds, values = self._valued(asked, self._rows_of(everything)[nodes])
+        holds, values = self._valued(asked, self._loads.rows_of(everything)[nodes])
         fitting = np.flatnonzero(holds)
         return scored(values[fitting], [everything[node] for node in nodes[fitting].tolist()])
 
@@ -92,11 +91,6 @@ class Counted:
         for code in np.flatnonzero((np.bincount(codes, minlength=len(known)) > 0) & (known > 0)).tolist():
             known[code] = change(*divmod(code, SIZES), count)
         return known[codes]
-
-    def _rows_of(self, everything: Sequence[NodeName]) -> Numbers:
-        if self._rows[0] is not everything or self._rows[1] != self._loads.seating:
-            self._rows = everything, self._loads.seating, self._loads.rows_of(everything)
-        return self._rows[2]
 
 
 def change(size: int, free: int, count: int) -> int:

@@ -1,6 +1,5 @@
 """What the scheduler is told about a pod: where it may go, and which devices are kept for it meanwhile."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
@@ -283,9 +282,7 @@ def _unwanted(surveyed: Survey, nodes: Numbers) -> Rejection:
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
-    names = snapshot.layout.nodes
-    places = ((bisect_left(names, node), node) for node in nodes)
-    return {number for number, node in places if number < len(names) and names[number] == node}
+    return {number for number in map(snapshot.layout.number, nodes) if number is not None}
 
 
 def _leading(scores: Mapping[NodeName, int], held: NodeName) -> Mapping[NodeName, int]:

@@ -3,7 +3,6 @@
 It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from itertools import compress
 from operator import is_not
@@ -12,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from extender.allocation.grid import Flags
+from extender.allocation.layout import Layout
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
 from extender.model.node import Node, Pod
@@ -20,7 +20,6 @@ from extender.model.quantity import Amounts
 from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
 from extender.model.terms import Terms
 from extender.state.loads import Loads
-from extender.state.seats import Rows
 from extender.topology.memo import Memo
 
 # Terms of which it is remembered which nodes meet them.
@@ -39,7 +38,6 @@ class Suitable:
     def __init__(self, loads: Loads) -> None:
         self._loads = loads
         self._listed: tuple[Mapping[NodeName, Node] | None, tuple[Node, ...]] = None, ()
-        self._rows: tuple[tuple[NodeName, ...], int, Rows] = (), -1, np.zeros(0, np.int64)
         self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
 
     def nodes(
@@ -59,8 +57,8 @@ class Suitable:
 
     def has(self, terms: Terms, snapshot: Snapshot, node: NodeName, apart: Collection[str] = ()) -> bool:
         """Tell whether *node* is among those that meet *terms* and have room."""
-        flags, place = self.nodes(terms, snapshot, (), apart), bisect_left(snapshot.layout.nodes, node)
-        return flags is not None and snapshot.layout.nodes[place : place + 1] == (node,) and bool(flags[place])
+        flags, place = self.nodes(terms, snapshot, (), apart), snapshot.layout.number(node)
+        return flags is not None and place is not None and bool(flags[place])
 
     def _meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
         """Judge the nodes that are other objects than when these terms were met last."""
@@ -85,17 +83,11 @@ class Suitable:
             self._listed = snapshot.nodes, tuple(map(snapshot.nodes.__getitem__, snapshot.layout.nodes))
         return self._listed[1]
 
-    def _rows_of(self, names: tuple[NodeName, ...]) -> Rows:
-        if self._rows[0] is not names or self._rows[1] != self._loads.seating:
-            self._rows = names, self._loads.seating, self._loads.rows_of(names)
-        return self._rows[2]
-
     def _roomy(
         self, terms: Terms, snapshot: Snapshot, promised: Iterable[tuple[NodeName, Amounts]], apart: Collection[str]
     ) -> Flags:
-        names = snapshot.layout.nodes
-        rows, beside = self._rows_of(names), _placed(promised, names)
-        flags = np.ones(len(names), np.bool_)
+        rows, beside = self._loads.rows_of(snapshot.layout.nodes), _placed(promised, snapshot.layout)
+        flags = np.ones(len(rows), np.bool_)
         for resource, number in terms.amounts:
             if resource in apart:
                 continue
@@ -136,13 +128,11 @@ def is_put_off(terms: Terms, node: Node) -> bool:
     return any(not any(tolerates(entry, taint) for entry in terms.tolerations) for taint in soft)
 
 
-def _placed(
-    promised: Iterable[tuple[NodeName, Amounts]], names: tuple[NodeName, ...]
-) -> list[tuple[list[int], Mapping[str, int]]]:
-    """Say how much is promised, and where: places among *names*, which are sorted. Most pods want as much as others."""
+def _placed(promised: Iterable[tuple[NodeName, Amounts]], layout: Layout) -> list[tuple[list[int], Mapping[str, int]]]:
+    """Say how much is promised, and where, by the numbers of nodes. Most pods want as much as others."""
     found: dict[Amounts, list[int]] = {}
     for node, amounts in promised:
-        place = bisect_left(names, node)
-        if names[place : place + 1] == (node,):
+        place = layout.number(node)
+        if place is not None:
             found.setdefault(amounts, []).append(place)
     return [(places, dict(amounts)) for amounts, places in found.items()]

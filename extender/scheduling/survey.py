@@ -1,6 +1,5 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -204,9 +203,9 @@ def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
         return np.ones(len(names), np.bool_)
     named = _named(selector)
     if named is not None:
-        found = np.zeros(len(names), np.bool_)
-        place = bisect_left(names, named)
-        found[place : place + 1] = names[place : place + 1] == (named,)
+        found, place = np.zeros(len(names), np.bool_), snapshot.layout.number(named)
+        if place is not None:
+            found[place] = True
         return found
     accepted = (matches(selector, name, dict(snapshot.nodes[name].labels)) for name in names)
     return np.fromiter(accepted, np.bool_, len(names))

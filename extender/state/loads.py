@@ -24,8 +24,7 @@ class Loads:
     """What nodes have and what is taken of it, in columns. One writer.
 
     *is_known* tells whether bound pods were ever listed: as long as they were not, nothing is known to be free.
-    *version* counts the changes that made a difference, and the lists of bound pods. A row stands for the same node
-    until ``seating`` changes.
+    *version* counts the changes that made a difference, and the lists of bound pods.
     """
 
     def __init__(self) -> None:
@@ -33,15 +32,12 @@ class Loads:
         self.version = 0
         self._seats = Seats()
         self._allocatable, self._used = Table(FEWEST), Table(FEWEST)
+        # Those that were asked for last, and how often a row was given or taken back until then.
+        self._rows: tuple[tuple[NodeName, ...], int, Rows] = (), -1, np.zeros(0, np.int64)
         self._nodes: dict[NodeName, Amounts] = {}
         self._footprints: dict[ObjectKey, Footprint] = {}
         # int64[rows]: how many bound pods there are.
         self._pods = np.zeros(FEWEST, np.int64)
-
-    @property
-    def seating(self) -> int:
-        """Count how often a node came or went."""
-        return self._seats.changes
 
     def __len__(self) -> int:
         """Return how many bound pods are known."""
@@ -66,9 +62,12 @@ class Loads:
         used = self._used.at(self._seats.seat(node))
         return {resource: number - used.get(resource, 0) for resource, number in self._nodes[node]}
 
-    def rows_of(self, nodes: Sequence[NodeName]) -> Rows:
-        """Return the rows of *nodes*, for the columns below: int64[nodes]."""
-        return self._seats.rows_of(nodes)
+    def rows_of(self, nodes: tuple[NodeName, ...]) -> Rows:
+        """Return the rows of *nodes*, for the columns below: int64[nodes]. Most ask for those of a layout, again."""
+        if self._rows[0] is not nodes or self._rows[1] != self._seats.changes:
+            self._rows = nodes, self._seats.changes, self._seats.rows_of(nodes)
+            self._rows[2].setflags(write=False)
+        return self._rows[2]
 
     def allocatable(self, resource: str, rows: Rows) -> Numbers:
         """Return how much of *resource* nodes have, nothing where they are not known: int64[rows]."""

@@ -19,7 +19,9 @@ from extender.state.belief import Belief
 from extender.state.loads import FEWEST, Loads
 
 GPU = "nvidia.com/gpu"
-N1, N2 = NodeName("n1"), NodeName("n2")
+# The same object each time: its rows are remembered.
+EVERYWHERE = NodeName("n1"), NodeName("n2"), NodeName("n3")
+N1, N2 = EVERYWHERE[:2]
 SMALL: Amounts = (("cpu", 500), ("pods", 1))
 LARGE: Amounts = (("cpu", 2000), (GPU, 2), ("pods", 1))
 
@@ -133,7 +135,7 @@ def test_what_makes_no_difference_is_no_change(again: Change) -> None:
 
 def test_columns_answer_for_many_nodes_and_know_nothing_of_others() -> None:
     loads = loads_of(BIG, footprint("p"), footprint("q", N2))
-    rows = loads.rows_of([N1, NodeName("nobody"), N2])
+    rows = loads.rows_of((N1, NodeName("nobody"), N2))
     assert loads.allocatable(GPU, rows).tolist() == [8, 0, 0]
     assert loads.used(GPU, rows).tolist() == [2, 0, 2]
     assert loads.used("unheard-of", rows).tolist() == [0, 0, 0]
@@ -220,14 +222,13 @@ def key_of(noun: Node | Footprint) -> ObjectKey:
 
 
 def state(loads: Loads) -> list[object]:
-    everywhere = [N1, N2, NodeName("n3")]
-    rows = loads.rows_of(everywhere)
+    rows = loads.rows_of(EVERYWHERE)
     columns = [
         column(resource, rows).tolist()
         for resource in ("cpu", "memory", "pods", GPU)
         for column in (loads.allocatable, loads.used)
     ]
-    return [*map(loads.free, everywhere), *columns, len(loads), sorted(loads._seats)]
+    return [*map(loads.free, EVERYWHERE), *columns, len(loads), sorted(loads._seats)]
 
 
 @given(st.lists(changes, max_size=12))
