@@ -68,7 +68,7 @@ def assigned(
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
                 return Unassigned(f"the Binding was refused: {message or kind.value}")
-        found = yield from _after_binding(pod, node, is_open=isinstance(outcome, Unknown))
+        found = yield from _after_binding(pod, node)
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
         is_other = found.extended_claim != pod.extended_claim
@@ -116,11 +116,14 @@ def renamed(before: Pod, after: Pod) -> str:
     return "" if is_same else "the pod names another claim that was made for it"
 
 
-def _after_binding(pod: Pod, node: NodeName, *, is_open: bool) -> Generator[Step, Outcome, Pod | Unassigned]:
-    """Find out what became of a Binding; a pod without a node means: try again with it."""
+def _after_binding(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | Unassigned]:
+    """Find out what became of a Binding; a pod without a node means: try again with it.
+
+    A conflict leaves it as open as no answer does: of Bindings the API server says so of time-outs of etcd, too.
+    """
     outcome: Outcome = yield ReadPod(pod.key)
     fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name and is_open:
+    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name:
         outcome = yield TouchPod(fresh)
         fresh = outcome.what if isinstance(outcome, Done) else None
     if isinstance(fresh, Pod) and fresh.uid == pod.uid:

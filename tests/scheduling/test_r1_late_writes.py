@@ -28,7 +28,7 @@ from extender.scheduling.steps import (
 )
 from extender.state.ledger import ClaimHold, Event, Phase, Promise
 from tests.scheduling.cast import binder_of, claim, device, gpus, node, planner_of, pod, promised
-from tests.scheduling.server import Server, World, allocation_of, landed, lost
+from tests.scheduling.server import CONFLICT, Server, World, allocation_of, landed, lost
 
 N1 = NodeName("n1")
 POD = pod("p", "a")
@@ -262,6 +262,23 @@ def test_r1_as_long_as_a_binding_may_land_the_pod_keeps_its_devices(silent: tupl
     assert world.server.pods[POD.key].node_name == N1
     world.silent = ()
     assert isinstance(bind(world), Bound)
+
+
+def conflicting(server: Server, step: Step) -> Outcome:
+    """Of a time-out of etcd the API server says so, too, where a pod is bound: it may land later."""
+    server.late.append(step)
+    return CONFLICT
+
+
+def test_r1_what_a_conflict_was_the_answer_to_does_not_land_on_devices_that_are_freed() -> None:
+    untroubled = world_of()
+    bind(untroubled)
+    world = world_of(TouchClaim)
+    world.fault, world.at = conflicting, [type(step) for step in untroubled.taken].index(BindPod)
+    assert isinstance(bind(world), NotBound)
+    assert allocation_of(world.server, "a") is None
+    world.server.land()
+    assert world.server.pods[POD.key].node_name is None
 
 
 def test_r1_a_conflict_that_cannot_be_looked_into_may_mean_that_the_pod_is_bound() -> None:
