@@ -17,7 +17,6 @@ from extender.scheduling.steps import (
     Refused,
     Step,
     TouchPod,
-    Unknown,
 )
 
 # Says what is no longer as it was; nothing where all of it is, and cannot be taken back by what was sent before.

@@ -100,16 +100,17 @@ class Belief:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:
             case Changed(ResourceClaim() as claim):
-                self._open()
+                self._open({item.uid for item in (before, claim) if item})
                 if before is None or before.uid != claim.uid:
                     self.learning.saw(claim)
                 self._seniority.put(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
-                self._open()
+                self._open({before.uid} if before else set())
                 self._seniority.drop(key)
             case Listed(kind, items) if kind is ResourceClaim:
-                self._open()
+                # Of claims that are not served nobody knows whether they are over.
+                self._open(set(self.ownership.foreign) if change.is_served else set())
                 self._has_listed = change.is_served
                 claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
@@ -147,9 +148,9 @@ class Belief:
         hold = self.ledger.hold_of(claim.uid)
         return not is_ours(claim, hold, lambda uid: self.pods.with_uid(uid) is not None, self.ownership.domain)
 
-    def _open(self) -> None:
-        """Open what was closed because of claims that are gone, hold nothing any more, or are to be borne."""
-        self.sealing.open(self.cluster.claims.with_uid)
+    def _open(self, claims: set[Uid]) -> None:
+        """Open what was closed because of those of *claims* that no longer hold what they did, or are to be borne."""
+        self.sealing.open(claims, self.cluster.claims.with_uid)
 
     @contextmanager
     def alone_with(self, pod: Uid) -> Iterator[bool]:

@@ -115,9 +115,11 @@ class Cluster:
 
     def _note(self, kind: str, key: ObjectKey, problem: Problem | None) -> None:
         """Remember what is wrong with an object now, if anything."""
-        if self._problems.pop((kind, key), None) or problem:
-            self._problems |= {(kind, key): problem} if problem else {}
-            self._show_problems()
+        if self._problems.get((kind, key)) == problem:
+            return
+        self._problems.pop((kind, key), None)
+        self._problems |= {(kind, key): problem} if problem else {}
+        self._show_problems()
 
     def _show_problems(self) -> None:
         shown = tuple(self._problems[place] for place in sorted(self._problems))

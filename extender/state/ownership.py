@@ -91,9 +91,12 @@ class Ownership:
         self.foreign |= fresh
         return self._count(fresh.values(), over)
 
-    def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> frozenset[Part]:
-        """Forget the claims that are gone, hold nothing, or are to be borne; return what is open now and was closed."""
-        over = [self.foreign.pop(uid) for uid in tuple(self.foreign) if _is_over(with_uid(uid))]
+    def open(self, uids: set[Uid], with_uid: Callable[[Uid], ResourceClaim | None]) -> frozenset[Part]:
+        """Forget those of *uids* that no longer hold what they did, or are to be borne; return what is open now."""
+        known = [self.foreign[uid] for uid in uids if uid in self.foreign]
+        over = [item for item in known if _is_over(item.claim, with_uid(item.claim.uid))]
+        for item in over:
+            del self.foreign[item.claim.uid]
         return self._count((), over)
 
     def _count(self, fresh: Iterable[Foreign], over: Iterable[Foreign]) -> frozenset[Part]:
@@ -156,8 +159,9 @@ class Ownership:
         return any(item.name in self._tainted for item in slices)
 
 
-def _is_over(claim: ResourceClaim | None) -> bool:
-    return claim is None or claim.allocation is None or is_borne(claim)
+def _is_over(before: ResourceClaim, now: ResourceClaim | None) -> bool:
+    """Tell whether *now* it does not hold what it did *before*: what it was given since is judged anew."""
+    return now is None or now.allocation != before.allocation or is_borne(now)
 
 
 def _is_whole(rule: DeviceTaintRule, driver: str) -> bool:

@@ -40,10 +40,9 @@ class Sealing:
         self._cluster.seal(self._within(concerned), self._ownership.seal_of)
         self._add(changed - concerned)
 
-    def open(self, with_uid: Callable[[Uid], ResourceClaim | None]) -> None:
-        """Open what was closed because of claims that are gone, hold nothing any more, or are to be borne."""
-        if self._ownership.foreign:
-            self._add(self._ownership.open(with_uid))
+    def open(self, uids: set[Uid], with_uid: Callable[[Uid], ResourceClaim | None]) -> None:
+        """Open what was closed because of those of *uids* that no longer hold what they did, or are to be borne."""
+        self._add(self._ownership.open(uids, with_uid))
 
     def go_on(self) -> bool:
         """Seal or open some more; tell whether that was not all."""

@@ -184,7 +184,7 @@ def test_a_foreign_claim_is_told_of_once() -> None:
     assert closed(belief) == ["n1"]
 
 
-@pytest.mark.parametrize("what", ["gone", "deallocated", "borne", "not listed"])
+@pytest.mark.parametrize("what", ["gone", "deallocated", "borne", "not listed", "given anew by us in a gap"])
 def test_the_pool_opens_when_the_foreign_claim_is_over(what: str) -> None:
     belief = believing()
     item = allocated(by="kube-scheduler")
@@ -194,10 +194,22 @@ def test_the_pool_opens_when_the_foreign_claim_is_over(what: str) -> None:
         "deallocated": Changed(claim("a", version=3)),
         "borne": Changed(replace(item, annotations=((BORNE, item.uid),))),
         "not listed": Listed(ResourceClaim, (claim("b"),)),
+        "given anew by us in a gap": Listed(ResourceClaim, (allocated(by=ME, where="n2"),)),
     }
     belief.apply(changes[what])
     assert closed(belief) == []
     assert belief.ownership.foreign == {}
+
+
+def test_a_pool_stays_closed_while_claims_are_not_served_and_where_the_foreign_one_is_there_still() -> None:
+    belief = believing()
+    item = allocated(by="kube-scheduler")
+    shown(belief, item)
+    for change in (Listed(ResourceClaim, (), is_served=False), Listed(ResourceClaim, (item,))):
+        belief.apply(change)
+        assert closed(belief) == ["n1"]
+    belief.apply(Listed(ResourceClaim, ()))
+    assert closed(belief) == []
 
 
 def test_a_pool_stays_closed_as_long_as_one_foreign_claim_is_left() -> None:
