@@ -26,6 +26,7 @@ FIRST_S: Final = 5.0
 LAST_S: Final = 300.0
 WAY_OUT: Final = "docs/ownership.md says what can be done"
 NOT_SERVED: Final = "the API server does not serve devicetaintrules"
+NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: look at what else it says"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
 
@@ -105,7 +106,14 @@ class Keeping:
                 while (set(drivers) - failed.keys()) & set(self._missing()):
                     await self._stirring(TICK_S)
         except TimeoutError:
-            return
+            self._unshown((set(drivers) - failed.keys()) & set(self._missing()))
+
+    def _unshown(self, drivers: set[str]) -> None:
+        """Write rules more and more rarely that say more than we write, or that the watch does not show."""
+        for driver in drivers:
+            self._rest(driver, grows=True)
+        if drivers:
+            self._complain(tuple(sorted(drivers.union(self._trouble[1]))), self._trouble[0] or NOT_SHOWN)
 
     def _missing(self) -> tuple[str, ...]:
         """Name the drivers without the taint; where neither slices nor rules have changed they are the same."""
@@ -129,7 +137,6 @@ class Keeping:
             self.metrics.owner_taint("failed")
             self._pause(driver, outcome)
             return outcome
-        self._pauses.pop(driver, None)
         self.metrics.owner_taint("put back" if is_back else "put")
         if is_back:
             LOG.warning("the owner taint was taken away, and is put back", extra={keys.DRIVER: driver})
@@ -139,9 +146,11 @@ class Keeping:
 
     def _pause(self, driver: str, outcome: Outcome) -> None:
         """Leave *driver* alone for a while, and ever longer where time alone is not likely to help."""
+        self._rest(driver, grows=isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT)
+
+    def _rest(self, driver: str, *, grows: bool) -> None:
         known = self._pauses.get(driver, Pause(0.0, FIRST_S))
-        is_refused = isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT
-        pause_s = known.next_s if is_refused else FIRST_S
+        pause_s = known.next_s if grows else FIRST_S
         self._pauses[driver] = Pause(self.now() + pause_s, min(2 * pause_s, LAST_S))
 
     def _complain(self, drivers: tuple[str, ...], why: str) -> None:

@@ -190,12 +190,32 @@ async def test_what_is_forbidden_is_said_once_and_tried_ever_more_rarely(caplog:
     assert work.warning().startswith(f"no owner taint on {DRIVER}: no right to create rules; ")
 
 
+async def test_a_rule_that_keeps_nobody_away_though_it_is_written_is_said_and_written_ever_more_rarely(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "SHOWN_WITHIN_S", 0.0)
+    writing = Writing()
+    writing.forbidden.clear()
+    work, _, _ = at_work(writing, DRIVER)
+    with caplog.at_level(logging.ERROR):
+        await rounds(work, writing, 5 * keeping.LAST_S)
+    assert [vars(record)["error"] for record in caplog.records] == [keeping.NOT_SHOWN]
+    spans = [int(later - earlier) for (earlier, _), (later, _) in pairwise(writing.tried)]
+    assert spans == sorted(spans)
+    assert (spans[0], spans[-1]) == (keeping.FIRST_S, keeping.LAST_S)
+    assert work.warning().startswith(f"no owner taint on {DRIVER}: {keeping.NOT_SHOWN}; ")
+
+
 async def test_what_is_forbidden_for_one_driver_keeps_no_other_waiting() -> None:
     writing = Writing()
-    work, _, _ = at_work(writing, DRIVER, "other.example.com")
+    work, belief, _ = at_work(writing, DRIVER, "other.example.com")
+    belief.apply(Changed(rule_for("other.example.com")))
     await rounds(work, writing, keeping.LAST_S)
-    others = [at for at, driver in writing.tried if driver == "other.example.com"]
-    assert len(others) > len(writing.tried) / 2
+    assert {driver for _, driver in writing.tried} == {DRIVER}
+    writing.tried.clear()
+    belief.apply(Gone(DeviceTaintRule, ObjectKey("", "by-hand")))
+    await work.round()
+    assert writing.tried == [(writing.now, "other.example.com")]
 
 
 def rule_for(driver: str) -> DeviceTaintRule:
