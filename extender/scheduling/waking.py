@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Refused, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
@@ -48,11 +48,13 @@ class Waker:
 
     patience_s: how long a woken pod has to be bound before others are woken in its place, and it again; twice as long
     each time. Where nothing changes, a pod that was rejected is looked at again after the same time.
+    slow: when waking a pod of a namespace last took too long, or had no answer: these come last.
     """
 
     belief: Belief
     planner: Planner
     patience_s: float = 15.0
+    slow: dict[str, float] = field(default_factory=dict)
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
     _sight: object = None
@@ -117,6 +119,10 @@ class Waker:
                 most -= 1
                 self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
             yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
+            if isinstance(plan, Offer) and pod.key.namespace in self.slow:
+                # There was no answer: whoever is left has the next turn.
+                self._seen = None
+                return
         self._end()
 
     def _notice(self) -> bool:
@@ -157,7 +163,7 @@ class Waker:
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         if is_news:
             self._missed = self._waiting.keys() - {pod.uid for pod in waiting}
-        for known in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.key)):
+        for known in sorted(waiting, key=self._place):
             # Since the last of them was looked at, this one may have been bound or offered nodes.
             pod = self.belief.pods.with_uid(known.uid)
             if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:
@@ -173,6 +179,9 @@ class Waker:
             else:
                 self._waiting[pod.uid] = rest or Rest(now)
                 self._next = min(self._next, until)
+
+    def _place(self, pod: Pod) -> tuple[float, int, str, ObjectKey]:
+        return self.slow.get(pod.key.namespace, -inf), -pod.priority, pod.created, pod.key
 
     def _rest(self, pod: Uid) -> Rest | None:
         """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well."""

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from extender.kube.outcome import Done
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order, Result
-from extender.scheduling.conditions import is_waited_for
-from extender.scheduling.needs import Needs, Refused, made_for, needs_of
+from extender.scheduling.binding import Order, Result
+from extender.scheduling.needs import Refused, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker, expired
 from extender.service.carrier import Carrier
-from extender.service.remaking import WOKEN, Remaking
+from extender.service.remaking import Remaking
+from extender.service.turns import Turns
+from extender.service.waits import Waits
+from extender.service.wakes import Wakes
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry import keys
@@ -59,7 +60,6 @@ class Attention:
     now: Callable[[], float]
     wall: Callable[[], float]
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
-    _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
@@ -68,11 +68,17 @@ class Attention:
     _cleared: dict[Uid, frozenset[tuple[Uid, str]]] = field(default_factory=dict)
     # Of which claim nothing could be found out in the last round.
     _silent: Uid | None = None
-    _postponed: dict[Uid, float] = field(default_factory=dict)
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
+    _turns: Turns = field(init=False)
+    _wakes: Wakes = field(init=False)
+    _waits: Waits = field(init=False)
 
     def __post_init__(self) -> None:
+        pause_s = 1 / self.habits.wakes_per_second
+        self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
+        self._wakes = Wakes(self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
+        self._waits = Waits(self.belief, self._wakes, self._turns, self.wall)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
 
     def stir(self) -> None:
@@ -97,11 +103,11 @@ class Attention:
         self.waker.drop(pod.uid)
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
-        self._postponed.pop(pod.uid, None)
+        self._waits.offered(pod.uid)
 
     def postponed(self, pod: Pod, at: float) -> None:
         """Have *pod* tried again at a time, unless it is offered something before."""
-        self._postponed[pod.uid] = at
+        self._waits.postponed(pod.uid, at)
 
     def _unsteered(self, pod: Pod) -> None:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
@@ -110,9 +116,7 @@ class Attention:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
-        self._awaiting.pop(order.uid, None)
-        if isinstance(result, NotBound) and result.is_waiting:
-            self._awaiting[order.uid] = order.node
+        self._waits.ended(order, result)
 
     async def begin(self) -> None:
         """Look after what was before we began: pods whose claims are half written, and those that were refused then."""
@@ -127,14 +131,26 @@ class Attention:
         """Begin once everything is known, then do rounds until it is over: when something changes, and now and then."""
         while not is_synced() and not is_over():
             await self._stirring()
-        if not is_over():
-            await self._tried(self.begin)
-            begun()
-        while not is_over():
-            await self._stirring()
-            await self._tried(self.round)
-            # Of many changes one after another one round thinks.
-            await asyncio.sleep(REST_S)
+        ending = asyncio.create_task(self._end_offers(), name="offers")
+        try:
+            if not is_over():
+                await self._tried(self.begin)
+                begun()
+            while not is_over():
+                await self._stirring()
+                await self._tried(self.round)
+                # Of many changes one after another one round thinks.
+                await asyncio.sleep(REST_S)
+        finally:
+            ending.cancel()
+
+    async def _end_offers(self) -> None:
+        """End offers that nobody takes up, in time, however long the writes of a round take."""
+        while True:
+            for pod in expired(self.belief, self.now(), self.habits.offer_s):
+                self.belief.ledger.tell(pod, Event.EXPIRED)
+                self.stir()
+            await asyncio.sleep(TICK_S)
 
     async def _tried(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -153,20 +169,15 @@ class Attention:
 
     async def round(self) -> None:
         """Look after everything once."""
-        for pod in expired(self.belief, self.now(), self.habits.offer_s):
-            self.belief.ledger.tell(pod, Event.EXPIRED)
         self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
         self._part()
         await self._free()
         self._resume()
         await self._steer()
-        await self._try_again()
-        await self._ready()
+        await self._waits.try_again(self.now())
+        await self._waits.ready()
         await self._remaking.round(self.now)
-        if self.waker.is_due:
-            for wake in self.waker.round(self.now()):
-                # However many pods wait: between two of them the scheduler is answered.
-                await (self._wake(wake.pod, wake.node) if wake else asyncio.sleep(0))
+        await self._rouse()
 
     def _part(self) -> None:
         """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""
@@ -184,16 +195,19 @@ class Attention:
             # A pod that waits is not asked about again until something happens: time is an attempt too.
             self._counted = self.now()
             self._refusals.update(tuple(self._refusals))
-        for uid in [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]:
-            if self._is_unseen(uid):
-                continue
-            pod = self.belief.pods.with_uid(uid)
-            # While another is freed the scheduler may ask about this one: what was offered is left alone.
-            is_free = uid in self._refusals and pod is not None and await self._freed(pod)
-            if uid in self._refusals and pod is not None and not is_free and self._is_hindered(pod):
-                self._refusals[uid] = self.habits.attempts - 1
-            else:
-                self._refusals.pop(uid, None)
+        due = [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]
+        await self._turns.each(due, self._free_of)
+
+    async def _free_of(self, uid: Uid) -> bool | None:
+        if self._is_unseen(uid):
+            return None
+        pod = self.belief.pods.with_uid(uid)
+        # While another is freed the scheduler may ask about this one: what was offered is left alone.
+        is_free = uid in self._refusals and pod is not None and await self._freed(pod)
+        is_left = self._refusals.pop(uid, None) is not None
+        if is_left and pod is not None and not is_free and self._is_hindered(pod):
+            self._refusals[uid] = self.habits.attempts - 1
+        return is_free or None
 
     def _is_hindered(self, pod: Pod) -> bool:
         """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
@@ -236,46 +250,36 @@ class Attention:
         return any((claim := claims.with_uid(uid)) and claim.resource_version == version for uid, version in held)
 
     async def _steer(self) -> None:
-        for uid in tuple(self._steers):
-            # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
-            pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
-            if self._is_unseen(uid):
-                continue
-            is_outdated = self._steers.pop(uid, False)
-            promise = self.belief.ledger.of_pod(uid)
-            if pod is None or (promise is not None and promise.is_answer):
-                continue
-            # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
-            plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
-            if isinstance(plan, Offer):
-                await self._wake(pod, plan.placement.node)
-            elif is_outdated:
-                await self._wake(pod)
+        await self._turns.each(tuple(self._steers), self._steered)
 
-    async def _try_again(self) -> None:
-        now = self.now()
-        for uid in [uid for uid, at in self._postponed.items() if at <= now]:
-            pod = self.belief.pods.with_uid(uid)
-            if self._postponed.pop(uid, None) is not None and pod is not None:
-                await self._wake(pod)
+    async def _steered(self, uid: Uid) -> bool | None:
+        # While one pod is written for, the scheduler may ask about another: what is offered needs no steering.
+        pod = self.belief.pods.with_uid(uid) if uid in self._steers else None
+        if self._is_unseen(uid):
+            return None
+        is_outdated = self._steers.pop(uid, False)
+        promise = self.belief.ledger.of_pod(uid)
+        if pod is None or (promise is not None and promise.is_answer):
+            return None
+        # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
+        plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
+        if not isinstance(plan, Offer) and not is_outdated:
+            return None
+        is_answered = await (self._sent(pod, plan.placement.node) if isinstance(plan, Offer) else self._wakes.wake(pod))
+        if not is_answered:
+            self._steers.setdefault(uid, is_outdated)
+        return is_answered
 
-    async def _ready(self) -> None:
-        """Wake the pods whose devices are ready, or will not be any more."""
-        for uid, node in tuple(self._awaiting.items()):
-            pod = self.belief.pods.with_uid(uid)
-            needs = needs_of(pod, self.belief) if pod else None
-            if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
-                continue
-            if self._awaiting.pop(uid, None) is None:
-                continue
-            # Where its devices are free again, the pod has nothing to come back to.
-            if pod is not None and not (isinstance(needs, Needs) and not needs.allocated):
-                await self._wake(pod, node)
+    async def _rouse(self) -> None:
+        """Wake the pods that fit now."""
+        for wake in self.waker.round(self.now()) if self.waker.is_due else ():
+            # However many pods wait: between two of them the scheduler is answered.
+            await (self._turns.holds_up(wake.pod.uid, self._sent(*wake)) if wake else asyncio.sleep(0))
 
-    async def _wake(self, pod: Pod, node: NodeName | None = None) -> None:
-        if node and self.habits.nominates and pod.nominated_node != node:
-            way, outcome = "nomination", await self.writes.nominate(pod, node)
-        else:
-            way, outcome = "annotation", await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
-        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
-        await asyncio.sleep(1 / self.habits.wakes_per_second)
+    async def _sent(self, pod: Pod, node: NodeName) -> bool:
+        """Wake *pod* for *node*. Where there is no answer, what it was promised may be of use to others."""
+        is_answered = await self._wakes.wake(pod, node)
+        promise = self.belief.ledger.of_pod(pod.uid)
+        if not (is_answered or promise is None or promise.is_answer or promise.is_binding):
+            self.waker.planner.withdraw(pod.uid)
+        return is_answered

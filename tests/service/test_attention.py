@@ -87,7 +87,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
     if kind:
         reported(world, kind)
     for _ in range(2):
-        await attention._ready()
+        await attention._waits.ready()
     assert wakes.woken == ([(POD.key.name, N1)] if is_woken else [])
 
 
@@ -97,7 +97,7 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
     world.server.deliver(world.belief)
-    await attention._ready()
+    await attention._waits.ready()
     assert wakes.woken == []
 
 

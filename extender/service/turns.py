@@ -1,0 +1,49 @@
+"""Pods looked after one by one, so that none holds up the others.
+
+A webhook that hangs does so for the pods of some namespaces. Each write for one of them takes as long as we wait for an
+answer: whoever is of another namespace goes before, and of these pods one has its turn.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from extender.model.names import Uid
+from extender.state.belief import Belief
+
+
+@dataclass(slots=True)
+class Turns:
+    """Remembers for whom the API server had no answer. *now* is a clock that only goes forward.
+
+    patience_s: how long one pod may take; *slow*: when a pod of a namespace took longer, or had no answer, last.
+    """
+
+    belief: Belief
+    now: Callable[[], float]
+    patience_s: float
+    slow: dict[str, float] = field(default_factory=dict)
+
+    async def each(self, pods: Iterable[Uid], work: Callable[[Uid], Awaitable[bool | None]]) -> None:
+        """Do *work* for each of *pods* until one holds us up: the others have the next turn."""
+        for uid in sorted(pods, key=self._slow_at):
+            if await self.holds_up(uid, work(uid)):
+                return
+
+    async def holds_up(self, pod: Uid, work: Awaitable[bool | None]) -> bool:
+        """Do *work* for *pod*, which tells whether there was an answer, and None where nothing was asked."""
+        namespace, since = self._namespace(pod), self.now()
+        is_answered = await work
+        is_slow = is_answered is False or self.now() - since > self.patience_s
+        if is_slow:
+            self.slow[namespace] = self.now()
+        elif is_answered:
+            self.slow.pop(namespace, None)
+        return is_slow
+
+    def _slow_at(self, pod: Uid) -> float:
+        return self.slow.get(self._namespace(pod), -inf)
+
+    def _namespace(self, pod: Uid) -> str:
+        known = self.belief.pods.with_uid(pod)
+        return known.key.namespace if known else ""

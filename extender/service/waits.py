@@ -1,0 +1,69 @@
+"""Pods that wait for a time, or for their devices to be made ready, woken then."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from extender.model.names import NodeName, Uid
+from extender.scheduling.binding import NotBound, Order, Result
+from extender.scheduling.conditions import is_waited_for
+from extender.scheduling.needs import Needs, needs_of
+from extender.service.turns import Turns
+from extender.service.wakes import Wakes
+from extender.state.belief import Belief
+
+
+@dataclass(slots=True)
+class Waits:
+    """Knows until when, and where their devices are made ready. *wall* is the time of day."""
+
+    belief: Belief
+    wakes: Wakes
+    turns: Turns
+    wall: Callable[[], float]
+    _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
+    _postponed: dict[Uid, float] = field(default_factory=dict)
+
+    def ended(self, order: Order, result: Result) -> None:
+        """Remember a pod whose devices are being made ready."""
+        self._awaiting.pop(order.uid, None)
+        if isinstance(result, NotBound) and result.is_waiting:
+            self._awaiting[order.uid] = order.node
+
+    def postponed(self, pod: Uid, at: float) -> None:
+        """Have *pod* tried again at a time."""
+        self._postponed[pod] = at
+
+    def offered(self, pod: Uid) -> None:
+        """Do not try *pod* again: it was offered something."""
+        self._postponed.pop(pod, None)
+
+    async def try_again(self, now: float) -> None:
+        """Wake the pods whose time has come."""
+        await self.turns.each([uid for uid, at in self._postponed.items() if at <= now], self._tried_again)
+
+    async def _tried_again(self, uid: Uid) -> bool | None:
+        pod, at = self.belief.pods.with_uid(uid), self._postponed.pop(uid, None)
+        if at is None or pod is None:
+            return None
+        is_answered = await self.wakes.wake(pod)
+        if not is_answered:
+            self._postponed.setdefault(uid, at)
+        return is_answered
+
+    async def ready(self) -> None:
+        """Wake the pods whose devices are ready, or will not be any more."""
+        await self.turns.each(tuple(self._awaiting), self._ready)
+
+    async def _ready(self, uid: Uid) -> bool | None:
+        pod = self.belief.pods.with_uid(uid)
+        needs = needs_of(pod, self.belief) if pod else None
+        if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
+            return None
+        node = self._awaiting.pop(uid, None)
+        # Where its devices are free again, the pod has nothing to come back to.
+        if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
+            return None
+        is_answered = await self.wakes.wake(pod, node)
+        if not is_answered:
+            self._awaiting.setdefault(uid, node)
+        return is_answered

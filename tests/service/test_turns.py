@@ -1,0 +1,167 @@
+"""Whom the API server has no answer for holds up nobody else."""
+
+import asyncio
+from collections.abc import Generator
+from dataclasses import replace
+
+import pytest
+
+from extender.kube.outcome import Done, Outcome, Unknown
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order
+from extender.scheduling.conditions import TIMEOUT_S
+from extender.scheduling.planner import Offer
+from extender.scheduling.steps import Outcome as StepOutcome
+from extender.scheduling.steps import Step, TouchPod
+from extender.scheduling.steps import Unknown as NoAnswer
+from extender.scheduling.waking import Waker
+from extender.service.attention import TICK_S, Attention, Habits
+from extender.telemetry.metrics import Metrics
+from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
+from tests.scheduling.stage import N1, POD
+from tests.scheduling.test_r7_conditions import START, waiting
+
+ANSWER_S = 10.0
+HUNG = "hung"
+
+
+class Hanging:
+    """Stands in for writes and the carrier, and for a clock: for pods of one namespace there is no answer in time."""
+
+    def __init__(self) -> None:
+        self.now, self.hung = 1000.0, {HUNG}
+        self.told: list[str] = []
+
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+        del annotation, value
+        return self.answer(pod)
+
+    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> Outcome:
+        del node, is_guarded
+        return self.answer(pod)
+
+    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+        try:
+            step = next(work)
+            while True:
+                assert isinstance(step, TouchPod)
+                self.answer(step.pod)
+                step = work.send(NoAnswer())
+        except StopIteration as end:
+            return bool(end.value)
+
+    def answer(self, pod: Pod) -> Outcome:
+        self.told.append(pod.key.name)
+        if pod.key.namespace not in self.hung:
+            return Done({})
+        self.now += ANSWER_S
+        return Unknown("no answer")
+
+    async def after(self, work: Attention) -> list[str]:
+        """Do a round; return for whom something was written."""
+        before = len(self.told)
+        self.now += TICK_S
+        await work.round()
+        return self.told[before:]
+
+
+def moved(item: Pod) -> Pod:
+    return replace(item, key=ObjectKey(HUNG, item.key.name))
+
+
+def there(item: ResourceClaim) -> ResourceClaim:
+    return replace(item, key=ObjectKey(HUNG, item.key.name))
+
+
+def here(*nouns: Pod | ResourceClaim, devices: int = 8) -> tuple[Attention, Hanging]:
+    api = Hanging()
+    belief = belief_of(node("n1"), gpus("n1", devices), *nouns)
+    parts = belief, Waker(belief, planner_of(belief)), api, api, Metrics()
+    work = Attention(*parts, Habits(wakes_per_second=1e9), lambda: api.now, lambda: START)  # type: ignore[arg-type]  # only what is used
+    return work, api
+
+
+async def test_one_write_without_an_answer_is_all_that_others_wait_for_where_claims_are_freed() -> None:
+    stuck = [moved(pod(f"p{number}", f"c{number}")) for number in range(3)]
+    claims = [there(held(claim(f"c{number}"), device("n1", number), by=item)) for number, item in enumerate(stuck)]
+    late = pod("late", "c")
+    work, api = here(*stuck, *claims, late, held(claim("c"), device("n1", 5), by=late))
+    work._refusals.update({item.uid: 3 for item in (*stuck, late)})
+    assert await api.after(work) == ["p0"]
+    # What is of another namespace goes before, and so does whoever had no turn yet.
+    assert await api.after(work) == ["late", "p1"]
+    assert await api.after(work) == ["late", "p2"]
+
+
+async def test_pods_that_are_steered_wait_for_one_write_without_an_answer_and_are_not_forgotten() -> None:
+    stuck = [moved(pod(f"p{number}", f"c{number}")) for number in range(3)]
+    work, api = here(*stuck, *(there(claim(f"c{number}")) for number in range(3)), pod("late", "c"), claim("c"))
+    work._steers |= dict.fromkeys((item.uid for item in (*stuck, pod("late"))), False)
+    assert await api.after(work) == ["p0"]
+    assert await api.after(work) == ["late", "p1"]
+    api.hung.clear()
+    assert await api.after(work) == ["p2", "p0", "p1"]
+
+
+async def test_what_was_promised_to_a_pod_that_nobody_could_be_told_of_is_free_for_others() -> None:
+    work, api = here(moved(pod("p", "c")), there(claim("c")), pod("late", "d"), claim("d"), devices=1)
+    work._steers |= {pod("p").uid: False, pod("late").uid: False}
+    assert await api.after(work) == ["p"]
+    assert await api.after(work) == ["late"]
+
+
+async def test_pods_that_fit_now_are_woken_before_those_of_a_namespace_without_answers() -> None:
+    stuck = [replace(moved(pod(f"p{number}", f"c{number}")), priority=9) for number in range(3)]
+    late = pod("late", "c")
+    work, api = here(*stuck, *(there(claim(f"c{number}")) for number in range(3)), late, claim("c"))
+    for item in (*stuck, late):
+        work.waker.put(item.uid)
+    assert await api.after(work) == ["p0"]
+    assert await api.after(work) == ["late", "p1"]
+
+
+async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer() -> None:
+    stuck = [moved(pod(f"p{number}")) for number in range(2)]
+    work, api = here(*stuck, pod("late"))
+    for item in (*stuck, pod("late")):
+        work.postponed(item, 0.0)
+    assert [await api.after(work) for _ in range(2)] == [["p0"], ["late", "p1"]]
+    api.hung.clear()
+    assert await api.after(work) == ["p0", "p1"]
+    assert await api.after(work) == []
+
+
+async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer() -> None:
+    world, (work, api) = waiting(), here()
+    work._waits.belief = world.belief
+    work._waits.wall = lambda: START + TIMEOUT_S + 1
+    api.hung.add(POD.key.namespace)
+    work.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    assert [await api.after(work) for _ in range(2)] == [["p"], ["p"]]
+    api.hung.clear()
+    assert [await api.after(work) for _ in range(2)] == [["p"], []]
+
+
+async def test_offers_end_in_time_while_a_write_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.service.attention.TICK_S", 0.01)
+    offered, other = pod("offered", "c"), pod("other", "d")
+    work, api = here(offered, claim("c"), other, claim("d"))
+    belief, begun = work.belief, asyncio.Event()
+
+    async def hang(*_: object, **__: object) -> Outcome:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(api, "nominate", hang)
+    assert isinstance(work.waker.planner.plan(offered, None, api.now), Offer)
+    work._steers[other.uid] = False
+    running = asyncio.create_task(work.run(lambda: None, lambda: True))
+    await begun.wait()
+    api.now += work.habits.offer_s + 1
+    async with asyncio.timeout(10):
+        while belief.ledger.of_pod(offered.uid):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    running.cancel()
