@@ -106,8 +106,9 @@ class Waker:
                 return
             if self._notice():
                 hopeless.clear()
-            plan = self._plan(pod, hopeless, now)
+            # Even one that cannot be planned has had its turn.
             self._looked.add(pod.uid)
+            plan = self._plan(pod, hopeless, now)
             self._sight = self.belief.seen_by()
             if plan is None:
                 passed += 1

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -118,12 +119,18 @@ class Attention:
         """Remember a pod whose devices are being made ready."""
         self._waits.ended(order, result)
 
-    async def begin(self) -> None:
-        """Look after what was before we began: pods whose claims are half written, and those that were refused then."""
-        for pod in self.belief.pods:
-            if is_told(pod.refusal) or unusable(pod, self.belief):
-                self.waker.put(pod.uid)
-        await self.round()
+    async def begin(self) -> bool:
+        """Look after what was before we began: pods whose claims are half written, and those that were refused then.
+
+        Tell whether no part of that failed.
+        """
+        await self._turns.each([pod.uid for pod in self.belief.pods], self._remember)
+        return await self.round()
+
+    async def _remember(self, uid: Uid) -> None:
+        pod = self.belief.pods.with_uid(uid)
+        if pod is not None and (is_told(pod.refusal) or unusable(pod, self.belief)):
+            self.waker.put(uid)
 
     async def run(
         self, begun: Callable[[], None], is_synced: Callable[[], bool], is_over: Callable[[], bool] = lambda: False
@@ -133,8 +140,9 @@ class Attention:
             await self._stirring()
         ending = asyncio.create_task(self._end_offers(), name="offers")
         try:
+            while not is_over() and not await self._tried(self.begin):  # noqa: ASYNC110 - it is tried, not waited for
+                await asyncio.sleep(TICK_S)
             if not is_over():
-                await self._tried(self.begin)
                 begun()
             while not is_over():
                 await self._stirring()
@@ -147,17 +155,23 @@ class Attention:
     async def _end_offers(self) -> None:
         """End offers that nobody takes up, in time, however long the writes of a round take."""
         while True:
-            for pod in expired(self.belief, self.now(), self.habits.offer_s):
-                self.belief.ledger.tell(pod, Event.EXPIRED)
-                self.stir()
+            await self._tried(self._expire)
             await asyncio.sleep(TICK_S)
 
-    async def _tried(self, work: Callable[[], Awaitable[None]]) -> None:
+    def _expire(self) -> None:
+        for pod in expired(self.belief, self.now(), self.habits.offer_s):
+            self.belief.ledger.tell(pod, Event.EXPIRED)
+            self.stir()
+
+    async def _tried(self, work: Callable[[], Awaitable[bool | None] | None]) -> bool:
+        """Do *work*; tell whether it did not fail."""
         try:
-            await work()
+            doing = work()
+            return doing is None or await doing is not False
         except Exception:
-            # Whatever went wrong with one pod, the others wait for the next round.
+            # Whatever went wrong with one pod, there is more to look after.
             LOG.exception("a round of looking after pods failed")
+            return False
 
     async def _stirring(self) -> None:
         try:
@@ -167,17 +181,14 @@ class Attention:
             pass
         self._stirred.clear()
 
-    async def round(self) -> None:
-        """Look after everything once."""
+    async def round(self) -> bool:
+        """Look after everything once; tell whether no part of that failed."""
+        first = self._settle, self._part, self._free, self._resume, self._steer
+        rest = partial(self._waits.round, self.now), partial(self._remaking.round, self.now), self._rouse
+        return all([await self._tried(part) for part in (*first, *rest)])
+
+    async def _settle(self) -> None:
         self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
-        self._part()
-        await self._free()
-        self._resume()
-        await self._steer()
-        await self._waits.try_again(self.now())
-        await self._waits.ready()
-        await self._remaking.round(self.now)
-        await self._rouse()
 
     def _part(self) -> None:
         """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""

@@ -4,12 +4,17 @@ A webhook that hangs does so for the pods of some namespaces. Each write for one
 answer: whoever is of another namespace goes before, and of these pods one has its turn.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from extender.model.names import Uid
 from extender.state.belief import Belief
+from extender.telemetry import keys
+
+LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -32,8 +37,14 @@ class Turns:
 
     async def holds_up(self, pod: Uid, work: Awaitable[bool | None]) -> bool:
         """Do *work* for *pod*, which tells whether there was an answer, and None where nothing was asked."""
-        namespace, since = self._namespace(pod), self.now()
-        is_answered = await work
+        known, since = self.belief.pods.with_uid(pod), self.now()
+        namespace = known.key.namespace if known else ""
+        try:
+            is_answered = await work
+        except Exception:
+            # Whatever went wrong with one pod, the others are looked after.
+            LOG.exception("looking after a pod failed", extra={keys.POD: str(known.key) if known else pod})
+            return False
         is_slow = is_answered is False or self.now() - since > self.patience_s
         if is_slow:
             self.slow[namespace] = self.now()
@@ -42,8 +53,5 @@ class Turns:
         return is_slow
 
     def _slow_at(self, pod: Uid) -> float:
-        return self.slow.get(self._namespace(pod), -inf)
-
-    def _namespace(self, pod: Uid) -> str:
         known = self.belief.pods.with_uid(pod)
-        return known.key.namespace if known else ""
+        return self.slow.get(known.key.namespace, -inf) if known else -inf

@@ -37,9 +37,11 @@ class Waits:
         """Do not try *pod* again: it was offered something."""
         self._postponed.pop(pod, None)
 
-    async def try_again(self, now: float) -> None:
-        """Wake the pods whose time has come."""
-        await self.turns.each([uid for uid, at in self._postponed.items() if at <= now], self._tried_again)
+    async def round(self, now: Callable[[], float]) -> None:
+        """Wake the pods whose time has come, and those whose devices are ready."""
+        until = now()
+        await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
+        await self.ready()
 
     async def _tried_again(self, uid: Uid) -> bool | None:
         pod, at = self.belief.pods.with_uid(uid), self._postponed.pop(uid, None)

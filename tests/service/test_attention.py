@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Generator
 from dataclasses import replace
+from math import inf
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
 from extender.scheduling.conditions import TIMEOUT_S
-from extender.scheduling.planner import Rejection
+from extender.scheduling.planner import Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
@@ -337,3 +339,69 @@ async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> N
     attention.now = lambda: TICK_S
     await attention.round()
     assert allocation_of(world.server, "a") is None
+
+
+class Failing(Steps):
+    """Stands in for the carrier: has a bug, *often* times."""
+
+    def __init__(self, often: float) -> None:
+        self.often = often
+
+    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+        work.close()
+        self.often -= 1
+        if self.often >= 0:
+            raise KeyError("something that nobody thought of")
+        return False
+
+
+@pytest.mark.parametrize(("often", "is_begun"), [(0, True), (2, True), (inf, False)])
+async def test_nobody_is_answered_before_what_was_there_has_been_looked_after(
+    monkeypatch: pytest.MonkeyPatch, often: float, *, is_begun: bool
+) -> None:
+    monkeypatch.setattr("extender.service.attention.TICK_S", 0.001)
+    carrier, begun = Failing(often), list[float]()
+    attention = attention_of(belief_of(), Wakes(), START, carrier)
+    over = iter(range(50))
+    await attention.run(lambda: begun.append(carrier.often), lambda: True, lambda: next(over, None) is None)
+    assert bool(begun) == is_begun
+    assert all(left < 0 for left in begun)
+
+
+async def test_what_cannot_be_looked_after_keeps_nobody_from_looking_after_the_rest() -> None:
+    wakes, item = Wakes(), pod("p", "c")
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), item)
+    attention = attention_of(belief, wakes, START, Failing(inf))
+    attention._steers[item.uid] = False
+    assert not await attention.round()
+    assert wakes.woken == [("p", "n1")]
+
+
+def unplanned(attention: Attention, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have it crash to plan the pod *name*."""
+    plan = attention.waker.planner.plan
+
+    def planned(subject: Pod, *terms: Any, **others: Any) -> Plan:
+        if subject.key.name == name:
+            raise KeyError("something that nobody thought of")
+        return plan(subject, *terms, **others)
+
+    monkeypatch.setattr(Planner, "plan", lambda _self, *terms, **others: planned(*terms, **others))
+
+
+async def test_a_pod_that_cannot_be_looked_after_keeps_nobody_from_looking_after_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pods, wakes = [pod("bad", "c0"), pod("p1", "c1"), pod("p2", "c2")], Wakes()
+    belief = belief_of(node("n1"), gpus("n1", 3), *(claim(f"c{index}") for index in range(3)), *pods)
+    attention = attention_of(belief, wakes, START, Failing(0))
+    unplanned(attention, monkeypatch, "bad")
+    for item in pods[:2]:
+        attention._steers[item.uid] = False
+    assert await attention.begin()
+    assert wakes.woken == [("p1", "n1")]
+    for item in (pods[0], pods[2]):
+        attention.waker.put(item.uid)
+    for _ in range(2):
+        await attention.round()
+    assert wakes.woken == [("p1", "n1"), ("p2", "n1")]
