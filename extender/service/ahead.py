@@ -187,7 +187,8 @@ class Ahead:
         while self._line and len(self._sent) < MOST:
             place = self._line.take()
             pod = self.belief.pods.with_uid(place.pod)
-            needs = needs_of(pod, self.belief) if pod else None
+            # Whom another has nominated since is that one's concern.
+            needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
             if pod and isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
                 self._line.leave(place, claims_of(pod))
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):

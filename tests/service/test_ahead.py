@@ -122,6 +122,13 @@ async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: 
     assert planned[0] < 4
 
 
+async def test_a_pod_that_another_has_nominated_since_it_was_shown_is_not_sent_ahead() -> None:
+    scene = Scene(*claims(1))
+    scene.appear(*pods(1))
+    scene.tell(replace(pods(1)[0], nominated_node=N2, resource_version="2"))
+    assert await scene.settle() == []
+
+
 async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, write = Scene(*claims(3)), Nominations()
 
