@@ -179,15 +179,15 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     binds = Binds(_binder(settings, belief, chooser, offers), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
+    attention.wakes.victims = answers.evictions.victims
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
-    work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads())}
-    work |= {"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {}
-    work |= {"warming": sink.warming.run(), "inspection": inspection.run(), "closing": sink.intrusion.run()}
-    work |= sink.nominating() | {"counting": gauges.counting.run()}
+    work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads()), "inspection": inspection.run()}
+    work |= sink.nominating() | ({"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {})
+    work |= {"warming": sink.warming.run(), "counting": gauges.counting.run(), "closing": sink.intrusion.run()}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}

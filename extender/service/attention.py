@@ -72,14 +72,14 @@ class Attention:
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _remaking: Remaking = field(init=False)
     _turns: Turns = field(init=False)
-    _wakes: Wakes = field(init=False)
+    wakes: Wakes = field(init=False)
     _waits: Waits = field(init=False)
 
     def __post_init__(self) -> None:
-        pause_s = 1 / self.habits.wakes_per_second
+        mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
-        self._wakes = Wakes(self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
-        self._waits = Waits(self.belief, self._wakes, self._turns, self.wall)
+        self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
+        self._waits = Waits(self.belief, self.wakes, self._turns, self.wall)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
 
     def stir(self) -> None:
@@ -276,7 +276,7 @@ class Attention:
         plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
         if not isinstance(plan, Offer) and not is_outdated:
             return None
-        is_answered = await (self._sent(pod, plan.placement.node) if isinstance(plan, Offer) else self._wakes.wake(pod))
+        is_answered = await (self._sent(pod, plan.placement.node) if isinstance(plan, Offer) else self.wakes.wake(pod))
         if not is_answered:
             self._steers.setdefault(uid, is_outdated)
         return is_answered
@@ -289,7 +289,7 @@ class Attention:
 
     async def _sent(self, pod: Pod, node: NodeName) -> bool:
         """Wake *pod* for *node*. Where there is no answer, what it was promised may be of use to others."""
-        is_answered = await self._wakes.wake(pod, node)
+        is_answered = await self.wakes.wake(pod, node)
         promise = self.belief.ledger.of_pod(pod.uid)
         if not (is_answered or promise is None or promise.is_answer or promise.is_binding):
             self.waker.planner.withdraw(pod.uid)

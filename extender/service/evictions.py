@@ -63,6 +63,11 @@ class Evictions:
         nodes = [pod.nominated_node] if pod.nominated_node else known.victims
         return {node: known.victims[node] for node in nodes if node in known.victims and node not in candidates}
 
+    def victims(self, pod: Uid, node: NodeName) -> tuple[Uid, ...] | None:
+        """Return who was to go for *pod* on *node*; None where that is not remembered."""
+        known = self._known.get(pod)
+        return known.victims.get(node) if known else None
+
     def waits(self, pod: Uid) -> float | None:
         """Remember that *pod* has nothing to wait for but their devices; say until when, None where that is past."""
         known, now = self._known[pod], self.now()

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from extender.scheduling import assigning, claiming, remedy
 from extender.service.ahead import Ahead
 from extender.service.lapses import Lapses
+from extender.service.wakes import Wakes
 from extender.state import ledger
 from extender.state.belief import Belief
 from extender.state.ledger import Ledger
@@ -59,6 +60,7 @@ BUGS: Final = {
 AHEAD: Final = {
     "a pod is nominated whatever has become of it": Bug(Ahead._nominate, "sent.node, is_guarded=True)", "sent.node)"),
     "what another has nominated is taken back": Bug(Lapses._take_back, "not in nominators(read.object)", "in ()"),
+    "what another has nominated is overwritten": Bug(Wakes._is_kept, "not in managers", "in ()"),
     "a pod is remembered as it was before it was nominated": Bug(
         Ahead._nominate, "version, nominated_node=sent.node)", "version)"
     ),

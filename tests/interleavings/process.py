@@ -145,6 +145,7 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Ans
     binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, loop.time, asked=nominating.asked)
+    attention.wakes.victims = answers.evictions.victims
 
     def take(told: Told) -> None:
         intrusion.before(told)

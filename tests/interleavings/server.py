@@ -88,20 +88,18 @@ class Desk:
         made = registry.update(
             target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True, manager=US
         )
-        is_guarded = isinstance(content, dict) and "resourceVersion" in content.get("metadata", {})
-        self._note(before, made, is_guarded=is_guarded)
+        self._note(before, made)
         return told(200, made)
 
-    def _note(self, before: Json, after: Json, *, is_guarded: bool) -> None:
-        """Count nominations and what is taken back of them, which has to be our own; those ahead are guarded."""
+    def _note(self, before: Json, after: Json) -> None:
+        """Count nominations and what is taken back of them; what is overwritten or taken back has to be our own."""
         was, node = _nominated(before), _nominated(after)
         if was == node:
             return
-        word = "nominated ahead" if is_guarded else "nominated"
-        self.happened[word if node else "nomination taken back"] += 1
+        self.happened["nominated" if node else "nomination taken back"] += 1
         managers = {entry["manager"] for entry in before["metadata"].get("managedFields") or ()}
-        if not node and US not in managers:
-            self.complaints.append(f"the nomination of {before['metadata']['name']} by somebody else is taken back")
+        if was and US not in managers:
+            self.complaints.append(f"the nomination of {before['metadata']['name']} by somebody else is lost")
 
     def land(self, request: Request, *, is_heard: bool = True) -> None:
         """Do what *request* asks for; whoever waits for it may hear of it."""

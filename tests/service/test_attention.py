@@ -40,7 +40,8 @@ class Wakes:
         self.woken: list[tuple[str, str]] = []
         self.touched: list[str] = []
 
-    async def nominate(self, pod: Pod, node: NodeName) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> Outcome:
+        assert is_guarded
         self.woken.append((pod.key.name, node))
         return Done({})
 
