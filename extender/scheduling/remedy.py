@@ -92,10 +92,25 @@ def _made_for_entries(pod: Pod, belief: Belief) -> dict[str, PodClaimStatus]:
     return {name: PodClaimStatus(name=name, claim_name=claim.key.name) for name, claim in entries if name}
 
 
-def freed(pod: Pod, belief: Belief) -> Mending:
-    """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt."""
+def freed(pod: Pod, belief: Belief) -> Generator[Step, Outcome, bool | None]:
+    """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt.
+
+    Tell whether that was done; None where it was not for lack of an answer.
+    """
     with belief.alone_with(pod.uid) as is_alone:
-        return is_alone and (yield from _freed(pod, belief))
+        return is_alone and (yield from _answered(_freed(pod, belief)))
+
+
+def _answered(work: Mending) -> Generator[Step, Outcome, bool | None]:
+    is_silent = False
+    try:
+        step = next(work)
+        while True:
+            outcome = yield step
+            is_silent = is_silent or isinstance(outcome, Unknown | Later)
+            step = work.send(outcome)
+    except StopIteration as end:
+        return True if end.value else None if is_silent else False
 
 
 def _freed(pod: Pod, belief: Belief) -> Mending:

@@ -214,11 +214,11 @@ class Attention:
             return None
         pod = self.belief.pods.with_uid(uid)
         # While another is freed the scheduler may ask about this one: what was offered is left alone.
-        is_free = uid in self._refusals and pod is not None and await self._freed(pod)
+        is_free = await self._freed(pod) if uid in self._refusals and pod is not None else False
         is_left = self._refusals.pop(uid, None) is not None
         if is_left and pod is not None and not is_free and self._is_hindered(pod):
             self._refusals[uid] = self.habits.attempts - 1
-        return is_free or None
+        return False if is_free is None else is_free or None
 
     def _is_hindered(self, pod: Pod) -> bool:
         """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
@@ -233,7 +233,7 @@ class Attention:
         needs = needs_of(pod, self.belief)
         return isinstance(needs, Refused) and needs.word in FREED_AT_ONCE
 
-    async def _freed(self, pod: Pod) -> bool:
+    async def _freed(self, pod: Pod) -> bool | None:
         held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief))
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
         if is_free:

@@ -14,7 +14,7 @@ from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import Outcome as StepOutcome
-from extender.scheduling.steps import Step, TouchPod
+from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
 from extender.scheduling.steps import Unknown as NoAnswer
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention, Habits
@@ -25,13 +25,15 @@ from tests.scheduling.test_r7_conditions import START, waiting
 
 ANSWER_S = 10.0
 HUNG = "hung"
+SILENCE: Outcome = Unknown("no answer")
 
 
 class Hanging:
     """Stands in for writes and the carrier, and for a clock: for pods of one namespace there is no answer in time."""
 
     def __init__(self) -> None:
-        self.now, self.hung = 1000.0, {HUNG}
+        self.now, self.hung, self.outcome = 1000.0, {HUNG}, SILENCE
+        self.answer_s = ANSWER_S
         self.told: list[str] = []
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
@@ -42,22 +44,22 @@ class Hanging:
         del node, is_guarded
         return self.answer(pod)
 
-    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+    async def carry(self, work: Generator[Step, StepOutcome, object], _deadline: float) -> object:
         try:
             step = next(work)
             while True:
                 assert isinstance(step, TouchPod)
-                self.answer(step.pod)
-                step = work.send(NoAnswer())
+                is_done = isinstance(self.answer(step.pod), Done)
+                step = work.send(Refused(Refusal.REJECTED) if is_done else NoAnswer())
         except StopIteration as end:
-            return bool(end.value)
+            return end.value
 
     def answer(self, pod: Pod) -> Outcome:
         self.told.append(pod.key.name)
         if pod.key.namespace not in self.hung:
             return Done({})
-        self.now += ANSWER_S
-        return Unknown("no answer")
+        self.now += self.answer_s
+        return self.outcome
 
     async def after(self, work: Attention) -> list[str]:
         """Do a round; return for whom something was written."""
@@ -83,16 +85,27 @@ def here(*nouns: Pod | ResourceClaim, devices: int = 8) -> tuple[Attention, Hang
     return work, api
 
 
-async def test_one_write_without_an_answer_is_all_that_others_wait_for_where_claims_are_freed() -> None:
+@pytest.mark.parametrize("answer_s", [ANSWER_S, 0.0])
+async def test_one_write_without_an_answer_is_all_that_others_wait_for_where_claims_are_freed(answer_s: float) -> None:
     stuck = [moved(pod(f"p{number}", f"c{number}")) for number in range(3)]
     claims = [there(held(claim(f"c{number}"), device("n1", number), by=item)) for number, item in enumerate(stuck)]
     late = pod("late", "c")
     work, api = here(*stuck, *claims, late, held(claim("c"), device("n1", 5), by=late))
     work._refusals.update({item.uid: 3 for item in (*stuck, late)})
+    api.answer_s = answer_s
     assert await api.after(work) == ["p0"]
     # What is of another namespace goes before, and so does whoever had no turn yet.
     assert await api.after(work) == ["late", "p1"]
     assert await api.after(work) == ["late", "p2"]
+
+
+async def test_writes_that_take_long_hold_up_others_no_longer_than_those_without_an_answer() -> None:
+    stuck = [moved(pod(f"p{number}")) for number in range(3)]
+    work, api = here(*stuck, pod("late"))
+    api.outcome = Done({})
+    for item in (*stuck, pod("late")):
+        work.postponed(item, 0.0)
+    assert [await api.after(work) for _ in range(3)] == [["p0"], ["late", "p1"], ["p2"]]
 
 
 async def test_pods_that_are_steered_wait_for_one_write_without_an_answer_and_are_not_forgotten() -> None:
