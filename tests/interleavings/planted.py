@@ -43,7 +43,7 @@ BUGS: Final = {
         "= Done(claim) if is_had else (yield Reserve(claim, consumer_of(pod)))",
     ),
     "a Binding without an answer is not made impossible": Bug(
-        assigning._after_binding, "and not fresh.node_name and is_open:", "and not fresh and is_open:"
+        assigning._after_binding, "== pod.uid and not fresh.node_name:", "== pod.uid and not fresh:"
     ),
     "a Binding that may land is taken for refused": Bug(assigning._after_binding, ", is_open=True)", ")"),
     "a pod is bound with claims that it names no more": Bug(
