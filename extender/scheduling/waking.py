@@ -61,6 +61,7 @@ class Waker:
     _looked: set[Uid] = field(default_factory=set)
     # Pods that were not shown yet when something was new: they are looked at once they are.
     _missed: set[Uid] = field(default_factory=set)
+    _unwoken: Uid | None = None
     _is_stale: bool = False
     _next: float = 0.0
     _last: float = -inf
@@ -80,6 +81,10 @@ class Waker:
         """Forget a pod that was offered nodes, is bound or gone."""
         self._waiting.pop(pod, None)
         self._missed.discard(pod)
+
+    def unwoken(self, pod: Uid) -> None:
+        """Take note that the wake that was just chosen was not heard of: it does not count."""
+        self._unwoken = pod
 
     @property
     def is_due(self) -> bool:
@@ -116,13 +121,15 @@ class Waker:
                     yield None
                 continue
             looks -= 1
+            before = self._waiting.get(pod.uid)
             if isinstance(plan, Offer):
                 most -= 1
                 self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
             yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
-            if isinstance(plan, Offer) and pod.key.namespace in self.slow:
-                # There was no answer: whoever is left has the next turn.
-                self._seen = None
+            if self._unwoken == pod.uid:
+                # Whoever is left has the next turn, and this one another after that.
+                self._seen, self._unwoken, self._is_stale = None, None, True
+                self._waiting |= {pod.uid: before} if pod.uid in self._waiting else {}
                 return
         self._end()
 

@@ -120,10 +120,7 @@ class Attention:
         self._waits.ended(order, result)
 
     async def begin(self) -> bool:
-        """Look after what was before we began: pods whose claims are half written, and those that were refused then.
-
-        Tell whether no part of that failed.
-        """
+        """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""
         await self._turns.each([pod.uid for pod in self.belief.pods], self._remember)
         return await self.round()
 
@@ -147,8 +144,7 @@ class Attention:
             while not is_over():
                 await self._stirring()
                 await self._tried(self.round)
-                # Of many changes one after another one round thinks.
-                await asyncio.sleep(REST_S)
+                await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
         finally:
             ending.cancel()
 
@@ -182,10 +178,13 @@ class Attention:
         self._stirred.clear()
 
     async def round(self) -> bool:
-        """Look after everything once; tell whether no part of that failed."""
-        first = self._settle, self._part, self._free, self._resume, self._steer
-        rest = partial(self._waits.round, self.now), partial(self._remaking.round, self.now), self._rouse
-        return all([await self._tried(part) for part in (*first, *rest)])
+        """Look after everything once; tell whether nothing failed of what was left half written."""
+        self._turns.begin()
+        is_whole = all([await self._tried(part) for part in (self._settle, self._part, self._free)])
+        timed = partial(self._waits.round, self.now), partial(self._remaking.round, self.now)
+        for part in (self._resume, self._steer, *timed, self._rouse):
+            await self._tried(part)
+        return is_whole
 
     async def _settle(self) -> None:
         self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
@@ -238,8 +237,8 @@ class Attention:
         is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
         if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
-            if pod.uid in self._refusals:  # or it was offered nodes meanwhile
-                self._cleared[pod.uid] = held
+            # Unless it was offered nodes meanwhile.
+            self._cleared |= {pod.uid: held} if pod.uid in self._refusals else {}
         return is_free
 
     def _resume(self) -> None:
@@ -282,14 +281,19 @@ class Attention:
         return is_answered
 
     async def _rouse(self) -> None:
-        """Wake the pods that fit now."""
+        """Wake the pods that fit now; however many wait, between two of them the scheduler is answered."""
         for wake in self.waker.round(self.now()) if self.waker.is_due else ():
-            # However many pods wait: between two of them the scheduler is answered.
-            await (self._turns.holds_up(wake.pod.uid, self._sent(*wake)) if wake else asyncio.sleep(0))
+            await (self._turns.holds_up(wake.pod.uid, self._roused(*wake)) if wake else asyncio.sleep(0))
 
-    async def _sent(self, pod: Pod, node: NodeName) -> bool:
-        """Wake *pod* for *node*. Where there is no answer, what it was promised may be of use to others."""
-        is_answered = await self.wakes.wake(pod, node)
+    async def _roused(self, pod: Pod, node: NodeName) -> bool | None:
+        is_answered = await self._sent(pod, node)
+        if not is_answered:
+            self.waker.unwoken(pod.uid)
+        return is_answered
+
+    async def _sent(self, pod: Pod, node: NodeName) -> bool | None:
+        """Wake *pod* for *node*, where it is its turn. If there is no answer, its promise may be of use to others."""
+        is_answered = None if self._turns.has_had(pod.uid) else await self.wakes.wake(pod, node)
         promise = self.belief.ledger.of_pod(pod.uid)
         if not (is_answered or promise is None or promise.is_answer or promise.is_binding):
             self.waker.planner.withdraw(pod.uid)

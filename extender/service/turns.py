@@ -15,6 +15,8 @@ from extender.state.belief import Belief
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
+# How long the pods of a namespace come last, however important they are: what was slow once may be so no more.
+LAPSE_S: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -28,11 +30,22 @@ class Turns:
     now: Callable[[], float]
     patience_s: float
     slow: dict[str, float] = field(default_factory=dict)
+    _began: float = inf
+
+    def begin(self) -> None:
+        """Begin a round: in each, a namespace holds up the others once."""
+        self._began = self.now()
+        for namespace in [name for name, at in self.slow.items() if self._began - at > LAPSE_S]:
+            del self.slow[namespace]
+
+    def has_had(self, pod: Uid) -> bool:
+        """Tell whether one of the namespace of *pod* has held up the others in this round."""
+        return self._slow_at(pod) > self._began
 
     async def each(self, pods: Iterable[Uid], work: Callable[[Uid], Awaitable[bool | None]]) -> None:
         """Do *work* for each of *pods* until one holds us up: the others have the next turn."""
         for uid in sorted(pods, key=self._slow_at):
-            if await self.holds_up(uid, work(uid)):
+            if self.has_had(uid) or await self.holds_up(uid, work(uid)):
                 return
 
     async def holds_up(self, pod: Uid, work: Awaitable[bool | None]) -> bool:

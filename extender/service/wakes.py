@@ -39,19 +39,20 @@ class Wakes:
     victims: Callable[[Uid, NodeName], Collection[Uid] | None] = lambda _pod, _node: None
 
     async def wake(self, pod: Pod, node: NodeName | None = None) -> bool:
-        """Have the scheduler try *pod* again; tell whether there was an answer to that, and not that it has changed."""
+        """Have the scheduler try *pod* again; tell whether there was an answer to that."""
         outcome = await self._nominated(pod, node) if node and self.nominates and pod.nominated_node != node else None
         way = "nomination" if outcome else "annotation"
         if outcome is None:
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
-        is_conflict = _is_conflict(outcome)
-        if not is_conflict:  # of which nothing comes but that it is tried again
-            self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
+        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         await asyncio.sleep(self.pause_s)
-        return not (is_conflict or isinstance(outcome, Unknown | Later))
+        return not isinstance(outcome, Unknown | Later)
 
     async def _nominated(self, pod: Pod, node: NodeName) -> Outcome | None:
-        """Nominate *pod*, as it was shown, or as it is read where it has changed or is nominated; None: it is not."""
+        """Nominate *pod*, as it was shown, or as it is read where it has changed or is nominated.
+
+        None: it is not, because it is nominated already, or goes on changing.
+        """
         if not pod.nominated_node:
             outcome = await self.writes.nominate(self.belief.pods.current(pod), node, is_guarded=True)
             if not _is_conflict(outcome):
@@ -64,7 +65,8 @@ class Wakes:
             return None
         if fresh.nominated_node and self._is_kept(fresh, fresh.nominated_node, nominators(read.object)):
             return None
-        return await self.writes.nominate(fresh, node, is_guarded=True)
+        outcome = await self.writes.nominate(fresh, node, is_guarded=True)
+        return None if _is_conflict(outcome) else outcome
 
     def _is_kept(self, pod: Pod, node: NodeName, managers: Collection[str]) -> bool:
         """Tell whether others go for *pod* on *node* where it has its devices then, or another than we sent it there.

@@ -18,6 +18,7 @@ from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
 from extender.scheduling.steps import Unknown as NoAnswer
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention, Habits
+from extender.service.turns import LAPSE_S
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.scheduling.stage import N1, POD
@@ -133,6 +134,34 @@ async def test_pods_that_fit_now_are_woken_before_those_of_a_namespace_without_a
         work.waker.put(item.uid)
     assert await api.after(work) == ["p0"]
     assert await api.after(work) == ["late", "p1"]
+
+
+async def test_a_wake_without_an_answer_is_tried_again_however_often_that_was_in_vain() -> None:
+    stuck = moved(pod("p", "c"))
+    work, api = here(stuck, there(claim("c")))
+    work.waker.put(stuck.uid)
+    # In every other round it has had its turn in the last one.
+    assert [await api.after(work) for _ in range(12)] == [["p"], []] * 6
+
+
+async def test_an_important_pod_comes_first_again_soon_after_there_was_no_answer_for_its_namespace() -> None:
+    important = replace(moved(pod("p", "c")), priority=9)
+    work, api = here(important, there(claim("c")), pod("late", "d"), claim("d"), devices=1)
+    work.waker.slow[HUNG] = api.now
+    api.hung.clear()
+    api.now += LAPSE_S
+    for item in (important, pod("late")):
+        work.waker.put(item.uid)
+    assert await api.after(work) == ["p"]
+
+
+async def test_in_one_round_a_namespace_holds_up_others_once() -> None:
+    stuck = [moved(pod(f"p{number}", f"c{number}")) for number in range(3)]
+    work, api = here(*stuck, *(there(claim(f"c{number}")) for number in range(3)))
+    work._steers[stuck[0].uid] = False
+    work.postponed(stuck[1], 0.0)
+    work.waker.put(stuck[2].uid)
+    assert await api.after(work) == ["p0"]
 
 
 async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer() -> None:

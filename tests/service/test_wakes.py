@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender.kube.outcome import Done, Outcome, Refused, Unknown
-from extender.model.change import Changed
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.steps import Refusal
@@ -126,7 +125,7 @@ async def test_a_pod_that_has_changed_is_sent_elsewhere_as_it_is_now() -> None:
     assert api.asked == ["outdated", "read", "nominated n1"]
 
 
-async def test_a_pod_that_keeps_changing_is_woken_in_the_next_round() -> None:
+async def test_a_pod_that_keeps_changing_is_annotated() -> None:
     api = Api(replace(P, resource_version="2"))
 
     def change() -> None:
@@ -135,10 +134,7 @@ async def test_a_pod_that_keeps_changing_is_woken_in_the_next_round() -> None:
     api.meanwhile = change
     work = here(api, shown=P)
     await woken(work)
-    assert api.asked == ["outdated", "read", "outdated"]
-    work.belief.apply(Changed(api.stored))
-    await work._steer()
-    assert api.asked[3:] == ["nominated n1"]
+    assert api.asked == ["outdated", "read", "outdated", "annotated"]
 
 
 async def test_a_pod_of_which_nothing_can_be_read_is_woken_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
