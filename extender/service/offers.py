@@ -36,9 +36,10 @@ class Offers:
     most_pods: int = MOST_PODS
     most_bytes: int = MOST_BYTES
     _last: OrderedDict[Uid, Offer] = field(default_factory=OrderedDict)
-    # The offers that are as they came: most pods are bound before anybody has to make room.
+    # The large offers that are as they came: most pods are bound before anybody has to make room.
     _fresh: dict[Uid, Fresh] = field(default_factory=dict)
     _numbers: defaultdict[str, int] = field(default_factory=_numbering)
+    _packed: int = 0
     _bytes: int = 0
 
     def __len__(self) -> int:
@@ -50,8 +51,11 @@ class Offers:
         if not names:
             return
         # What came as JSON is kept so: thousands of names are not decoded for a look-up of one.
-        self._fresh[pod] = names.json if isinstance(names, Names) else tuple(names)
-        self._keep(pod, self._fresh[pod])
+        offer = names.json if isinstance(names, Names) else tuple(names)
+        self._keep(pod, offer)
+        # For small ones there is room as they are, however many: to pack thousands of them would gain nothing.
+        if _size(offer) > self.most_bytes // self.most_pods:
+            self._fresh[pod] = offer
         while self._bytes > self.most_bytes and self._fresh:
             self._pack(next(iter(self._fresh)))
         while len(self) > self.most_pods or self._bytes > self.most_bytes or len(self._numbers) > MOST_NAMES:
@@ -71,12 +75,14 @@ class Offers:
             return
         self._bytes -= _size(offer)
         self._fresh.pop(pod, None)
-        if len(self._fresh) == len(self._last):
+        self._packed -= isinstance(offer, int)
+        if self._numbers and not self._packed:
             self._numbers = _numbering()
 
     def _keep(self, pod: Uid, offer: Offer) -> None:
         self._last[pod] = offer
         self._bytes += _size(offer)
+        self._packed += isinstance(offer, int)
 
     def _pack(self, pod: Uid) -> None:
         """Keep a bit for each name in place of the names where that is less."""

@@ -72,6 +72,24 @@ def test_few_nodes_of_a_large_fleet_take_as_little_room_as_they_come_with() -> N
     assert [offers.has(pod, NodeName("n7999")) for pod in (P, Uid("u0"), Uid("u49"))] == [True] * 3
 
 
+def test_to_make_room_for_a_large_offer_thousands_of_small_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = list[Uid]()
+    pack = Offers._pack
+
+    def packing(offers: Offers, pod: Uid) -> None:
+        packed.append(pod)
+        pack(offers, pod)
+
+    monkeypatch.setattr(Offers, "_pack", packing)
+    offers = Offers(most_pods=1000, most_bytes=20_000)
+    for number in range(900):
+        offers.put(Uid(f"u{number}"), plain("n1"))
+    for pod in (P, Q):
+        offers.put(pod, plain(*(f"n{number}" for number in range(2000))))
+    assert packed == [P, Q]
+    assert all(offers.has(pod, NodeName("n1")) for pod in (P, Q, Uid("u0"), Uid("u899")))
+
+
 def test_names_that_nobody_has_take_no_room_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_NAMES", 4)
     offers = Offers(most_bytes=5)
