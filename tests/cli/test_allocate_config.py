@@ -69,6 +69,15 @@ def devices(answer: Json) -> list[list[str]]:
     return [[item["device"] for item in given["devices"]["results"]] for given in answer["allocations"]]
 
 
+def test_the_example_of_the_readme_is_answered_by_a_service_with_no_settings_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "extender.yaml").write_text("{}")
+    words = ["allocate", "--from", str(EXAMPLES), "--pod", "ml/trainer", "-o", "table"]
+    assert main([*words, "--config", str(tmp_path / "extender.yaml")]) == 0
+    assert capsys.readouterr().out.endswith("3 nodes: 1 fit\n")
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
