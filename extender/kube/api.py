@@ -27,7 +27,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
-# A bind is three writes one after another, and kube-scheduler binds as many pods at once as it likes.
+# One for each request under way: each watch, and each write, of which some dozens are at once.
 CONNECTIONS: Final = 64
 # What a watch may hold unread before the socket is left alone: the API server drops a client that is slow to read.
 WATCH_BUFFER_BYTES: Final = 8 << 20

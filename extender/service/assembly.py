@@ -14,7 +14,7 @@ from extender import VERSION
 from extender.allocation.cel import compile_selector
 from extender.config.settings import Settings
 from extender.kube.access import Credentials
-from extender.kube.api import Api
+from extender.kube.api import CONNECTIONS, Api
 from extender.kube.fence import Fence
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
@@ -57,6 +57,7 @@ from extender.service.observer import Observer
 from extender.service.offers import Offers
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
+from extender.service.seats import SEATS
 from extender.service.sending import Sending
 from extender.service.warming import Warming
 from extender.state.belief import Belief
@@ -113,7 +114,8 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     compile_selector("true")  # reads the grammar, which takes too long to be done for the first pod
     metrics = Metrics(VERSION)
     agent = writer_of(settings.schedulers)
-    api = Api(credentials, called=metrics.api, agent=agent)
+    # Bindings leave as many to all else: watches that go on, questions how far these are, nominations.
+    api = Api(credentials, CONNECTIONS + SEATS, metrics.api, agent)
     # Many writes at a time must not keep the Lease from being renewed.
     lease_api = Api(credentials, LEASE_CONNECTIONS, metrics.api, agent)
     apis = Apis(api, lease_api)

@@ -8,11 +8,15 @@ from typing import Final
 from extender.model.names import Uid
 from extender.scheduling.binding import Binder, NotBound, Order, Result
 from extender.service.carrier import Carrier
+from extender.service.seats import Crowded, Seats
 from extender.web.crash import Reported, reported
 
 # The part of the limit in which a binding may go forward; the rest is for taking it back.
 FORWARD_SHARE: Final = 0.75
+# The part of that in which it may wait for its seat: who gets one late is to have time for all writes.
+WAITING_SHARE: Final = 0.5
 UNDER_WAY: Final = "the pod is being bound still"
+CROWDED: Final = "the API server is slow: so many pods are being bound that this one's turn did not come in time"
 PATH: Final = "/bind"
 
 
@@ -27,6 +31,7 @@ class Binds:
     carrier: Carrier
     limit_s: float
     ended: Sequence[Callable[[Order, Result], None]]
+    seats: Seats = field(default_factory=Seats)
     _tasks: dict[Uid, tuple[Order, asyncio.Task[Result | Reported]]] = field(default_factory=dict)
 
     async def bind(self, order: Order) -> str:
@@ -59,9 +64,8 @@ class Binds:
         return task
 
     async def _carried(self, order: Order) -> Result | Reported:
-        deadline = self.carrier.now() + FORWARD_SHARE * self.limit_s
         try:
-            result = await self.carrier.carry(self.binder.bind(order), deadline)
+            result = await self._seated(order)
         except Exception as error:  # noqa: BLE001 - whoever called may not wait any more, and would not hear of it
             crash = Reported(reported(error, PATH))
             # What was sent last may arrive yet.
@@ -71,6 +75,15 @@ class Binds:
             del self._tasks[order.uid]
         self._tell(order, result)
         return result
+
+    async def _seated(self, order: Order) -> Result:
+        forward_s = FORWARD_SHARE * self.limit_s
+        deadline = self.carrier.now() + forward_s
+        try:
+            async with self.seats.one(order.pod.namespace, WAITING_SHARE * forward_s):
+                return await self.carrier.carry(self.binder.bind(order), deadline)
+        except Crowded:
+            return NotBound(CROWDED)
 
     def _tell(self, order: Order, result: Result) -> None:
         for hear in self.ended:

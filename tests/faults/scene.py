@@ -68,10 +68,7 @@ class Extender:
         await until(self.is_ready, f"{self.name} to be ready")
 
     def _arguments(self) -> list[str]:
-        document = json.loads(self.plane.kubeconfig("extender").read_text())
-        document["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{self.proxy.port}"}
-        path = self.plane.folder / f"{self.name}-by-proxy.kubeconfig"
-        path.write_text(json.dumps(document))
+        path = by_proxy(self.plane, self.proxy, self.name)
         listen = [f"--listen-verbs=127.0.0.1:{self.verbs}", f"--listen-probes=127.0.0.1:{self.probes}"]
         own = f"--ownership-drivers={cluster.GPU},{cluster.SHARE},{cluster.PART}"
         return [str(self.clock), "serve", *listen, f"--api-kubeconfig={path}", own, *self.flags]
@@ -306,6 +303,15 @@ class Scene:
 
         await until(is_empty, "all claims to go")
         assert counted(await self.extender.metrics(), "dra_extender_drift") == 0
+
+
+def by_proxy(plane: Plane, proxy: Proxy, name: str) -> Path:
+    """Return a file with which an extender has its API server behind *proxy*."""
+    document = json.loads(plane.kubeconfig("extender").read_text())
+    document["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{proxy.port}"}
+    path = plane.folder / f"{name}-by-proxy.kubeconfig"
+    path.write_text(json.dumps(document))
+    return path
 
 
 async def moment_of(admin: Client) -> Moment:

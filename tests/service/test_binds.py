@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from extender.kube.writes import Writes
-from extender.model.names import ObjectKey
+from extender.model.names import ObjectKey, Uid
 from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
-from extender.service.binds import UNDER_WAY, Binds
+from extender.service.binds import CROWDED, UNDER_WAY, Binds
+from extender.service.seats import Seats
 from extender.state.ledger import Phase
 from extender.telemetry.keys import ERROR_ID
 from tests.scheduling.stage import N1, POD
@@ -23,6 +24,7 @@ class Scripted:
 
     def __init__(self, end: Result | Exception) -> None:
         self.end, self.may = end, asyncio.Event()
+        self.begun: list[object] = []
 
     def bind(self, order: Order) -> Order:
         return order
@@ -30,7 +32,8 @@ class Scripted:
     def now(self) -> float:
         return 0.0
 
-    async def carry(self, _work: object, _deadline: float) -> Result:
+    async def carry(self, work: object, _deadline: float) -> Result:
+        self.begun.append(work)
         await self.may.wait()
         if isinstance(self.end, Exception):
             raise self.end
@@ -60,6 +63,22 @@ async def test_of_a_bug_that_nobody_waited_for_the_log_tells_and_all_who_want_to
     # What was sent last may arrive yet.
     assert heard == [NotBound(text, is_waiting=True, is_open=True) for text in crashes(caplog)]
     assert len(heard) == 1
+
+
+async def test_a_pod_whose_turn_does_not_come_is_refused_before_anything_of_it_is_written() -> None:
+    heard: list[tuple[Order, Result]] = []
+    scripted = Scripted(Bound(POD))
+    crowded = binds(scripted, lambda order, result: heard.append((order, result)))
+    crowded.seats = Seats(1)
+    second = Order(ObjectKey(POD.key.namespace, "second"), Uid("second"), N1)
+    assert await crowded.bind(ORDER) == UNDER_WAY
+    await crowded.bind(second)
+    await until(lambda: bool(heard))
+    assert heard == [(second, NotBound(CROWDED))]
+    assert scripted.begun == [ORDER]
+    scripted.may.set()
+    await crowded.stop()
+    assert heard[1:] == [(ORDER, Bound(POD))]
 
 
 async def test_a_bug_of_one_who_hears_of_a_binding_is_kept_from_the_others_and_from_the_answer(
