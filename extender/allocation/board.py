@@ -26,12 +26,16 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A node, the pools that it sees, and the devices of those that are usable. shareable: a bit for each candidate."""
+    """A node, the pools that it sees, and the devices of those that are usable. shareable: a bit for each candidate.
+
+    pending: devices of pools that are incomplete, which have the places after those of the candidates.
+    """
 
     node: Node
     pools: tuple[Pool, ...]
     candidates: tuple[Candidate, ...]
     shareable: int
+    pending: tuple[Candidate, ...] = ()
 
 
 # The candidates of slices that several nodes may see, by the slice's identity and the index of its pool.
@@ -57,7 +61,12 @@ def board_of(
     shareable = sum(
         1 << place for place, item in enumerate(candidates) if item.device.traits.allow_multiple_allocations
     )
-    return Board(node, pools, candidates, shareable)
+    pending = tuple(
+        chain.from_iterable(
+            _candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.pending
+        )
+    )
+    return Board(node, pools, candidates, shareable, pending)
 
 
 def is_local(item: ResourceSlice) -> bool:

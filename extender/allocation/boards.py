@@ -16,7 +16,7 @@ ROOM: Final = 256 << 20
 # What a board takes for each of its candidates, and a candidate that is on no other board.
 PLACE_SIZE, CANDIDATE_SIZE = 16, 160
 Key = tuple[int, Features]
-# A board, and int64[candidates]: the row of the inventory behind each of them.
+# A board, and int64[candidates and what is pending]: the row of the inventory behind each of them.
 Laid = tuple[Board, NDArray[np.int64]]
 
 
@@ -51,5 +51,5 @@ class Boards(dict[Key, Laid]):
 
 def size_of(board: Board) -> int:
     """Tell about how many bytes *board* takes that no other board has."""
-    own = sum(len(item.devices) for pool in board.pools for item in pool.here if is_local(item))
-    return PLACE_SIZE * len(board.candidates) + CANDIDATE_SIZE * own
+    own = sum(len(item.devices) for pool in board.pools for item in (*pool.here, *pool.pending) if is_local(item))
+    return PLACE_SIZE * (len(board.candidates) + len(board.pending)) + CANDIDATE_SIZE * own

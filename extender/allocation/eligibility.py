@@ -15,6 +15,7 @@ from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import PLAIN, Device, NodeSelection, Seal
+from extender.model.node import Node
 from extender.model.taint import blocking
 
 
@@ -66,7 +67,7 @@ class Eligible:
 
 
 class Sights:
-    """The candidates of a board as selectors see them, each made when it is first looked at."""
+    """The candidates of a board, and what is pending, as selectors see them, each made when it is first looked at."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -75,7 +76,9 @@ class Sights:
     def __getitem__(self, place: int) -> DeviceValue:
         sight = self._made.get(place)
         if sight is None:
-            candidate = self._board.candidates[place]
+            candidates = self._board.candidates
+            pending = place - len(candidates)
+            candidate = candidates[place] if pending < 0 else self._board.pending[pending]
             sight = self._made[place] = sight_of(candidate.device, candidate.key.driver)
         return sight
 
@@ -167,6 +170,11 @@ def has_left(drawn: Draw, device: Device, usage: Usage, besides: Mapping[str, in
     return fits(drawn, device.capacity, taken, besides)
 
 
+def is_here(candidate: Candidate, node: Node) -> bool:
+    """Tell whether *candidate* can be reached from *node*, which sees its slice."""
+    return candidate.published.selection is not None or reaches(candidate.device.traits.selection or NOWHERE, node)
+
+
 class Examination:
     """One ask before the candidates of a board."""
 
@@ -186,7 +194,7 @@ class Examination:
             if outcome.verdict is not Verdict.MATCH:
                 self._check(test, outcome, candidate)
                 return None
-        if candidate.published.selection is None and not reaches(traits.selection or NOWHERE, self.board.node):
+        if not is_here(candidate, self.board.node):
             return None
         if not self.features.consumable_capacity or self._is_taken_whole(candidate.device):
             return NO_DRAW

@@ -22,13 +22,15 @@ class Unreadable(ValueError):  # noqa: N818 - an answer to the pod: nobody can t
 class Pool:
     """A pool as one node sees it. *here* are the slices with devices for the node, *elsewhere* those for others.
 
-    An incomplete or an invalid pool offers nothing; *problem* says what is wrong with an invalid one.
+    An incomplete or an invalid pool offers nothing; *problem* says what is wrong with an invalid one, and *pending*
+    what there is already of an incomplete one.
     """
 
     key: PoolKey
     is_incomplete: bool = False
     problem: str = ""
     here: tuple[ResourceSlice, ...] = ()
+    pending: tuple[ResourceSlice, ...] = ()
     elsewhere: tuple[ResourceSlice, ...] = ()
     counters: tuple[tuple[CounterKey, int], ...] = ()
 
@@ -118,7 +120,7 @@ def _pool(
         same = [item for item in everywhere if item.generation == here[0].generation]
         everywhere = _readable(same, features)
     if len(everywhere) != wanted:
-        return Pool(key=key, is_incomplete=True)
+        return Pool(key=key, is_incomplete=True, pending=tuple(here))
     seen = {id(item) for item in here}
     return _judged(
         key,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
-from extender.allocation.eligibility import Met, obstacles
+from extender.allocation.eligibility import Met, is_here, obstacles
 from extender.allocation.holders import bits_of, places_of
 from extender.allocation.question import Ask, At, Question, bound_slots
 from extender.allocation.situation import Situation
@@ -126,7 +126,7 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     free = found.free.bit_count()
     if free < needed or (ask.takes_all and not found.every):
         kind, details = _causes(situation, at, ask, needed - free)
-        yield from toll.paid(len(situation.usages))
+        yield from toll.paid(len(situation.usages) + len(situation.board.pending))
         text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
     given = 0
@@ -171,10 +171,16 @@ def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Short
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
             causes[Shortage.CAPACITY, "without the capacity"] += 1
+    pending = enumerate(situation.board.pending, len(situation.board.candidates))
+    updating = sum(is_here(item, situation.board.node) and situation.passes(ask, place) for place, item in pending)
+    if updating:
+        causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
     listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
     details = [f"{count} {cause}" for (_, cause), count in listed]
     if causes.total() < missing:
-        return Shortage.NO_MATCH, ", ".join([*details, "no other matches"])
+        # Of a pool that is being updated more may come.
+        kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
+        return kind, ", ".join([*details, "no other matches"])
     return listed[0][0][0], ", ".join(details)
 
 

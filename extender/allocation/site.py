@@ -18,7 +18,7 @@ from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A node's board. places: int64[candidates], the row of the inventory behind each of them."""
+    """A node's board. places: int64[candidates and what is pending], the row of the inventory behind each of them."""
 
     snapshot: Snapshot
     board: Board
@@ -36,8 +36,8 @@ class Site:
 
     def usages(self) -> tuple[Usage, ...]:
         """Return how much of each candidate is taken."""
-        usage = self.snapshot.usage
-        return tuple(usage.dictionary.values[code] or UNUSED for code in usage.codes[self.places].tolist())
+        usage, rows = self.snapshot.usage, self.places[: len(self.board.candidates)]
+        return tuple(usage.dictionary.values[code] or UNUSED for code in usage.codes[rows].tolist())
 
     def judge(self, budget: Budget) -> Judge:
         """Judge candidates by what selectors say of whole columns: most of it is known from other nodes."""
@@ -71,7 +71,6 @@ def _laid_out(snapshot: Snapshot, node: int, features: Features) -> tuple[Board,
     shared = snapshot.boards.shared(features)
     slices = tuple(inventory.slices[index] for index in dict.fromkeys(indices))
     board = board_of(snapshot.nodes[snapshot.layout.nodes[node]], slices, tainting, features, shared)
-    rows = [
-        starts[id(item)] + place for pool in board.pools for item in pool.here for place in range(len(item.devices))
-    ]
+    shown = [*(pool.here for pool in board.pools), *(pool.pending for pool in board.pools)]
+    rows = [starts[id(item)] + place for items in shown for item in items for place in range(len(item.devices))]
     return board, np.array(rows, np.int64)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.allocation.test_intended_rules import GPU, counted, device, exact, published, told
+from tests.allocation.test_intended_rules import GPU, NIC, counted, device, exact, published, told
 
 Json = dict[str, Any]
 TAINT = {"key": "sick", "value": "very", "effect": "NoSchedule"}
@@ -124,3 +124,26 @@ def test_a_pool_that_is_being_updated_is_named() -> None:
     half = published(GPU, *devices(1))
     half["spec"]["pool"]["resourceSliceCount"] = 2
     assert told([half], exact("r"), whole=False)["reason"] == f"a pool of {GPU} is being updated"
+
+
+def of_slices(slices: int, item: Json) -> Json:
+    item["spec"]["pool"]["resourceSliceCount"] = slices
+    return item
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (1, "claim c, request r needs 1 free device, has 0: 2 in a pool that is being updated"),
+        (3, "claim c, request r needs 3 free devices, has 0: 2 in a pool that is being updated, no other matches"),
+    ],
+)
+def test_matching_devices_in_a_pool_that_is_being_updated_are_told_beside_whole_pools(count: int, text: str) -> None:
+    slices = [of_slices(2, published(GPU, *devices(1, 1, 2))), of_slices(1, published(NIC, device("nic")))]
+    assert told(slices, exact("r", count, selectors=[SELECTOR]), whole=False)["reason"] == text
+
+
+def test_a_pool_that_is_being_updated_is_no_reason_where_its_devices_do_not_match() -> None:
+    slices = [of_slices(2, published(NIC, device("nic"))), of_slices(1, published(GPU, *devices(2)))]
+    node = told(slices, exact("r", selectors=[SELECTOR]), whole=False)
+    assert node["reason"] == "claim c, request r needs 1 free device, has 0: no other matches"
