@@ -26,6 +26,7 @@ class Metrics:
     def __init__(self, version: str = "") -> None:
         self.registry = CollectorRegistry()
         self._parted: dict[tuple[object, tuple[str, ...]], Any] = {}
+        self._belief: Belief | None = None
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._verbs = self._histogram(
@@ -63,8 +64,11 @@ class Metrics:
         self._build = self._gauge("build_info", "1, with the version.", "version")
         self._build.labels(version).set(1)
         for verb in VERBS:
-            for result in ("ok", "error"):
+            for result in ("ok", "error", "refused", "crash"):
                 self._verbs.labels(verb, result)
+        # Prometheus sees no increase in a series that begins with one.
+        for result in ("written", "failed", "dropped"):
+            self._events.labels(result)
 
     def _begin_owning(self) -> None:
         self._conflicts = self._counter(
@@ -85,6 +89,10 @@ class Metrics:
             "certificates_valid", "1 where the files of TLS are in use as they are, 0 where earlier ones are."
         )
         self._certificates_valid.set(1)
+        for result in ("put", "put back", "failed"):
+            self._taints.labels(result)
+        for result in ("taken", "refused"):
+            self._certificates.labels(result)
 
     def _begin_placing(self) -> None:
         self._reloads = self._counter(
@@ -94,6 +102,8 @@ class Metrics:
             "placement_config_valid", "1 where the placement document is in use as it is, 0 where an earlier one is."
         )
         self._placement.set(1)
+        for result in ("taken", "refused"):
+            self._reloads.labels(result)
         self._placements = self._counter("placements", "Claims' devices chosen for pods that were bound.", "policy")
         self._parts = self._histogram(
             "placement_worth",
@@ -181,10 +191,14 @@ class Metrics:
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""
+        self._belief = belief
         self.registry.register(BeliefCollector(PREFIX, belief))
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Write everything in the format that *accept* asks for; return it with its content type."""
+        for driver in self._belief.foreign() if self._belief else ():
+            self._foreign.labels(driver)
+            self._conflicts.labels(driver)
         encoder, content_type = choose_encoder(accept)
         return encoder(Exposed(self.registry)), content_type
 

@@ -78,7 +78,7 @@ TAKEN, REFUSED = (f'config_reloads_total{{result="{word}"}}' for word in ("taken
 def test_the_file_is_read_at_the_start(scene: Scene) -> None:
     assert scene.default == "pack"
     assert scene.metric("config_valid") == "1.0"
-    assert scene.metric(TAKEN) == ""
+    assert scene.metric(TAKEN) == "0.0"
 
 
 def test_without_a_file_there_is_what_is_shipped() -> None:
@@ -145,7 +145,7 @@ def test_a_new_version_is_taken_once(scene: Scene) -> None:
 def test_a_file_that_is_being_written_is_not_taken(scene: Scene) -> None:
     turned(scene.placing, [scene.says(""), scene.says(SPREAD), scene.says(PACK), None])
     assert scene.heard == []
-    assert scene.metric(TAKEN) == ""
+    assert scene.metric(TAKEN) == "0.0"
 
 
 def test_an_unusable_version_changes_nothing_and_is_told(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,7 @@
 """docs/metrics.md lists what a scrape shows, and a scrape shows what happened."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 from prometheus_client import Metric
@@ -132,9 +132,28 @@ def test_a_scrape_shows_what_happened(name: str, labels: dict[str, str], value: 
 def test_series_of_every_verb_are_there_before_its_first_call() -> None:
     found = samples(Metrics())
     for verb in VERBS:
-        for result in ("ok", "error"):
+        for result in ("ok", "error", "refused", "crash"):
             labels = frozenset({("verb", verb), ("result", result)})
             assert found[f"{PREFIX}_verb_duration_seconds_count", labels] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "values"),
+    [
+        ("events", "result", ("written", "failed", "dropped")),
+        ("owner_taint_writes", "result", ("put", "put back", "failed")),
+        ("certificate_reloads", "result", ("taken", "refused")),
+        ("placement_config_reloads", "result", ("taken", "refused")),
+        ("foreign_allocations_seen", "driver", ("gpu.example.com",)),
+        ("foreign_conflicts", "driver", ("gpu.example.com",)),
+    ],
+)
+def test_what_people_wait_for_is_shown_before_it_happens_first(name: str, label: str, values: Sequence[str]) -> None:
+    # Prometheus sees no increase in a series that begins with one.
+    metrics = Metrics()
+    metrics.watch(Believed())
+    found = samples(metrics)
+    assert [found[f"{PREFIX}_{name}_total", frozenset({(label, value)})] for value in values] == [0] * len(values)
 
 
 def test_belief_is_asked_at_every_scrape() -> None:
