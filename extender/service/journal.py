@@ -61,6 +61,8 @@ class Journal:
             self.notices.put(decision, is_news=is_news)
         if is_news and decision.outcome in TOLD:
             fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
+            if decision.outcome in (Outcome.FAILED, Outcome.WAITING):
+                fields[keys.ERROR] = decision.detail
             LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
         self.heard(decision)
 

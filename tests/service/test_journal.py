@@ -19,6 +19,7 @@ from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.placement import Placement
 from extender.service.journal import MOST_WAITING, Journal
+from extender.telemetry.keys import ERROR
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, given
 from tests.scheduling.stage import N1, POD
@@ -65,6 +66,13 @@ def test_what_is_decided_again_is_handed_over_to_be_told_again(
         journal.put(decided(outcome, reason, at))
     assert notices.put_so_far == [(reason, is_news) for is_news in handed]
     assert len(caplog.records) == min(len(handed), 1)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.WAITING])
+def test_the_log_says_why_a_pod_is_not_bound(outcome: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    journal_of(Handed()).put(replace(decided(outcome, "BindFailed"), detail="403 Forbidden: no right"))
+    assert caplog.records[0].__dict__[ERROR] == "403 Forbidden: no right"
 
 
 PLACEMENT = Placement(N1, ((claim("a"), given(device("n1", 0))),))
