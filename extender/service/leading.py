@@ -65,7 +65,8 @@ class Leading:
     pace: Pace = field(default_factory=Pace)
     is_ending: bool = False
     served: int = 0  # the term in which the scheduler is answered: all is listed anew and mended
-    _unreached: set[ObjectKey] = field(default_factory=set)
+    # Leases that were not reached last time, and why.
+    _unreached: dict[ObjectKey, str] = field(default_factory=dict)
     _known: Lease = field(default_factory=Lease)
     _scheduler: str | None = None
 
@@ -134,7 +135,7 @@ class Leading:
             self._fail(step, str(found), is_lost=is_conflict(found))
             return
         self._known = found
-        self._unreached.discard(self.lease)
+        self._unreached.pop(self.lease, None)
         if step.act is Act.LOOK or found.record is None:
             self.tenure.looked(found.record, self.now())
         else:
@@ -145,9 +146,14 @@ class Leading:
 
     def _fail(self, step: Step, why: str, *, is_lost: bool) -> None:
         self.tenure.failed(self.now(), is_conflict=is_lost)
-        if not is_lost:
-            self._unreached.add(self.lease)
+        if not is_lost and self._is_news(self.lease, why):
             LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
+
+    def _is_news(self, lease: ObjectKey, why: str) -> bool:
+        """Note why a Lease was not reached; it is tried again every second, and told when it is for another reason."""
+        is_news = self._unreached.get(lease) != why
+        self._unreached[lease] = why
+        return is_news
 
     async def _watch(self) -> None:
         """Keep in mind who holds the scheduler's Lease. One that cannot be read is as it was."""
@@ -158,9 +164,8 @@ class Leading:
                 if holder != self._scheduler:
                     LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
                 self._scheduler = holder
-                self._unreached.discard(self.scheduler)
-            else:
-                self._unreached.add(self.scheduler)
+                self._unreached.pop(self.scheduler, None)
+            elif self._is_news(self.scheduler, str(found)):
                 LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
             await self.pace.sleep(self.tenure.terms.renew_s)
 

@@ -332,8 +332,14 @@ async def test_what_was_half_written_is_mended_before_anybody_is_answered(cluste
     assert cluster.devices() == ["gpu-3"]
 
 
-async def test_a_lease_that_cannot_be_read_keeps_a_replica_from_being_ready(cluster: Cluster) -> None:
+async def test_a_lease_that_cannot_be_read_keeps_a_replica_from_being_ready_and_is_told_once(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     _, b = await pair(cluster)
     b.cut()
     await until(lambda: bool(b.service.health.missing()))
     assert await b.readiness() == 503
+    # It is tried again several times a second here.
+    await asyncio.sleep(2)
+    told = [record.getMessage() for record in caplog.records if "Lease was not" in record.getMessage()]
+    assert sorted(told) == ["the Lease was not reached", "the scheduler's Lease was not read"]
