@@ -23,6 +23,8 @@ BODY_SECONDS: Final = 30
 HANDSHAKE_SECONDS: Final = 10
 
 Handler = Callable[[web.BaseRequest, bytes], Awaitable[web.Response]]
+# Told of a request whose body could not be read, and what that is answered with.
+Unread = Callable[[web.BaseRequest, web.Response], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,14 @@ class Terms:
 class Listener:
     """Listens on one address."""
 
-    def __init__(self, handler: Handler, terms: Terms, context: ssl.SSLContext | None = None) -> None:
-        self._handler, self._terms, self._context = handler, terms, context
+    def __init__(
+        self,
+        handler: Handler,
+        terms: Terms,
+        context: ssl.SSLContext | None = None,
+        unread: Unread = lambda _request, _answer: None,
+    ) -> None:
+        self._handler, self._terms, self._context, self._unread = handler, terms, context, unread
         self._runner: web.ServerRunner | None = None
         self._server: _Bounded | None = None
         self._accepting: list[asyncio.Server] = []
@@ -147,6 +155,7 @@ class Listener:
     async def _answered(self, request: web.BaseRequest) -> web.Response:
         body = await self._body(request) if self._terms.max_body_bytes else b""
         if isinstance(body, web.Response):
+            self._unread(request, body)
             return body
         try:
             return await self._handler(request, body)

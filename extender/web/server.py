@@ -9,12 +9,12 @@ import orjson
 from aiohttp import web
 
 from extender.model.names import ObjectKey
-from extender.telemetry.keys import CLIENT, ERROR
+from extender.telemetry.keys import CLIENT, ERROR, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web.exposition import Scrapes
 from extender.web.listener import Listener, Terms, refused
 from extender.web.request import Known, nobody
-from extender.web.routes import Routes
+from extender.web.routes import REFUSED, Routes
 from extender.web.tls import Certificates, Files, names_in
 from extender.web.verbs import Decisions, Health, Verbs
 
@@ -89,7 +89,7 @@ class Server:
         self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None
-        self._listeners = (Listener(self._call, options.terms, context), Listener(self._probe, PROBES))
+        self._listeners = (Listener(self._call, options.terms, context, self._unread), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
 
@@ -128,6 +128,12 @@ class Server:
             return _wrong_method("POST")
         status, answer, _ = await self._routes.answer(verb, body)
         return web.Response(status=status, body=answer, headers=ANSWERED if status == OK else EXPLAINED)
+
+    def _unread(self, request: web.BaseRequest, answer: web.Response) -> None:
+        verb = request.path[1:]
+        if verb in self._routes.by_verb:
+            LOG.warning("a request could not be read", extra={VERB: verb, REASON: answer.text})
+            self._application.metrics.verb(verb, REFUSED, 0.0)
 
     def _may_call(self, request: web.BaseRequest) -> bool:
         allowed = self._options.client_names

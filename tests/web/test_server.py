@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from extender.model.names import ObjectKey
-from extender.telemetry.keys import ERROR_ID
+from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web import listener
 from extender.web.listener import Terms
@@ -117,7 +117,10 @@ async def test_a_path_that_is_no_verb_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
-async def test_a_body_that_is_too_large_is_refused(is_chunked: bool) -> None:  # noqa: FBT001 - a column
+async def test_a_body_that_is_too_large_is_refused_told_and_counted(
+    is_chunked: bool,  # noqa: FBT001 - a column
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     terms = Terms(max_body_bytes=1000)
     async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
         if is_chunked:
@@ -125,7 +128,11 @@ async def test_a_body_that_is_too_large_is_refused(is_chunked: bool) -> None:  #
             answer = await connection.send(head.encode() + b" " * 2000 + b"\r\n0\r\n\r\n")
         else:
             answer = await connection.post("/filter", b" " * 2000)
+        assert await measured(server) == {("filter", "refused"): 1}
     assert (answer.status, answer.body) == (413, b"the body is larger than 1000 bytes")
+    (line,) = caplog.records
+    told = line.getMessage(), line.__dict__[VERB], line.__dict__[REASON]
+    assert told == ("a request could not be read", "filter", "the body is larger than 1000 bytes")
 
 
 async def test_a_pod_that_cannot_be_read_is_an_error_that_names_the_field() -> None:
