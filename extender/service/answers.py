@@ -66,7 +66,7 @@ class Answers:
         return filtered
 
     def _filtered(self, request: FilterRequest) -> Filtered:
-        hindrance = self._hindrance()
+        hindrance = self.hindrance()
         if hindrance:
             return Filtered(error=hindrance)
         pod = request.pod
@@ -95,7 +95,7 @@ class Answers:
 
     def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
         """Leave the nodes on which the pod would have its devices."""
-        hindrance = self._hindrance()
+        hindrance = self.hindrance()
         if hindrance:
             return Failed(hindrance)
         # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
@@ -135,12 +135,12 @@ class Answers:
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
-        hindrance = self._hindrance()
+        hindrance = self.hindrance()
         if hindrance:
             return hindrance
         return await self.binds.bind(Order(request.pod, request.uid, request.node))
 
-    def _hindrance(self) -> str:
+    def hindrance(self) -> str:
         """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""
         why_not = self.leading()
         if why_not:

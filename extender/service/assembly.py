@@ -183,7 +183,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
     attention.wakes.victims = answers.evictions.victims
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
-    server = Server(Application(verbs, journal, health, metrics, belief.pods.seen), options)
+    server = Server(Application(verbs, journal, health, metrics, belief.pods.seen, answers.hindrance), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -77,6 +78,8 @@ class Application:
     health: Health
     metrics: Metrics
     known: Known = nobody
+    # Why nobody is answered: of what is decided elsewhere nothing is remembered here.
+    hindrance: Callable[[], str] = lambda: ""
 
 
 class Server:
@@ -152,7 +155,8 @@ class Server:
             return _wrong_method("GET")
         known = self._application.decisions.of(ObjectKey(namespace, name))
         if known is None:
-            return refused(404, f"nothing is remembered of {namespace}/{name}")
+            why = self._application.hindrance()
+            return refused(404, f"nothing is remembered of {namespace}/{name}{why and f'; {why}'}")
         return web.Response(body=orjson.dumps(known, option=orjson.OPT_INDENT_2), content_type=JSON)
 
     async def _probe(self, request: web.BaseRequest, _body: bytes) -> web.Response:

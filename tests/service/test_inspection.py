@@ -62,7 +62,7 @@ async def test_an_unsafe_start_is_refused(told: Settings, served: dict[str, Any]
                 with pytest.raises(Unsafe) as refused:
                     await service.ready()
             assert refused.value.reasons[0].startswith(f"{setting}: ")
-            assert service.answers._hindrance() != ""
+            assert service.answers.hindrance() != ""
             assert [kind for kind in server.kinds.values() if server.store.all(kind)] == []
     finally:
         await server.stop()

@@ -75,6 +75,12 @@ class Replica:
             if task.get_name() in names:
                 task.cancel()
 
+    async def told_of(self, pod: str) -> str:
+        """Return what is said to whoever asks what was decided about *pod*."""
+        url = f"http://127.0.0.1:{self.service.server.ports[0]}/v1/decisions/default/{pod}"
+        async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as response:
+            return await response.text()
+
     async def readiness(self) -> int:
         url = f"http://127.0.0.1:{self.service.server.ports[1]}/readyz"
         async with aiohttp.ClientSession(trust_env=False) as session, session.get(url) as response:
@@ -220,6 +226,8 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     await until(lambda: b.service.leading.hindrance() == "not leading: a leads")
     assert await cluster.bound(b, "q") == "not leading: a leads"
     assert await b.service.answers.bind(BindRequest(cluster.pod("r").key, "u", NodeName("n"))) == "not leading: a leads"  # type: ignore[arg-type]  # any uid
+    assert await a.told_of("q") == "nothing is remembered of default/q"
+    assert await b.told_of("q") == "nothing is remembered of default/q; not leading: a leads"
     assert (await a.readiness(), await b.readiness()) == (200, 200)
     assert (a.metric("leading"), b.metric("leading")) == (1, 0)
     assert (a.metric("takeovers_total"), b.metric("takeovers_total")) == (1, 0)
