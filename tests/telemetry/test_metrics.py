@@ -203,6 +203,15 @@ def test_every_metric_is_documented() -> None:
     assert sorted(re.findall(r"^\| `.*\|$", DOCUMENT, re.MULTILINE)) == rows()
 
 
+def test_the_questions_ask_for_what_is_shown_by_labels_that_it_has() -> None:
+    shown = {name: {label for label, _ in labels} for name, labels in samples(used())}
+    _, _, questions = DOCUMENT.partition("| Question | Query |")
+    asked = re.findall(r"(dra_extender_\w+)(?:\{([^}]*)\})?", questions)
+    assert len(asked) > 10
+    for name, chosen in asked:
+        assert set(re.findall(r"(\w+)!?=", chosen)) <= shown[name], name
+
+
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
