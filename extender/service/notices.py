@@ -57,6 +57,8 @@ class Notices:
     _again: OrderedDict[Uid, tuple[str, Decision | Alarm]] = field(default_factory=OrderedDict)
     # When what was told of each subject may be told again.
     _told: OrderedDict[Uid, dict[str, float]] = field(default_factory=OrderedDict)
+    # What the namespaces answer that refuse events.
+    _refused: dict[str, int] = field(default_factory=dict)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, decision: Decision, *, is_news: bool = True) -> None:
@@ -125,12 +127,23 @@ class Notices:
         outcome = await self.writes.create_event(subject.namespace, body)
         is_done = isinstance(outcome, Done)
         self.counted("written" if is_done else "failed")
-        if not is_done:
+        if self._is_trouble(subject.namespace, outcome):
             LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
         if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
             self._remember(*key, what.at + (AGAIN_S if is_done else RETRY_S))
         # What one namespace refuses, as when it is being deleted, says nothing of others.
         return is_done or (isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT)
+
+    def _is_trouble(self, namespace: str, outcome: object) -> bool:
+        """Tell whether *outcome* is to be told: what a namespace refuses is tried again for each subject, at once."""
+        if not isinstance(outcome, Refused) or outcome.kind is Refusal.UNSENT:
+            self._refused.pop(namespace, None)
+            return not isinstance(outcome, Done)
+        is_known = self._refused.get(namespace) == outcome.status
+        if len(self._refused) >= MOST_WAITING:
+            self._refused.clear()
+        self._refused[namespace] = outcome.status
+        return not is_known
 
     def _remember(self, subject: Uid, words: str, until: float) -> None:
         """Remember what was told; that a pod is bound is told once anyhow, and is the last of it."""

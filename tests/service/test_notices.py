@@ -247,3 +247,19 @@ async def test_a_long_name_is_cut_off_to_a_name(name: str) -> None:
     events = Events()
     await told(noticing(events), events, replace(decided(Ending.REJECTED, "InUse"), pod=ObjectKey("ns", name)))
     assert is_dns_subdomain(events.names[0])
+
+
+async def test_what_one_namespace_refuses_is_told_once_until_it_takes_events_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    events = Events()
+    notices = noticing(events)
+    forbidden = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="")
+    for outcome, lines in ((forbidden, 1), (Done({}), 0), (forbidden, 1)):
+        caplog.clear()
+        for number in range(9):
+            # The API server names the event in what it says.
+            events.outcome = replace(outcome, message=f"p{number}") if isinstance(outcome, Refused) else outcome
+            notices.forget(Uid(f"p{number}"))
+            await told(notices, events, refused(number))
+        assert len(caplog.records) == lines
