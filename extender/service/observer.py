@@ -1,7 +1,7 @@
 """What following tells, put into the log and the metrics: gaps, and objects that cannot be read."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.resource import RESOURCES
@@ -12,6 +12,8 @@ from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
+# What cannot be read and was told: with more it is told anew. Whoever writes an object may do so all day.
+MOST_TOLD: Final = 10_000
 NAMES: Final = {resource.kind: resource.name for resource in RESOURCES}
 
 
@@ -20,6 +22,7 @@ class Observer:
     """Looks on."""
 
     metrics: Metrics
+    _told: set[int] = field(default_factory=set)
 
     def note(self, told: Told) -> None:
         """Note troubles, lists, and what cannot be read."""
@@ -31,13 +34,17 @@ class Observer:
             case Listed(kind, items):
                 self.metrics.listed(NAMES[kind])
                 LOG.info("listed", extra={keys.RESOURCE: NAMES[kind], keys.COUNT: len(items)})
+                self._told.clear()
                 for item in items:
-                    _complain(item)
+                    self._complain(item)
             case Changed(what):
-                _complain(what)
+                self._complain(what)
 
-
-def _complain(what: Noun | Problem) -> None:
-    problem = problem_in(what)
-    if problem is not None:
+    def _complain(self, what: Noun | Problem) -> None:
+        problem = problem_in(what)
+        if problem is None or (said := hash(problem)) in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told.add(said)
         LOG.warning("an object cannot be read", extra={keys.PROBLEM: str(problem)})

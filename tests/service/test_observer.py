@@ -20,3 +20,16 @@ def test_a_claim_that_cannot_be_read_as_a_whole_is_told(
         observer.note(told)
     lines = [record for record in caplog.records if record.message == "an object cannot be read"]
     assert len(lines) == (0 if spec == status == {} else 2)
+
+
+def test_what_goes_on_being_unreadable_is_told_once_until_all_is_listed_anew(caplog: pytest.LogCaptureFixture) -> None:
+    first, other = (parse_claim({"metadata": {"name": name}, "spec": []}) for name in "ab")
+    observer = Observer(Metrics())
+    for told, lines in ((Changed(first), 1), (Changed(first), 0), (Changed(other), 1), (Changed(first), 0)):
+        caplog.clear()
+        observer.note(told)
+        assert len(caplog.records) == lines
+    caplog.clear()
+    observer.note(Listed(ResourceClaim, (first, other)))
+    observer.note(Changed(first))
+    assert len(caplog.records) == 2
