@@ -27,6 +27,7 @@ from extender.scheduling.steps import (
     TouchClaim,
     Unknown,
     WriteAllocation,
+    told_by,
 )
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
@@ -113,8 +114,11 @@ def _looked_up(
         # Nobody else moved the claim on, so that what nobody knows of could land still.
         outcome = yield TouchClaim(fresh)
         fresh = same_claim(claim.uid, outcome)
+    if fresh is None and is_open and not is_gone(outcome):
+        # A write may still land: the hold stays until the watch tells.
+        return Problem(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
     if fresh is None:
-        return _lost(claim, belief, is_open=is_open and not is_gone(outcome))
+        return _lost(claim, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
         belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
         if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
@@ -124,7 +128,7 @@ def _looked_up(
             return replace(found, is_ours=True) if isinstance(found, Written) else found
         return Problem(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
-        return _lost(claim, belief, is_open=False)
+        return _lost(claim, belief, "is being deleted")
     belief.ledger.tell_claim(claim.uid, Event.RESUMED)
     return fresh
 
@@ -135,13 +139,11 @@ def same_claim(uid: Uid, outcome: Outcome) -> ResourceClaim | None:
     return fresh if isinstance(fresh, ResourceClaim) and fresh.uid == uid else None
 
 
-def _lost(claim: ResourceClaim, belief: Belief, *, is_open: bool) -> Problem:
-    """Give *claim* up. Where a write may still land its hold stays until the watch tells."""
-    if not is_open:
-        belief.ledger.tell_claim(claim.uid, Event.REFUSED)
-        belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
-        return Problem(f"claim {claim.key.name} is gone or cannot be read")
-    return Problem(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
+def _lost(claim: ResourceClaim, belief: Belief, why: str) -> Problem:
+    """Give *claim* up, and its hold: no write of ours can land."""
+    belief.ledger.tell_claim(claim.uid, Event.REFUSED)
+    belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
+    return Problem(f"claim {claim.key.name} {why}")
 
 
 def is_gone(outcome: Outcome) -> bool:

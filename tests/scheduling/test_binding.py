@@ -12,6 +12,7 @@ from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.claiming import ATTEMPTS
 from extender.scheduling.planner import Offer, Trouble
 from extender.scheduling.steps import (
+    AddFinalizer,
     AwaitShown,
     BindPod,
     CreateClaim,
@@ -27,6 +28,7 @@ from extender.scheduling.steps import (
     Release,
     Reserve,
     Step,
+    Unknown,
     WriteAllocation,
 )
 from extender.state.belief import Belief
@@ -195,7 +197,28 @@ def test_a_claim_that_is_being_deleted_is_not_written() -> None:
         server.put(replace(server.claims[A], is_deleting=True))
 
     world = after(world_of(claim("a")), 0, fault)
-    assert refused(world) == "claim a is gone or cannot be read"
+    assert refused(world) == "claim a is being deleted"
+    assert list(world.belief.ledger) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (Unknown("500: etcdserver: request timed out"), "cannot be read: 500: etcdserver: request timed out"),
+        (Refused(Refusal.NOT_FOUND), "is gone"),
+    ],
+    ids=["outage", "gone"],
+)
+def test_what_became_of_a_claim_is_told_in_the_words_of_the_api_server(answer: Outcome, text: str) -> None:
+    class Failing(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, AddFinalizer):
+                return Unknown()
+            return answer if isinstance(step, ReadClaim) else super()._outcome(step)
+
+    base = world_of(replace(claim("a"), finalizers=()))
+    world = Failing(base.server, base.belief)
+    assert refused(world) == f"claim a {text}"
     assert list(world.belief.ledger) == []
 
 
