@@ -29,7 +29,7 @@ def choosing(snapshot: Snapshot, node: int, question: Question, manner: Manner =
         site = site_of(snapshot, node, question.features)
     except Unreadable as error:
         return Failure(str(error), is_local=manner.is_lenient)
-    if len(site.places) > LARGE:
+    if len(site.board.candidates) > LARGE:
         yield
     known = Known(site.usages(), site.judge(Budget()))
     return (yield from deciding(question, site.board, site.usage_of, manner, known))
