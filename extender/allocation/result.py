@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from extender.allocation.board import Candidate
+from extender.allocation.eligibility import NODE_OPERATIONS
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Ask, At, ClaimQuestion, Question
 from extender.allocation.situation import Situation
@@ -13,7 +14,8 @@ from extender.allocation.solve import Solution
 from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig
 from extender.model.device import NodeSelection
 from extender.model.names import NodeName
-from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.node import Node
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement, matches
 from extender.model.quantity import Quantity
 
 FROM_CLASS: Final = "FromClass"
@@ -169,6 +171,19 @@ def node_selector(candidates: Iterable[Candidate], node: NodeName) -> NodeSelect
     if not expressions and not fields:
         return None
     return NodeSelector((NodeSelectorTerm(expressions=tuple(expressions.values()), fields=tuple(fields.values())),))
+
+
+def is_bound_to_nodes(allocation: Allocation) -> bool:
+    """Tell whether there are nodes on which what is allocated may not be used."""
+    return allocation.node_selector is not None or any(item.skip_node_operations for item in allocation.devices)
+
+
+def is_usable(allocation: Allocation, node: Node) -> bool:
+    """Tell whether what is allocated can be used on *node*: its kubelet reaches and can prepare it."""
+    if any(item.skip_node_operations for item in allocation.devices) and NODE_OPERATIONS not in node.declared_features:
+        return False
+    selector = allocation.node_selector
+    return selector is None or matches(selector, node.name, dict(node.labels))
 
 
 def check_writable(solution: Solution) -> None:

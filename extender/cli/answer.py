@@ -11,14 +11,14 @@ from extender.allocation.choose import deciding
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question, Refusal, ask, formulas
 from extender.allocation.reason import Reason, reason_of
-from extender.allocation.result import Release, allocations
+from extender.allocation.result import Release, allocations, is_usable
 from extender.allocation.solve import Failure, Manner, Solution, Undecided
 from extender.allocation.work import finished
 from extender.cli.case import Case
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.encode import allocation as spelled
 from extender.model.node import Node
-from extender.model.node_selector import matches, problem_of
+from extender.model.node_selector import problem_of
 
 Json = dict[str, Any]
 
@@ -108,10 +108,10 @@ def _answer(context: Context, node: Node) -> Callable[[float], NodeAnswer]:
 
 def _can_be_used(claim: ResourceClaim, node: Node) -> bool:
     """Tell whether an allocated claim can be used on *node*."""
-    selector = claim.allocation.node_selector if claim.allocation else None
-    if selector is None:
-        return True
-    return problem_of(selector) is None and matches(selector, node.name, dict(node.labels))
+    allocation = claim.allocation
+    if allocation and allocation.node_selector and problem_of(allocation.node_selector):
+        return False
+    return allocation is None or is_usable(allocation, node)
 
 
 def as_json(answer: NodeAnswer) -> Json:

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from extender.allocation.choose import choose
 from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
-from extender.allocation.result import Release, allocations, written
+from extender.allocation.result import Release, allocations, is_usable, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
-from extender.model.node_selector import matches
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Case, precedent_of
@@ -86,10 +85,8 @@ class Chooser:
         known = snapshot.nodes.get(node)
         if known is None:
             return f"node {node} is not known"
-        labels = dict(known.labels)
         for claim in needs.allocated:
-            selector = claim.allocation.node_selector if claim.allocation else None
-            if selector is not None and not matches(selector, node, labels):
+            if claim.allocation and not is_usable(claim.allocation, known):
                 return f"claim {claim.key.name} is allocated on another node"
         resources = through_devices(needs.extended, known)
         if needs.mapped and not resources:

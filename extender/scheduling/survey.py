@@ -11,12 +11,13 @@ from extender.allocation.extended import Groups
 from extender.allocation.fit import AT_ONCE, Fitter
 from extender.allocation.grid import Flags
 from extender.allocation.question import Question, Refusal
+from extender.allocation.result import is_bound_to_nodes, is_usable
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
-from extender.model.node_selector import NodeSelector, matches
+from extender.model.node_selector import NodeSelector
 from extender.scheduling.needs import Needs, Refused
 from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
@@ -196,25 +197,24 @@ def _groups(needs: Needs, snapshot: Snapshot, questions: Questions) -> Groups:
 
 
 def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
-    """Tell on which nodes the devices of an allocated claim can be reached."""
-    names = snapshot.layout.nodes
-    selector = claim.allocation.node_selector if claim.allocation else None
-    if selector is None:
+    """Tell on which nodes the devices of an allocated claim can be used."""
+    names, allocation = snapshot.layout.nodes, claim.allocation
+    if allocation is None or not is_bound_to_nodes(allocation):
         return np.ones(len(names), np.bool_)
-    named = _named(selector)
-    if named is not None:
-        found, place = np.zeros(len(names), np.bool_), snapshot.layout.number(named)
-        if place is not None:
-            found[place] = True
-        return found
-    accepted = (matches(selector, name, dict(snapshot.nodes[name].labels)) for name in names)
-    return np.fromiter(accepted, np.bool_, len(names))
+    named = _named(allocation.node_selector)
+    place = None if named is None else snapshot.layout.number(named)
+    asked = range(len(names)) if named is None else () if place is None else (place,)
+    found = np.zeros(len(names), np.bool_)
+    for number in asked:
+        found[number] = is_usable(allocation, snapshot.nodes[names[number]])
+    return found
 
 
-def _named(selector: NodeSelector) -> NodeName | None:
+def _named(selector: NodeSelector | None) -> NodeName | None:
     """Return the one node that *selector* accepts where it says so by name, as allocations of local devices do."""
-    if len(selector.terms) != 1 or selector.terms[0].expressions or len(selector.terms[0].fields) != 1:
+    terms = selector.terms if selector else ()
+    if len(terms) != 1 or terms[0].expressions or len(terms[0].fields) != 1:
         return None
-    asked = selector.terms[0].fields[0]
+    asked = terms[0].fields[0]
     is_name = asked.key == "metadata.name" and asked.operator == "In" and len(asked.values) == 1
     return NodeName(asked.values[0]) if is_name else None

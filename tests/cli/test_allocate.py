@@ -239,6 +239,17 @@ def test_a_claim_that_is_allocated_ties_its_pod_to_where_it_can_be_used(
     assert answer["nodes"]["n1"]["reason"] == "claim held is allocated for other nodes"
 
 
+def test_a_claim_whose_devices_skip_node_operations_ties_its_pod_to_nodes_that_declare_to_support_it(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "shared", "skipNodeOperations": ["*"]}
+    held = claim("held") | {"status": {"allocation": {"devices": {"results": [result]}}}}
+    able = {"metadata": {"name": "n2"}, "status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}}
+    nodes = [{"metadata": {"name": "n1"}}, able]
+    _, (answer,) = told(monkeypatch, capsysbinary, case(nodes=nodes, node=None, slices=[], claims=[held]))
+    assert [answer["nodes"][name]["fits"] for name in ("n1", "n2")] == [False, True]
+
+
 def test_a_claim_that_holds_something_is_counted_once_wherever_it_is_listed(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -1,5 +1,10 @@
 """A pod whose claim is allocated where the scheduler does not offer a node is told just that, and is sent there."""
 
+from dataclasses import replace
+
+from extender.allocation.eligibility import NODE_OPERATIONS
+from extender.model.names import NodeName
+from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.vocabulary import Word
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod
@@ -30,3 +35,17 @@ def test_a_pod_is_not_sent_to_a_node_whose_device_plugin_serves_what_it_asks_for
     assert (plan.word, plan.elsewhere) == (Word.NO_DEVICES, None)
     assert isinstance(planner.plan(subject, None, 0.0, is_answer=False), Rejection)
     assert isinstance(planner.plan(subject, names("n1", "n2"), 0.0), Offer)
+
+
+def test_a_claim_whose_devices_skip_node_operations_is_used_only_on_nodes_that_declare_to_support_it() -> None:
+    lent = held(claim("c"), device("n1", 0))
+    assert lent.allocation is not None
+    given = replace(lent.allocation.devices[0], skip_node_operations=("*",))
+    lent = replace(lent, allocation=replace(lent.allocation, devices=(given,), node_selector=None))
+    able = replace(node("n2"), declared_features=(NODE_OPERATIONS,))
+    planner = planner_of(belief_of(node("n1"), able, lent, P))
+    assert isinstance(planner.plan(P, names("n1"), 0.0), Rejection)
+    assert isinstance(planner.plan(P, names("n1", "n2"), 0.0), Offer)
+    needs = needs_of(P, planner.belief)
+    assert isinstance(needs, Needs)
+    assert planner.chooser.place(needs, NodeName("n1")) == "claim c is allocated on another node"
