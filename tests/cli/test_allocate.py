@@ -239,6 +239,18 @@ def test_a_claim_that_is_allocated_ties_its_pod_to_where_it_can_be_used(
     assert answer["nodes"]["n1"]["reason"] == "claim held is allocated for other nodes"
 
 
+def test_a_pod_whose_claims_are_all_allocated_needs_nothing_that_is_published(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    spoiled = device_slice("s")
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "Like", "values": ["a"]}]}]
+    spoiled["spec"] = {**spoiled["spec"], "nodeName": None, "nodeSelector": {"nodeSelectorTerms": terms}}
+    held = claim("held") | {"status": {"allocation": {}}}
+    _, (answer,) = told(monkeypatch, capsysbinary, case(slices=[spoiled], claims=[held]))
+    (on_node,) = answer["nodes"].values()
+    assert on_node["fits"] is True
+
+
 def test_a_claim_whose_devices_skip_node_operations_ties_its_pod_to_nodes_that_declare_to_support_it(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
