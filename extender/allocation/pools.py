@@ -133,6 +133,7 @@ def _pool(
 def _judged(
     key: PoolKey, here: Sequence[ResourceSlice], elsewhere: Sequence[ResourceSlice], features: Features
 ) -> Pool:
+    # Kubernetes 1.34 has devices beside their counters; later ones let no such slice in, and pass its devices over.
     offered = tuple(item for item in here if item.devices)
     problem = _repeated_name(device.name for item in offered for device in item.devices)
     if problem:

@@ -23,6 +23,7 @@ THEMES = {
     "gates": 0.06,
     "groups": 0.3,
     "lists": 0.1,
+    "many": 0.03,
     "operations": 0.06,
     "per device": 0.2,
     "rash": 0.06,
@@ -36,8 +37,14 @@ SUBJECTS = (
     ("admin",),
     ("admin", "used"),
     ("admin", "used", "shared", "counters"),
+    ("admin", "all", "used"),
+    ("all", "alternatives", "used"),
+    ("all", "capacity", "shared", "used"),
+    ("all", "many"),
+    ("all", "many", "alternatives"),
     ("alternatives", "constraints"),
     ("alternatives", "strange"),
+    ("binding", "counters", "taints"),
     ("binding", "gates"),
     ("capacity", "gates"),
     ("capacity", "shared", "used"),
@@ -52,9 +59,17 @@ SUBJECTS = (
     ("flaws", "all"),
     ("flaws", "per device"),
     ("operations", "gates"),
+    ("operations", "used"),
     ("rash", "used"),
     ("taints", "gates"),
     ("taints", "all"),
+    ("taints", "alternatives"),
+)
+# Where what is allocated already can be used.
+TERMS: tuple[Json, ...] = (
+    {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]},
+    {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]},
+    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]},
 )
 # What a theme needs, and what is passed over in silence where it is off.
 QUIET_GATES = (
@@ -74,8 +89,8 @@ def question(seed: object) -> Json:
     draw = Draw(seed)
     themes = frozenset(name for name, probability in THEMES.items() if draw.chance(probability))
     themes |= set(draw.pick(SUBJECTS))
-    if draw.chance(0.5):
-        # One node with few devices, and all that is asked for competes for them.
+    if draw.chance(0.5) or "many" in themes:
+        # One node with few pools, and all that is asked for competes for them.
         themes |= {"dense"}
     count = 1 if "dense" in themes else draw.pick((1, 2, 2, 3))
     nodes = [_node(draw, f"node-{number + 1}", themes) for number in range(count)]
@@ -83,14 +98,14 @@ def question(seed: object) -> Json:
     drawn: Json = {
         "name": f"drawn {seed}",
         "nodes": nodes,
-        "classes": classes(draw),
+        "classes": classes(draw, themes),
         "slices": slices,
         "claims": claims(draw, themes),
     }
     if "taints" in themes:
         drawn["taintRules"] = [_rule(draw, number, slices) for number in range(draw.pick((0, 1, 2)))]
     if "used" in themes:
-        drawn |= _usage(draw, slices)
+        drawn |= _usage(draw, slices, themes)
         _allocate_one(draw, drawn)
     if "gates" in themes:
         drawn["features"] = [gate for gate in GATES if gate not in _off(draw, themes)]
@@ -131,7 +146,7 @@ def _rule(draw: Draw, number: int, slices: list[Json]) -> Json:
     return {"metadata": {"name": f"rule-{number}"}, "spec": spec}
 
 
-def _usage(draw: Draw, slices: list[Json]) -> Json:
+def _usage(draw: Draw, slices: list[Json], themes: frozenset[str]) -> Json:
     """Let others hold some devices, in all the ways in which a question can say so."""
     usage: Json = {"usedDevices": [], "usedShares": [], "usedCapacity": [], "allocated": []}
     crowd = draw.pick((0.1, 0.1, 0.2, 0.4))
@@ -146,6 +161,9 @@ def _usage(draw: Draw, slices: list[Json]) -> Json:
         _hold(draw, usage, key, _consumed(draw, drawn) if shared else None)
     if draw.chance(0.1):
         _hold(draw, usage, {"driver": GPU, "pool": "node-1", "device": "withdrawn"}, None)
+    if "operations" in themes:
+        for holder in draw.some(usage["allocated"], 0.5):
+            holder["status"]["allocation"]["devices"]["results"][0]["skipNodeOperations"] = ["*"]
     return {name: entries for name, entries in usage.items() if entries}
 
 
@@ -155,7 +173,7 @@ def _hold(draw: Draw, usage: Json, key: Json, consumed: Json | None) -> None:
         result: Json = {"request": "r", **key}
         if draw.chance(0.1):
             result["adminAccess"] = True
-        elif consumed is not None:
+        if consumed is not None and draw.chance(0.5 if "adminAccess" in result else 1):
             result |= {"shareID": share} | ({"consumedCapacity": consumed} if consumed else {})
         usage["allocated"].append(_holder(f"holder-{len(usage['allocated'])}", [result]))
     elif consumed is None:
@@ -167,7 +185,11 @@ def _hold(draw: Draw, usage: Json, key: Json, consumed: Json | None) -> None:
 
 
 def _consumed(draw: Draw, drawn: Json) -> Json:
-    return {name: draw.pick(("0", "1", "1", "2", "500m")) for name in sorted(drawn.get("capacity", {}))}
+    names = sorted(drawn.get("capacity", {}))
+    if draw.chance(0.1):
+        # The device may have had other capacities then, or none.
+        names = draw.some([*names, "withdrawn"], 0.5)
+    return {name: draw.pick(("0", "1", "1", "2", "500m")) for name in names}
 
 
 def _holder(name: str, results: list[Json]) -> Json:
@@ -181,10 +203,9 @@ def _holder(name: str, results: list[Json]) -> Json:
 def _allocate_one(draw: Draw, drawn: Json) -> None:
     """Let one claim of the pod have its allocation already, perhaps one that is good on some nodes only."""
     held = drawn.get("allocated")
-    if not held or not draw.chance(0.2):
+    if not held or not draw.chance(0.3):
         return
     allocation = dict(held.pop()["status"]["allocation"])
     if draw.chance(0.5):
-        zone = {"key": "zone", "operator": "In", "values": [draw.pick("ab")]}
-        allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}
+        allocation["nodeSelector"] = {"nodeSelectorTerms": draw.sample(TERMS, draw.between(1, 2))}
     draw.pick(drawn["claims"])["status"] = {"allocation": allocation}

@@ -1,6 +1,5 @@
-"""Answers in a form in which equal ones are equal: no share ids, spellings of amounts, or orders that mean nothing."""
+"""Answers in a form in which equal ones are equal: no share ids, no spellings of amounts."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ Json = dict[str, Any]
 
 
 def normalised(allocations: list[Json] | None) -> list[Json]:
-    """Return the allocations of one node, one for each claim; results and requirements have no order."""
+    """Return the allocations of one node, one for each claim."""
     return [_allocation(allocation) for allocation in allocations or []]
 
 
@@ -31,7 +30,7 @@ def summary(answer: Mapping[str, Any]) -> Json:
 
 def _allocation(allocation: Json) -> Json:
     devices = allocation.get("devices") or {}
-    results = sorted((_result(result) for result in devices.get("results") or []), key=json.dumps)
+    results = [_result(result) for result in devices.get("results") or []]
     config = [_without_empty(entry) for entry in devices.get("config") or []]
     selector = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms")
     terms = None if selector is None else [_term(term) for term in selector]
@@ -52,13 +51,7 @@ def _result(result: Json) -> Json:
 
 def _term(term: Json) -> Json:
     return {
-        kind: sorted(
-            (
-                {**requirement, "values": sorted(set(requirement.get("values") or []))}
-                for requirement in term.get(kind) or []
-            ),
-            key=lambda requirement: json.dumps(requirement, sort_keys=True),
-        )
+        kind: [_without_empty(requirement) for requirement in term.get(kind) or []]
         for kind in ("matchExpressions", "matchFields")
     }
 

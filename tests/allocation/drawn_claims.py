@@ -2,7 +2,6 @@
 
 from tests.allocation.drawing import GPU, NIC, ROOT, Draw, Json
 
-OPAQUE = {"opaque": {"driver": GPU, "parameters": {"kind": "Config"}}}
 PLACE = "derived.example.com/place"
 
 # Guarded: no device makes them err.
@@ -27,6 +26,8 @@ RASH_SELECTORS = (
     "device.attributes[device.driver].links.includes('x')",
     "device.attributes[device.driver].model",
 )
+# What classes select on, beside what they are for.
+CLASS_SELECTORS = ("device.attributes[device.driver].numa == 0", "device.driver", "device.colour == 'red'")
 WRONG_SELECTORS: tuple[Json, ...] = (
     {"cel": {"expression": "device.colour == 'red'"}},
     {"cel": {"expression": "1 + 1"}},
@@ -37,6 +38,8 @@ DERIVED = (
     "device.attributes[device.driver].?numa.orValue(0)",
     "device.attributes[device.driver].?model.orValue('A')",
     "device.driver",
+    "device.attributes[device.driver].?version.orValue(semver('1.0.0'))",
+    "device.attributes[device.driver].?fast.orValue(true)",
     "'here'",
     "[0, 1]",
     "device.attributes['topology.example.com'].?root.orValue('pci0')",
@@ -55,12 +58,14 @@ TOLERATIONS: tuple[Json, ...] = (
     {"key": "example.com/sick", "operator": "Equal", "value": "very"},
     {"key": "example.com/old", "value": "yes", "effect": "NoSchedule"},
     {"key": "example.com/old", "operator": "Gt", "value": "yes"},
+    {"operator": "Exists", "effect": "NoSchedule"},
+    {"operator": "Equal", "value": "yes"},
 )
-AMOUNTS = ("0", "500m", "1", "1", "1", "2", "1250m", "1750m", "4")
-STRANGE_AMOUNTS = ("-1", "10E", "1n")
+AMOUNTS = ("0", "500m", "1", "1", "1", "2", "1250m", "1750m", "3", "4")
+STRANGE_AMOUNTS = ("-1", "10E", "1n", "3000m", "1000000001n", "9223372036854775807", "9223372036854775")
 
 
-def classes(draw: Draw) -> list[Json]:
+def classes(draw: Draw, themes: frozenset[str]) -> list[Json]:
     """Draw the cluster's classes; requests know their names."""
     expressions: dict[str, tuple[str, ...]] = {
         "any": (),
@@ -70,21 +75,23 @@ def classes(draw: Draw) -> list[Json]:
     }
     drawn = []
     for name, texts in expressions.items():
-        spec: Json = {"selectors": [{"cel": {"expression": text}} for text in texts]}
+        rash = [draw.pick(CLASS_SELECTORS)] if "rash" in themes and draw.chance(0.1) else []
+        spec: Json = {"selectors": [{"cel": {"expression": text}} for text in (*texts, *rash)]}
         if draw.chance(0.2):
-            spec["config"] = [dict(OPAQUE) for _ in range(draw.between(1, 2))]
+            spec["config"] = [_opaque(draw, f"{name}-{index}") for index in range(draw.between(1, 2))]
         drawn.append({"metadata": {"name": name}, "spec": spec})
     return drawn
 
 
 # How many requests each claim of a pod has.
 ROOMY = ((1,), (1,), (1,), (1,), (1,), (2,), (2,), (3,), (4,), (1, 1), (2, 1), (1, 1, 1))
+FEW = ((1,), (1,), (1,), (2,), (1, 1))
 CROWDED = ((1,), (1,), (2,), (2,), (2,), (3,), (4,), (1, 1), (1, 1), (2, 1), (1, 2), (1, 1, 1))
 
 
 def claims(draw: Draw, themes: frozenset[str]) -> list[Json]:
     """Draw a pod's claims without allocations: at most four requests, beyond which upstream may search for minutes."""
-    sizes = draw.pick(CROWDED if "dense" in themes else ROOMY)
+    sizes = draw.pick(FEW if "many" in themes else CROWDED if "dense" in themes else ROOMY)
     return [_claim(draw, f"c{number}", size, themes) for number, size in enumerate(sizes)]
 
 
@@ -94,7 +101,7 @@ def _claim(draw: Draw, name: str, size: int, themes: frozenset[str]) -> Json:
     if "constraints" in themes:
         devices["constraints"] = [_constraint(draw, requests, themes) for _ in range(draw.pick((1, 1, 2)))]
     if draw.chance(0.15):
-        devices["config"] = [_config(draw, requests) for _ in range(draw.between(1, 2))]
+        devices["config"] = [_config(draw, requests, f"{name}-{index}") for index in range(draw.between(1, 3))]
     if "strange" in themes and draw.chance(0.05):
         devices["requests"] = []
     return {"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": devices}}
@@ -140,8 +147,10 @@ def _amount(draw: Draw, themes: frozenset[str]) -> Json:
         return {"allocationMode": "All"}
     if draw.chance(0.003):
         return {"allocationMode": draw.pick(("", "Some"))}
-    count = draw.pick((1, 1, 1, 1, 1, 2, 2, 3))
-    if "strange" in themes and draw.chance(0.15):
+    if "many" in themes and draw.chance(0.6):
+        return {"allocationMode": "All"}
+    count = 1 if "many" in themes else draw.pick((1, 1, 1, 1, 1, 2, 2, 3))
+    if "strange" in themes and "many" not in themes and draw.chance(0.15):
         # Upstream tries every set of devices for a count that is just allowed: only where there are few.
         count = draw.pick((0, 31, 32, 33, 500) if "dense" in themes else (0, 33, 500))
     return {"allocationMode": "ExactCount", "count": count}
@@ -184,10 +193,15 @@ def _constraint(draw: Draw, requests: list[Json], themes: frozenset[str]) -> Jso
     kind = "distinctAttribute" if draw.chance(0.3) else "matchAttribute"
     constraint: Json = {kind: draw.pick(attributes)}
     if draw.chance(0.5):
-        constraint["requests"] = draw.sample(names_of(requests), draw.between(1, 2))
+        constraint["requests"] = draw.sample(names_of(requests), draw.between(1, 3))
     return {} if draw.chance(0.004) else constraint
 
 
-def _config(draw: Draw, requests: list[Json]) -> Json:
+def _opaque(draw: Draw, kind: str) -> Json:
+    """Draw a configuration that tells of which entry it is."""
+    return {"opaque": {"driver": draw.pick((GPU, GPU, NIC)), "parameters": {"kind": kind}}}
+
+
+def _config(draw: Draw, requests: list[Json], kind: str) -> Json:
     names = draw.sample(names_of(requests), draw.between(0, 3))
-    return dict(OPAQUE) | ({"requests": names} if names else {})
+    return _opaque(draw, kind) | ({"requests": names} if names else {})

@@ -32,6 +32,7 @@ TAINTS: tuple[Json, ...] = (
     {"key": "example.com/old", "value": "yes", "effect": "NoSchedule"},
     {"key": "example.com/seen", "effect": "None"},
     {"key": "example.com/odd", "effect": "FromTheFuture"},
+    {"key": "example.com/new", "value": "yes", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
 )
 GROUPS: tuple[list[str], ...] = ([], ["mig"], ["mig"], ["mig", "vgpu"], ["vgpu", "mig"], ["vgpu"])
 
@@ -65,7 +66,7 @@ def _attributes(draw: Draw, themes: frozenset[str]) -> Json:
     if draw.chance(0.4):
         attributes["fast"] = {"bool": draw.chance(0.6)}
     if draw.chance(0.4):
-        attributes["version"] = {"version": draw.pick(("1.0.0", "1.2.0", "2.0.0-rc.1"))}
+        attributes["version"] = {"version": draw.pick(("1.0.0", "1.0.0", "1.0.0+2", "2.0.0-rc.1"))}
     if draw.chance(0.5):
         attributes[ROOT] = {"string": draw.pick(("pci0", "pci1"))}
     if draw.chance(0.5):
@@ -97,7 +98,7 @@ def _links(draw: Draw) -> Json:
 
 
 def _capacity(draw: Draw, themes: frozenset[str]) -> Json:
-    capacity: Json = {"value": draw.pick(CAPACITIES)}
+    capacity: Json = {"value": "0" if draw.chance(0.02) else draw.pick(CAPACITIES)}
     policy = draw.pick(STRANGE_POLICIES) if "strange" in themes and draw.chance(0.1) else draw.pick(POLICIES)
     if policy is not None:
         capacity["requestPolicy"] = policy
@@ -106,8 +107,8 @@ def _capacity(draw: Draw, themes: frozenset[str]) -> Json:
 
 def _bind(draw: Draw, drawn: Json) -> None:
     if draw.chance(0.4):
-        drawn["bindingConditions"] = ["example.com/attached"]
-        drawn["bindingFailureConditions"] = ["example.com/broken"]
+        drawn["bindingConditions"] = draw.sample(("example.com/attached", "example.com/ready"), draw.between(1, 2))
+        drawn["bindingFailureConditions"] = draw.sample(("example.com/broken", "Failed"), draw.between(1, 2))
     if draw.chance(0.4):
         drawn["bindsToNode"] = True
 

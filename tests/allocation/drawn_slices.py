@@ -3,7 +3,17 @@
 from tests.allocation.drawing import DRIVERS, Draw, Json
 from tests.allocation.drawn_devices import consume, device
 
-FLAWS = ("stale", "stale", "incomplete", "excess", "superseded", "duplicate", "unknown set", "unknown counter", "twice")
+FLAWS = (
+    *("stale", "stale", "incomplete", "excess", "superseded", "duplicate", "nowhere"),
+    *("unknown set", "unknown counter", "twice"),
+)
+# What no validation lets in: no selector that says this can be part of an allocation, or be understood.
+WRONG_SELECTORS: tuple[Json, ...] = (
+    {"nodeSelectorTerms": []},
+    {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}] * 2},
+    {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Like", "values": ["a"]}]}]},
+    {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.uid", "operator": "In", "values": ["a"]}]}]},
+)
 
 
 def pools(draw: Draw, nodes: list[Json], themes: frozenset[str]) -> list[Json]:
@@ -11,9 +21,9 @@ def pools(draw: Draw, nodes: list[Json], themes: frozenset[str]) -> list[Json]:
     names = [node["metadata"]["name"] for node in nodes]
     slices: list[Json] = []
     # Drivers name pools after nodes, both of them: a pool's name alone says nothing.
-    keys = [(driver, name) for driver in DRIVERS for name in (*names, "fabric")]
+    keys = [(driver, name) for driver in DRIVERS for name in (*names, draw.pick(("fabric", "a-rack/fabric")))]
     if "dense" in themes:
-        keys = draw.sample([key for key in keys if key[0] == DRIVERS[0]], draw.between(1, 2))
+        keys = draw.sample([key for key in keys if key[0] == DRIVERS[0]], 1 if "many" in themes else draw.between(1, 2))
     for driver, name in [key for key in keys if "dense" in themes or draw.chance(0.75)]:
         flaw = draw.pick(FLAWS) if "flaws" in themes and draw.chance(0.25) else None
         slices += _pool(draw, (driver, name), names, _pool_themes(draw, themes), flaw)
@@ -33,13 +43,10 @@ def _pool(draw: Draw, key: tuple[str, str], names: list[str], themes: frozenset[
     sets = _counter_sets(draw) if "counters" in themes else []
     reach = _reach(draw, name, names, themes)
     slices: list[Json] = []
-    remaining = [
-        f"d{number}"
-        for number in draw.shuffled(range(draw.pick((3, 4, 5) if "dense" in themes else (1, 2, 3, 4, 4, 5))))
-    ]
+    remaining = [f"d{number}" for number in draw.shuffled(range(_size(draw, themes)))]
     while remaining or not slices:
         # An empty slice now and then.
-        count = draw.between(0 if draw.chance(0.1) else 1, 3)
+        count = draw.between(0 if draw.chance(0.1) else 1, 12 if "many" in themes else 3)
         devices = [_device(draw, name, names, (themes, reach), sets) for name in remaining[:count]]
         remaining = remaining[count:]
         slices.append(_slice_of(draw, names, reach, themes) | {"devices": devices})
@@ -48,6 +55,13 @@ def _pool(draw: Draw, key: tuple[str, str], names: list[str], themes: frozenset[
     pool = {"name": name, "generation": generation, "resourceSliceCount": count}
     specs = [{"driver": driver, "pool": pool} | body for body in slices]
     return [{"spec": spec} for spec in specs + _other_generation(draw, specs, names, flaw)]
+
+
+def _size(draw: Draw, themes: frozenset[str]) -> int:
+    """Draw how many devices a pool has: in most few, in some about as many as a claim may have results."""
+    if "many" in themes:
+        return draw.pick((10, 16, 31, 32, 32, 33))
+    return draw.pick((3, 4, 5) if "dense" in themes else (1, 2, 3, 4, 4, 5))
 
 
 def _reach(draw: Draw, name: str, names: list[str], themes: frozenset[str]) -> str:
@@ -72,7 +86,7 @@ def _selection(draw: Draw, names: list[str], reach: str) -> Json:
         case "all":
             return {"allNodes": True}
         case "selector":
-            return {"nodeSelector": _selector(draw, names)}
+            return {"nodeSelector": draw.pick(WRONG_SELECTORS) if draw.chance(0.005) else _selector(draw, names)}
         case "mixed":
             return _selection(draw, names, draw.pick(("all", "selector", draw.pick(names))))
     return {"nodeName": reach}
@@ -89,12 +103,15 @@ def _selector(draw: Draw, names: list[str]) -> Json:
             ],
             [{"key": "zone", "operator": "NotIn", "values": ["b"]}],
             [{"key": "spare", "operator": "DoesNotExist"}],
+            [{"key": "zone", "operator": "Exists"}, {"key": "rank", "operator": "Lt", "values": ["2"]}],
+            [{"key": "spare", "operator": "NotIn", "values": ["a"]}],
             [],
         )
     )
     term: Json = {"matchExpressions": expressions} if expressions else {}
     if not expressions or draw.chance(0.15):
-        term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [draw.pick(names)]}]
+        operator = "NotIn" if draw.chance(0.3) else "In"
+        term["matchFields"] = [{"key": "metadata.name", "operator": operator, "values": [draw.pick(names)]}]
     return {"nodeSelectorTerms": [term]}
 
 
@@ -150,6 +167,9 @@ def _damage(draw: Draw, slices: list[Json], flaw: str | None) -> int:
             draw.pick(counted)["counterSet"] = "nowhere"
         case "unknown counter" if counted:
             draw.pick(counted)["counters"]["nothing"] = {"value": "1"}
+        case "nowhere":
+            for kind in ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"):
+                slices[-1].pop(kind, None)
         case "twice" if len(sets) > 1:
             sets[1]["name"] = sets[0]["name"]
     return 0

@@ -12,6 +12,7 @@ from extender.allocation.attempt import Attempt, Undo
 from extender.allocation.board import board_of
 from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
+from extender.allocation.pools import Unreadable
 from extender.allocation.question import Ask, At, Refusal, ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, examining
@@ -37,7 +38,7 @@ def situations(raw: Json) -> Iterator[Situation]:
             found = finished(examining(asked, board, usages, case.usage_of, judge_of(board)))
             if can_foresee(found):
                 yield found
-    except (Refusal, Met):
+    except (Refusal, Met, Unreadable):
         return
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,12 +21,16 @@ CASES = int(os.environ.get("DRA_CASES", "500"))
 BATCH = 1000
 # What the drawn questions and their answers must have had in them, each in at least one case of a hundred.
 ASKED = (
+    "All",
+    "NoExecute",
+    "a-rack/fabric",
     "adminAccess",
     "allocated",
     "allowMultipleAllocations",
     "allNodes",
     "bindingConditions",
     "bindsToNode",
+    "bools",
     "capacity",
     "compatibilityGroups",
     "config",
@@ -35,9 +40,12 @@ ASKED = (
     "distinctAttribute",
     "features",
     "firstAvailable",
+    "ints",
     "matchAttribute",
+    "matchFields",
     "nodeSelector",
     "perDeviceNodeSelection",
+    "r0/s0",
     "requestPolicy",
     "skipNodeOperations",
     "strings",
@@ -49,7 +57,11 @@ ASKED = (
     "usedShares",
     "validRange",
     "validValues",
+    "versions",
+    "withdrawn",
 )
+# Devices as errors name them.
+DEVICE = re.compile(r"(?:gpu|nic)\.example\.com/[\w/-]+/d\d+")
 GIVEN = (
     "adminAccess",
     "bindingConditions",
@@ -86,7 +98,9 @@ def difference(case: Json, node: Json, mine: Json, theirs: Json) -> str:
         return "not decided"
     left, right = summary(mine), summary(theirs)
     if left == right:
-        return ""
+        left_at, right_at = _met_at(mine), _met_at(theirs)
+        is_other = left_at and right_at and left_at != right_at and not charges_who_only_looks(case, node)
+        return "the device that an error is about" if is_other else ""
     differing = ", ".join(key for key in left if left[key] != right[key])
     if not charges_who_only_looks(case, node):
         return differing
@@ -96,6 +110,11 @@ def difference(case: Json, node: Json, mine: Json, theirs: Json) -> str:
         return ""
     # Charged for nothing upstream takes another path, which may miss an error; but it finds nothing that we could not.
     return differing if theirs["fits"] and not mine["nodeError"] and not mine["fatalError"] else ""
+
+
+def _met_at(told: Json) -> list[str]:
+    """Return the device that an error is about. Of several errors another may be met first that is about none."""
+    return DEVICE.findall(told["nodeError"] or told["fatalError"])[:1]
 
 
 def preferred_difference(case: Json, node: Json, mine: Json, theirs: Json) -> str:

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -114,10 +116,14 @@ func (q *allocationQuestion) pendingOn(node *corev1.Node) ([]*resourceapi.Resour
 	var pending []*resourceapi.ResourceClaim
 	usable := true
 	for _, claim := range q.Claims {
-		switch allocation := claim.Status.Allocation; {
-		case allocation == nil:
+		allocation := claim.Status.Allocation
+		if allocation == nil {
 			pending = append(pending, claim)
-		case allocation.NodeSelector != nil:
+			continue
+		}
+		usable = usable && (!skipsNodeOperations(allocation) ||
+			slices.Contains(node.Status.DeclaredFeatures, draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate))
+		if allocation.NodeSelector != nil {
 			selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
 			if err != nil {
 				return nil, false, fmt.Errorf("claim %s: %w", claim.Name, err)
@@ -126,6 +132,12 @@ func (q *allocationQuestion) pendingOn(node *corev1.Node) ([]*resourceapi.Resour
 		}
 	}
 	return pending, usable, nil
+}
+
+func skipsNodeOperations(allocation *resourceapi.AllocationResult) bool {
+	return slices.ContainsFunc(allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool {
+		return len(result.SkipNodeOperations) > 0
+	})
 }
 
 // inClaimOrder puts the allocations that claims have already between the new ones.
