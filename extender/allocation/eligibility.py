@@ -9,7 +9,7 @@ from extender.allocation.capacity import Draw, Unusable, draw, fits
 from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, Verdict
 from extender.allocation.features import Features
 from extender.allocation.formula import Test
-from extender.allocation.pools import reaches
+from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.question import Ask
 from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
@@ -171,8 +171,13 @@ def has_left(drawn: Draw, device: Device, usage: Usage, besides: Mapping[str, in
 
 
 def is_here(candidate: Candidate, node: Node) -> bool:
-    """Tell whether *candidate* can be reached from *node*, which sees its slice."""
-    return candidate.published.selection is not None or reaches(candidate.device.traits.selection or NOWHERE, node)
+    """Tell whether *candidate* can be reached from *node*, which sees its slice. Raise Met where nobody can tell."""
+    if candidate.published.selection is not None:
+        return True
+    try:
+        return reaches(candidate.device.traits.selection or NOWHERE, node)
+    except Unreadable as error:
+        raise Met(f"device {'/'.join(candidate.key)}: {error}") from error
 
 
 class Examination:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -171,8 +172,7 @@ def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Short
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
             causes[Shortage.CAPACITY, "without the capacity"] += 1
-    pending = enumerate(situation.board.pending, len(situation.board.candidates))
-    updating = sum(is_here(item, situation.board.node) and situation.passes(ask, place) for place, item in pending)
+    updating = _updating(situation, ask)
     if updating:
         causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
     listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
@@ -182,6 +182,16 @@ def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Short
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
         return kind, ", ".join([*details, "no other matches"])
     return listed[0][0][0], ", ".join(details)
+
+
+def _updating(situation: Situation, ask: Ask) -> int:
+    """Count what *ask* could have once the pools of it are complete."""
+    board, count = situation.board, 0
+    for place, candidate in enumerate(board.pending, len(board.candidates)):
+        # Whether a device is here that nobody can tell of is asked when its pool is complete.
+        with suppress(Met):
+            count += is_here(candidate, board.node) and situation.passes(ask, place)
+    return count
 
 
 class Want(NamedTuple):

@@ -86,7 +86,7 @@ def _selection(draw: Draw, names: list[str], reach: str) -> Json:
         case "all":
             return {"allNodes": True}
         case "selector":
-            return {"nodeSelector": draw.pick(WRONG_SELECTORS) if draw.chance(0.005) else _selector(draw, names)}
+            return {"nodeSelector": draw.pick(WRONG_SELECTORS) if draw.chance(0.01) else _selector(draw, names)}
         case "mixed":
             return _selection(draw, names, draw.pick(("all", "selector", draw.pick(names))))
     return {"nodeName": reach}

@@ -218,3 +218,13 @@ def test_pools_that_are_seen_in_one_order_are_not_taken_for_each_other() -> None
     built.apply(Gone(ResourceSlice, ObjectKey("", "A")))
     built.apply(Changed(last))
     assert verdicts(fitter, built.snapshot) == chosen(asked, built.snapshot) == ["FITS", "NO"]
+
+
+def test_a_devices_selector_that_cannot_be_read_is_met_where_a_search_comes_to_it() -> None:
+    strange = NodeSelector((NodeSelectorTerm(expressions=(Requirement(key="zone", operator="Like", values=("a",)),)),))
+    first = device("d0", selection=NodeSelection(all_nodes=True))
+    unreadable = device("d1", {"m": "B"}, selection=NodeSelection(selector=strange))
+    snapshot = cluster(node("n"), replace(published("p", first, unreadable), selection=None)).snapshot
+    other = question(request(2, selectors=[f"!('m' in device.attributes['{DRIVER}'])"]))
+    for asked, verdict in ((question(request()), "FITS"), (question(request(2)), "FAILS"), (other, "NO")):
+        assert verdicts(Fitter(asked), snapshot) == chosen(asked, snapshot) == [verdict]
