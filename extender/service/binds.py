@@ -13,7 +13,7 @@ from extender.web.crash import Reported, reported
 
 # The part of the limit in which a binding may go forward; the rest is for taking it back.
 FORWARD_SHARE: Final = 0.75
-# The part of that in which it may wait for its seat: who gets one late is to have time, if writes are as slow as can be.
+# The part of that in which it may wait for its seat: who gets one late is to have time for slow writes.
 WAITING_SHARE: Final = 0.25
 UNDER_WAY: Final = "the pod is being bound still"
 CROWDED: Final = "the API server is slow: so many pods are being bound that this one's turn did not come in time"
