@@ -30,7 +30,7 @@ LOG: Final = logging.getLogger(__name__)
 # Pods that are sent somewhere at a time and were not asked about yet: what is promised to them nobody else gets. While
 # many pods are made, the scheduler hears of a nomination only after it has taken dozens of others.
 MOST: Final = 128
-# Pods that are written for at once, half of our connections: who is bound does not wait for those.
+# Pods that are written for at once: half of the connections that bindings leave to all else.
 AT_ONCE: Final = CONNECTIONS // 2
 # Those of whom a round looks whether they wait still.
 BATCH: Final = 16
