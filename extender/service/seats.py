@@ -47,8 +47,9 @@ class Seats:
             finally:
                 self._returned(group)
         finally:
-            if not group.taken and not group.waiting:
-                self.groups.pop(of, None)
+            # By now there may be another group of that name, for those who came after the last of this one had left.
+            if not group.taken and not group.waiting and self.groups.get(of) is group:
+                del self.groups[of]
 
     async def _awaited(self, group: Group, patience_s: float) -> None:
         try:

@@ -110,6 +110,27 @@ async def test_a_seat_is_not_lost_on_one_who_has_gone_a_moment_before() -> None:
     assert not crowd.seats.groups
 
 
+async def test_one_who_has_gone_takes_no_seat_from_those_who_came_to_his_group_a_moment_before() -> None:
+    crowd = Crowd(Seats(1))
+    crowd.come("a")
+    await settled()
+    going = crowd.come("a")
+    await settled()
+    # All in one turn of the loop: the last of the group leaves, another comes, and who waited hears that he has gone.
+    crowd.seated[0][1].set()
+    staying = crowd.come("a")
+    going.cancel()
+    await settled()
+    crowd.come("b")
+    await settled()
+    assert crowd.counted() == {"a": 1}
+    await crowd.leave("a")
+    assert staying.done()
+    assert crowd.counted() == {"b": 1}
+    await crowd.leave("b")
+    assert not crowd.seats.groups
+
+
 async def test_an_error_within_a_seat_is_not_taken_for_a_crowd_and_gives_the_seat_back() -> None:
     seats = Seats(1)
     for _ in range(3):
