@@ -41,6 +41,7 @@ class NotBound:
 
     *is_open*: nobody knows whether it is bound already, or will be: what it was given is left to it.
     *placement* is what it was given, as far as it keeps that. *is_unready*: its devices cannot be made ready.
+    *is_unbegun*: nothing was looked at, so that what was known of an earlier attempt is so still.
     """
 
     message: str
@@ -48,6 +49,7 @@ class NotBound:
     is_open: bool = False
     placement: Placement | None = None
     is_unready: bool = False
+    is_unbegun: bool = False
 
     @property
     def ending(self) -> Ending:

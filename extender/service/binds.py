@@ -83,7 +83,7 @@ class Binds:
             async with self.seats.one(order.pod.namespace, WAITING_SHARE * forward_s):
                 return await self.carrier.carry(self.binder.bind(order), deadline)
         except Crowded:
-            return NotBound(CROWDED)
+            return NotBound(CROWDED, is_unbegun=True)
 
     def _tell(self, order: Order, result: Result) -> None:
         for hear in self.ended:

@@ -91,6 +91,9 @@ class Journal:
             return
         decision = of_result(pod, result, order.node, before, self.wall())
         self._put_ended(decision if first is None else continued(decision, first, self._had_by(pod)))
+        if first is not None and isinstance(result, NotBound) and result.is_unbegun:
+            # It waits as it did.
+            self._waiting[order.uid] = first
 
     def _put_ended(self, decision: Decision) -> None:
         if decision.outcome is Outcome.WAITING and (decision.given or decision.reason == Ending.UNKNOWN):

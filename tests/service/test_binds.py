@@ -74,7 +74,7 @@ async def test_a_pod_whose_turn_does_not_come_is_refused_before_anything_of_it_i
     assert await crowded.bind(ORDER) == UNDER_WAY
     await crowded.bind(second)
     await until(lambda: bool(heard))
-    assert heard == [(second, NotBound(CROWDED))]
+    assert heard == [(second, NotBound(CROWDED, is_unbegun=True))]
     assert scripted.begun == [ORDER]
     scripted.may.set()
     await crowded.stop()

@@ -18,6 +18,7 @@ from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.placement import Placement
+from extender.service.binds import CROWDED
 from extender.service.journal import MOST_WAITING, Journal
 from extender.telemetry.keys import ERROR
 from extender.telemetry.metrics import Metrics
@@ -158,6 +159,15 @@ def test_a_bind_that_failed_after_all_leaves_nothing_open() -> None:
     opened.journal.ended(ORDER, NotBound("no"))
     opened.journal.shown(Changed(SHOWN))
     assert opened.told == ["BindOutcomeUnknown", "BindFailed"]
+
+
+@pytest.mark.parametrize("landed", [lambda journal: journal.shown(Changed(SHOWN)), again], ids=["shown", "bound again"])
+def test_a_bind_that_was_not_begun_leaves_open_what_is_open(landed: Callable[[Journal], None]) -> None:
+    opened = Opened()
+    opened.journal.ended(ORDER, NotBound(CROWDED, is_unbegun=True))
+    landed(opened.journal)
+    assert opened.told == ["BindOutcomeUnknown", "BindFailed", "DevicesAllocated"]
+    assert [item.device for item in opened.last.given] == [device("n1", 0)]
 
 
 def test_a_bind_that_finds_the_pod_bound_as_the_watch_has_shown_takes_nothing_back() -> None:
