@@ -177,7 +177,7 @@ def is_here(candidate: Candidate, node: Node) -> bool:
     try:
         return reaches(candidate.device.traits.selection or NOWHERE, node)
     except Unreadable as error:
-        raise Met(f"device {'/'.join(candidate.key)}: {error}") from error
+        raise Met(f"device {'/'.join(candidate.key)}: {error}", place=candidate.key) from error
 
 
 class Examination:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.allocation.choose import choose
 from extender.allocation.difference import changed_nodes
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
@@ -14,6 +15,7 @@ from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.reach import UNTOLD
 from extender.allocation.site import site_of
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Failure
 from extender.model.change import Changed, Gone, Listed
 from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import NodeName, ObjectKey, PoolName
@@ -228,3 +230,14 @@ def test_a_devices_selector_that_cannot_be_read_is_met_where_a_search_comes_to_i
     other = question(request(2, selectors=[f"!('m' in device.attributes['{DRIVER}'])"]))
     for asked, verdict in ((question(request()), "FITS"), (question(request(2)), "FAILS"), (other, "NO")):
         assert verdicts(Fitter(asked), snapshot) == chosen(asked, snapshot) == [verdict]
+
+
+def test_selectors_that_cannot_be_read_are_one_trouble_on_whichever_devices_these_are() -> None:
+    strange = NodeSelector((NodeSelectorTerm(expressions=(Requirement(key="zone", operator="Like", values=("a",)),)),))
+    met = device("d0", selection=NodeSelection(all_nodes=True)), device("d1", selection=NodeSelection(selector=strange))
+    asked, faults = question(request(2)), set[object]()
+    for pool in ("p", "q"):
+        answer = choose(cluster(node("n"), replace(published(pool, *met), selection=None)).snapshot, 0, asked)
+        assert isinstance(answer, Failure)
+        faults.add(answer.fault)
+    assert len(faults) == 1
