@@ -1,5 +1,6 @@
 """What is counted and measured, in a registry of its own. docs/metrics.md explains each."""
 
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
@@ -16,6 +17,8 @@ VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 VERB_TIMES: Final = (.00025, .0005, .001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16)  # fmt: skip
 API_TIMES: Final = (.001, .002, .004, .008, .016, .032, .064, .13, .25, .5, 1, 2, 4, 8, 16, 32, 64)  # fmt: skip
 
+# Drivers of which is told before anything happens. Series stay, and whoever publishes slices can make up as many names.
+MOST_DRIVERS: Final = 256
 # Of best links a set has a share up to 1; what is left behind costs up to a half.
 WORTHS: Final = (0, .01, .05, .1, .25, .5, .75, .9, .99, 1)  # fmt: skip
 
@@ -27,6 +30,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._parted: dict[tuple[object, tuple[str, ...]], Any] = {}
         self._belief: Belief | None = None
+        self._drivers: set[str] = set()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._verbs = self._histogram(
@@ -196,7 +200,9 @@ class Metrics:
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Write everything in the format that *accept* asks for; return it with its content type."""
-        for driver in self._belief.foreign() if self._belief else ():
+        fresh = self._belief.foreign().keys() - self._drivers if self._belief else ()
+        for driver in islice(sorted(fresh), MOST_DRIVERS - len(self._drivers)):
+            self._drivers.add(driver)
             self._foreign.labels(driver)
             self._conflicts.labels(driver)
         encoder, content_type = choose_encoder(accept)

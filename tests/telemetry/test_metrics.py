@@ -12,7 +12,7 @@ from extender.scheduling.drift import Kind
 from extender.service.gauges import LINKS
 from extender.state.ownership import OTHERS
 from extender.telemetry.belief import DeviceCount
-from extender.telemetry.metrics import PREFIX, VERBS, Metrics
+from extender.telemetry.metrics import MOST_DRIVERS, PREFIX, VERBS, Metrics
 from tests.tree import ROOT
 
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text()
@@ -154,6 +154,21 @@ def test_what_people_wait_for_is_shown_before_it_happens_first(name: str, label:
     metrics.watch(Believed())
     found = samples(metrics)
     assert [found[f"{PREFIX}_{name}_total", frozenset({(label, value)})] for value in values] == [0] * len(values)
+
+
+def test_series_for_drivers_that_come_and_go_do_not_become_ever_more() -> None:
+    class Changing(Believed):
+        number = 0
+
+        def foreign(self) -> Mapping[str, int]:
+            self.number += 1
+            return {f"{self.number}-{each}.example.com": 0 for each in range(MOST_DRIVERS)}
+
+    metrics = Metrics()
+    metrics.watch(Changing())
+    metrics.exposition()
+    found = [name for name, _ in samples(metrics) if name == f"{PREFIX}_foreign_conflicts_total"]
+    assert len(found) == MOST_DRIVERS
 
 
 def test_belief_is_asked_at_every_scrape() -> None:
