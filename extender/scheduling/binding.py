@@ -90,9 +90,11 @@ class Binder:
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
         failed = failed_for_others(needs.allocated, needs.pod.uid, self.clock())
-        placement = failed or self.chooser.again(needs, node)
+        if failed:
+            return (yield from self._left(needs, failed))
+        placement = self.chooser.again(needs, node)
         if isinstance(placement, str):
-            return NotBound(placement, is_unready=bool(failed))
+            return NotBound(placement)
         promise = placement.promise(needs, self.clock())
         if not self.belief.ledger.reserve(promise):
             return NotBound("a claim of the pod is being written already")
@@ -107,6 +109,20 @@ class Binder:
         for claim in work.unwritten():
             self.belief.ledger.tell_claim(claim, Event.REFUSED)
         return result
+
+    def _left(self, needs: Needs, message: str) -> Doing:
+        """Give up the part that the pod has in what cannot be made ready: whoever does so last frees it.
+
+        Of several pods that wait for it none would, if each left that to the others.
+        """
+        pod, now = needs.pod, self.clock()
+        failed = [claim for claim in needs.allocated if failed_for_others((claim,), pod.uid, now)]
+        parts = [claim for claim in failed if is_reserved_for(claim, pod)]
+        if parts and not (yield from kept_off(pod)):
+            return NotBound(message, is_waiting=True, is_open=True)
+        for claim in parts:
+            yield from release(claim, pod, is_ours=False, kept_off=kept_off)
+        return NotBound(message, is_unready=True)
 
 
 @dataclass(slots=True)

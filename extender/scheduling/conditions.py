@@ -60,7 +60,7 @@ def is_waited_for(claims: Iterable[ResourceClaim], now: float) -> bool:
 def failed_for_others(claims: Iterable[ResourceClaim], pod: Uid, now: float) -> str:
     """Say which of *claims*, that others than *pod* use as well, has devices that cannot be made ready.
 
-    Those of a claim that it has alone are freed.
+    Those of a claim that it has alone are freed; in those its part is given up.
     """
     shared = (claim for claim in claims if any(user.uid != pod for user in claim.reserved_for))
     standing = standing_of(shared, now)

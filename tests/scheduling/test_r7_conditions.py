@@ -140,6 +140,34 @@ def test_r7_a_pod_is_not_given_a_part_in_what_others_have_and_cannot_be_made_rea
     assert world.taken == []
 
 
+def test_r7_who_waits_with_others_for_what_cannot_be_made_ready_gives_up_its_part_and_the_last_one_frees_it() -> None:
+    world = waiting()
+    reported(world, "broken")
+    known = world.server.claims[A]
+    world.server.put(replace(known, reserved_for=(*known.reserved_for, consumer(OTHER))))
+    world.server.deliver(world.belief)
+    assert bind(world, now=START + 1) == NotBound("device gpu.example.com/n1/d0 reports broken", is_unready=True)
+    left = world.server.claims[A]
+    assert (left.reserved_for, left.allocation) == ((consumer(OTHER),), known.allocation)
+    world.server.put(replace(left, reserved_for=(consumer(POD),)))
+    world.server.deliver(world.belief)
+    bind(world, now=START + 2)
+    assert allocation_of(world.server, "a") is None
+
+
+def test_r7_a_pod_that_may_be_bound_keeps_its_part_in_what_others_have_and_cannot_be_made_ready() -> None:
+    world = waiting()
+    reported(world, "broken")
+    known = world.server.claims[A]
+    world.server.put(replace(known, reserved_for=(*known.reserved_for, consumer(OTHER))))
+    world.server.deliver(world.belief)
+    world.server.bind(POD, N1)
+    result = bind(world, now=START + 1)
+    assert isinstance(result, NotBound)
+    assert result.is_open
+    assert len(world.server.claims[A].reserved_for) == 2
+
+
 @pytest.mark.parametrize("stamp", [None, "yesterday", ""])
 def test_r7_a_claim_that_does_not_say_since_when_is_waited_for(stamp: str | None) -> None:
     base = held(claim("a"), device("n1", 0))
