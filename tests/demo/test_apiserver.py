@@ -130,6 +130,17 @@ async def test_a_status_write_reaches_the_status_alone(api_server: Cluster) -> N
     assert "labels" not in read["metadata"]
 
 
+async def test_what_drivers_say_of_devices_goes_with_them(api_server: Cluster) -> None:
+    path, item = await made(api_server, CLAIMS, claim)
+    result = allocation()["devices"]["results"][0]
+    said = {**{name: result[name] for name in ("driver", "pool", "device")}, "data": {"is": "known"}}
+    read = await api_server.do("PUT", f"{path}/status", with_status(item, allocation=allocation(), devices=[said]))
+    assert read["status"]["devices"] == [said]
+    freed = [{"op": "remove", "path": "/status/allocation"}]
+    read = await api_server.do("PATCH", f"{path}/status", freed, PATCH)
+    assert not read.get("status", {}).get("devices")
+
+
 async def test_a_write_to_the_object_does_not_reach_its_status(api_server: Cluster) -> None:
     path, item = await made(api_server, CLAIMS, claim)
     read = await api_server.do(

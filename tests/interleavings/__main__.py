@@ -13,7 +13,7 @@ RUN = 10_000
 def main() -> int:
     """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one.
 
-    In every second run pods are nominated ahead.
+    In every second run pods are nominated ahead, and in every third devices are of all kinds.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -23,7 +23,7 @@ def main() -> int:
     for number in range(max(1, arguments.steps // RUN)):
         seed, steps = arguments.seed + number, min(RUN, arguments.steps)
         try:
-            total += played(seed, steps, nominates=seed % 2 == 0)
+            total += of_seed(seed, steps)
         except Broken as why:
             broken += 1
             sys.stdout.write(f"seed {seed}: {shorter(seed, steps, why)}\n")
@@ -32,11 +32,16 @@ def main() -> int:
     return 1 if broken else 0
 
 
+def of_seed(seed: int, steps: int) -> Counter[str]:
+    """Play the run that *seed* stands for."""
+    return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0)
+
+
 def shorter(seed: int, steps: int, why: Broken) -> Broken:
     """Halve the steps for as long as the same seed still breaks something."""
     while steps > 1:
         try:
-            played(seed, steps // 2, nominates=seed % 2 == 0)
+            of_seed(seed, steps // 2)
         except Broken as found:
             why, steps = found, steps // 2
         else:

@@ -1,15 +1,16 @@
 """What must hold, read off the API server's own objects. Nothing of the product is imported here.
 
 *At once*, after every write: no device is in two claims of ours, nor in one of ours and in a stranger's if our pod is
-bound; and a bound pod has its devices on its node. *In time*: no device is in two claims at all, no claim keeps devices
-that no pod wants, and no pod waits that fits.
+bound; and a bound pod has its devices on its node, and they are ready. *In time*: no device is in two claims at all, no
+claim keeps devices that no pod wants, and no pod waits that fits. What is shared is enough for all that have a share.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+from tests.interleavings.stock import Device, Part, Stock, asked, had, unready
+
 Json = dict[str, Any]
-Device = tuple[str, str, str]
 FINISHED = ("Succeeded", "Failed")
 RESOURCE = "example.com/gpu"
 STRANGER = "stranger-"
@@ -21,11 +22,11 @@ class Objects:
     def __init__(self, pods: list[Json], claims: list[Json], slices: list[Json]) -> None:
         self.pods = pods
         self.claims = {_name(claim): claim for claim in claims}
-        self.slices = slices
+        self.stock = Stock(slices)
 
     def doubles(self) -> Iterator[str]:
         """Name the devices that are in two claims."""
-        return (_double(device, names) for device, names in self._shared())
+        return (_double(part) for part in self._overdrawn())
 
     def doubles_in_use(self) -> Iterator[str]:
         """Name what is in two claims of ours, and what a pod of ours is bound with though a stranger has it.
@@ -35,17 +36,13 @@ class Objects:
         """
         bound = [pod for pod in self.pods if pod["spec"].get("nodeName") and pod["status"].get("phase") not in FINISHED]
         used = {name for pod in bound for name in self.wanted(pod)}
-        for device, names in self._shared():
-            ours = [name for name in names if not name.startswith(STRANGER)]
-            if len(ours) > 1 or used.intersection(ours):
-                yield _double(device, names)
+        for part in self._overdrawn():
+            ours = [name for name in part.taken if not name.startswith(STRANGER)]
+            if part.is_over(ours) or part.is_over(name for name in part.taken if name in used or name not in ours):
+                yield _double(part)
 
-    def _shared(self) -> Iterator[tuple[Device, list[str]]]:
-        holders: dict[Device, list[str]] = {}
-        for name, claim in self.claims.items():
-            for device in _devices(claim):
-                holders.setdefault(device, []).append(name)
-        return ((device, names) for device, names in holders.items() if len(names) > 1)
+    def _overdrawn(self) -> Iterator[Part]:
+        return (part for part in self.stock.parts(self.claims) if part.is_over(part.taken))
 
     def bare(self) -> Iterator[str]:
         """Name the bound pods that lack devices, or have some elsewhere."""
@@ -65,8 +62,10 @@ class Objects:
                 yield f"claim {name} is not reserved for it"
             elif {pool for _, pool, _ in _devices(claim)} != {node}:
                 yield f"claim {name} has devices elsewhere"
-            elif len(_devices(claim)) != _count(claim):
-                yield f"claim {name} has {len(_devices(claim))} devices, not {_count(claim)}"
+            elif len(_devices(claim)) != len(asked(claim)):
+                yield f"claim {name} has {len(_devices(claim))} devices, not {len(asked(claim))}"
+            elif waiting := list(unready(claim)):
+                yield f"claim {name} has device {'/'.join(waiting[0])}, which is not ready"
 
     def wanted(self, pod: Json) -> list[str | None]:
         """Name the claims of *pod*; None for one that is not made yet."""
@@ -98,8 +97,9 @@ class Objects:
         ]
 
     def fitting(self) -> list[str]:
-        """Name the pods that wait although they fit on some node as it is now."""
-        return [_name(pod) for pod in self.waiting() if any(self._fits(pod, item) for item in self.slices)]
+        """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
+        nodes = sorted({pool for _, pool, _ in self.stock.devices})
+        return [_name(pod) for pod in self.waiting() if any(self._fits(pod, node) for node in nodes)]
 
     def _asked(self, pod: Json) -> list[str | None]:
         names = self.wanted(pod)
@@ -109,18 +109,21 @@ class Objects:
         claim = self.claims.get(name or "")
         return claim is not None and not claim["metadata"].get("deletionTimestamp")
 
-    def _fits(self, pod: Json, published: Json) -> bool:
-        """Tell whether *pod* fits where *published* is. What it alone has, here or elsewhere, could be freed."""
-        node, uid = published["spec"]["nodeName"], _uid(pod)
+    def _fits(self, pod: Json, node: str) -> bool:
+        """Tell whether *pod* fits on *node*. What it alone has, here or elsewhere, could be freed."""
+        uid = _uid(pod)
         claims = [self.claims[name] for name in dict.fromkeys(self._asked(pod)) if name]
         fixed = [claim for claim in claims if _devices(claim) and _reserved(claim) - {uid}]
         if any({pool for _, pool, _ in _devices(claim)} != {node} for claim in fixed):
             return False
-        own = {_name(claim) for claim in claims} | self._made_for(uid)
-        taken = {device for name, claim in self.claims.items() if name not in own for device in _devices(claim)}
-        taken |= {device for claim in fixed for device in _devices(claim)}
-        free = {_key(published, device) for device in published["spec"]["devices"]} - taken
-        return sum(_count(claim) for claim in claims if claim not in fixed) + _extended(pod) <= len(free)
+        able = {_uid(other) for other in self.waiting()}
+        if any(list(unready(claim)) and not able.issuperset(_reserved(claim)) for claim in fixed):
+            # What cannot be made ready is given up by each that has it when it is tried: some never are.
+            return False
+        own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
+        others = {name: claim for name, claim in self.claims.items() if name not in own}
+        wanted = [amount for claim in claims if claim not in fixed for amount in asked(claim)]
+        return self.stock.suffices([*wanted, *[None] * _extended(pod)], others, node)
 
     def _made_for(self, uid: str) -> set[str]:
         return {
@@ -130,8 +133,8 @@ class Objects:
         }
 
 
-def _double(device: Device, names: list[str]) -> str:
-    return f"device {'/'.join(device)} is in {' and '.join(sorted(names))}"
+def _double(part: Part) -> str:
+    return f"{part.label} is in {' and '.join(sorted(part.taken))}"
 
 
 def _name(item: Json) -> str:
@@ -143,25 +146,14 @@ def _uid(item: Json) -> str:
 
 
 def _devices(claim: Json) -> list[Device]:
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    results = (allocation.get("devices") or {}).get("results") or ()
-    return [(item["driver"], item["pool"], item["device"]) for item in results]
+    return [device for device, _ in had(claim)]
 
 
 def _reserved(claim: Json) -> set[str]:
     return {entry["uid"] for entry in (claim.get("status") or {}).get("reservedFor") or ()}
 
 
-def _count(claim: Json) -> int:
-    return sum(int(item["exactly"]["count"]) for item in claim["spec"]["devices"]["requests"])
-
-
 def _extended(pod: Json) -> int:
     """Count the devices that *pod* asks for by number."""
     listed = [container.get("resources") or {} for container in pod["spec"]["containers"]]
     return sum(int((amounts.get("requests") or {}).get(RESOURCE, 0)) for amounts in listed)
-
-
-def _key(published: Json, device: Json) -> Device:
-    spec = published["spec"]
-    return spec["driver"], spec["pool"]["name"], device["name"]

@@ -11,9 +11,10 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
+from tests.interleavings.stock import MEMORY, Stock
+from tests.interleavings.variety import DRIVER, varied
 
 Json = dict[str, Any]
-DRIVER: Final = "gpu.example.com"
 NAMESPACE: Final = "ns"
 API: Final = "resource.k8s.io/v1"
 # How many devices each node has.
@@ -25,6 +26,11 @@ WANTS: Final = (
     ("one",), ("one",), ("two",), ("three",), ("one", "one"), ("one", "two"), ("shared-a",), ("shared-a",),
     ("shared-b",), ("shared-b", "one"), ("extended",), ("extended",), ("extended", "one"), (),
 )  # fmt: skip
+# Templates for a share, with as much memory; and what pods ask for where there are any.
+SHARES: Final = {"share-1": 1, "share-2": 2}
+VARIED: Final = (*WANTS, ("share-1",), ("share-1",), ("share-2",), ("share-1", "share-2"), ("share-2", "shared-a"))
+# What pods ask for now and then: all the same.
+CROWD: Final = (("shared-a",), ("shared-b",), ("one",))
 MOST_PODS: Final = 12
 OWNED: Final = "dra-extender.x-k8s.io/owned"
 # Whoever allocates beside us, and for how many pods at a time.
@@ -41,7 +47,14 @@ class People:
 
     api: ApiServer
     random: Random
+    # Whether there are devices that are shared, partitions, and such as have to be made ready.
+    is_varied: bool = False
     numbers: Iterator[int] = field(default_factory=count)
+    wants: Sequence[tuple[str, ...]] = WANTS
+
+    def change(self) -> None:
+        """Have pods ask for something else from now on."""
+        self.wants = self.random.choice((VARIED, VARIED, CROWD))
 
     def kind(self, plural: str) -> Kind:
         return self.api.kinds[DRA, "v1", plural]
@@ -50,12 +63,17 @@ class People:
         """Put up nodes, devices, classes, templates and shared claims."""
         for name, devices in DEVICES.items():
             self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {"allocatable": {"pods": "110"}}})
-            self.api.registry.create(self.kind("resourceslices"), "", _slice(name, range(devices), 1))
+            for item in self.slices_of(name, devices, 1):
+                self.api.registry.create(self.kind("resourceslices"), "", item)
         selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
         spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
         self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
         for name, number in TEMPLATES.items():
             spec = {"spec": _claim_spec(number)}
+            item = {"metadata": {"name": name}, "spec": spec}
+            self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
+        for name, memory in SHARES.items():
+            spec = {"spec": _claim_spec(1, memory)}
             item = {"metadata": {"name": name}, "spec": spec}
             self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
         spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": OWNED, "effect": "NoSchedule"}}
@@ -69,6 +87,10 @@ class People:
                 item = {"metadata": {"name": name}, "spec": _claim_spec(number)}
                 self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)
 
+    def slices_of(self, node: str, devices: int, generation: int) -> list[Json]:
+        """Write what is published of *node*."""
+        return varied(node, generation) if self.is_varied else [_slice(node, range(devices), generation)]
+
     def pods(self) -> list[Json]:
         return self.api.store.all(POD)
 
@@ -77,7 +99,7 @@ class People:
         name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
         if len(self.pods()) == MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
             return False
-        self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(WANTS), self.random))
+        self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(self.wants), self.random))
         return True
 
     def leave(self) -> bool:
@@ -126,13 +148,12 @@ class People:
 
         It looks as ours does, by claims alone, and sees nothing of what is merely promised.
         """
-        claims, slices = self.kind("resourceclaims"), self.api.store.all(self.kind("resourceslices"))
-        taken = {device for claim in self.api.store.all(claims) for device in _given(claim)}
-        there = [(item["spec"]["nodeName"], device["name"]) for item in slices for device in item["spec"]["devices"]]
-        free = [device for device in there if device not in taken]
+        claims, stock = self.kind("resourceclaims"), Stock(self.api.store.all(self.kind("resourceslices")))
+        known = {claim["metadata"]["name"]: claim for claim in self.api.store.all(claims)}
+        free = stock.free(known)
         if not free or len(self.strangers()) >= MOST_STRANGERS:
             return False
-        (node, device), name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
+        device, name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
         pod = _pod(name, (), self.random)
         pod["spec"] |= {"schedulerName": STRANGER, "resourceClaims": [{"name": "c", "resourceClaimName": name}]}
         uid = self.api.registry.create(POD, NAMESPACE, pod)["metadata"]["uid"]
@@ -140,12 +161,12 @@ class People:
         metadata = {"name": name, "ownerReferences": [owner], "finalizers": [FINALIZER]}
         self.api.registry.create(claims, NAMESPACE, {"metadata": metadata, "spec": _claim_spec(1)})
         status = {
-            "allocation": _allocation(node, device),
+            "allocation": _allocation(*device[1:], stock.limit(device) if stock.is_shared(device) else 0),
             "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
         }
         key = NAMESPACE, name
         self.api.registry.update(claims, key, "status", partial(_with_status, status=status), manager=STRANGER)
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        target = {"apiVersion": "v1", "kind": "Node", "name": device[1]}
         self.api.registry.bind(POD, key, {"metadata": {"name": name}, "target": target})
         return True
 
@@ -183,20 +204,20 @@ class People:
     def republish(self, *, is_whole: bool = False) -> None:
         """Publish the devices of a node anew, in a new generation; one may be missing."""
         for name in DEVICES if is_whole else [self.random.choice(tuple(DEVICES))]:
-            devices = range(DEVICES[name] - (0 if is_whole else self.random.randrange(2)))
+            devices = DEVICES[name] - (0 if is_whole else self.random.randrange(2))
             kind, key = self.kind("resourceslices"), ("", f"{name}-gpus")
-            generation = self.api.registry.get(kind, key)["spec"]["pool"]["generation"] + 1
-            new = _slice(name, devices, generation)["spec"]
-            self.api.registry.update(kind, key, "", partial(_specified, spec=new))
+            known = self.api.store.get(kind, key)
+            if known is None:
+                continue
+            for item in self.slices_of(name, devices, known["spec"]["pool"]["generation"] + 1):
+                key = "", item["metadata"]["name"]
+                self.api.registry.update(kind, key, "", partial(_specified, spec=item["spec"]))
 
 
-def _given(claim: Json) -> list[tuple[str, str]]:
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    return [(item["pool"], item["device"]) for item in (allocation.get("devices") or {}).get("results") or ()]
-
-
-def _allocation(node: str, device: str) -> Json:
-    result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
+def _allocation(node: str, device: str, memory: int) -> Json:
+    result: Json = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
+    if memory:
+        result |= {"shareID": f"{STRANGER}-share", "consumedCapacity": {MEMORY: str(memory)}}
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
     return {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
 
@@ -227,8 +248,10 @@ def _slice(node: str, devices: range, generation: int) -> Json:
     return {"metadata": {"name": f"{node}-gpus"}, "spec": spec}
 
 
-def _claim_spec(number: int) -> Json:
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": number}
+def _claim_spec(number: int, memory: int = 0) -> Json:
+    exactly: Json = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": number}
+    if memory:
+        exactly["capacity"] = {"requests": {MEMORY: str(memory)}}
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
 
 

@@ -7,11 +7,13 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from extender.scheduling import assigning, claiming, remedy
+from extender.model.parse import claim
+from extender.scheduling import assigning, binding, claiming, remedy
+from extender.scheduling.binding import Binder
 from extender.service.ahead import Ahead
 from extender.service.lapses import Lapses
 from extender.service.wakes import Wakes
-from extender.state import ledger
+from extender.state import contest, ledger
 from extender.state.belief import Belief
 from extender.state.ledger import Ledger
 from extender.state.taken import Taken
@@ -63,6 +65,21 @@ AHEAD: Final = {
     "what another has nominated is overwritten": Bug(Wakes._is_kept, "not in managers", "in ()"),
     "a pod is remembered as it was before it was nominated": Bug(
         Ahead._nominate, "version, nominated_node=sent.node)", "version)"
+    ),
+}
+# Those that only show where devices are of all kinds.
+VARIED: Final = {
+    "who waits with others for what cannot be made ready leaves it to them": Bug(
+        Binder._left, "if is_reserved_for(claim, pod)]", "if not is_reserved_for(claim, pod)]"
+    ),
+    "a pod is bound before its devices are ready": Bug(
+        binding._Work.carried_out, "standing.readiness is Readiness.WAITING", "standing.readiness is None"
+    ),
+    "what partitions draw from is not looked at before a pod is bound": Bug(
+        contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"
+    ),
+    "the devices of a claim that makes no sense look free": Bug(
+        claim._said_in, "devices_of(allocation) if has_devices else None, problem", "None, problem"
     ),
 }
 

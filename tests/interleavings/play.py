@@ -25,6 +25,7 @@ from tests.interleavings.loop import Loop
 from tests.interleavings.process import Process, process_of
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import LATE_S, Desk, Request, refusal
+from tests.interleavings.variety import Variety
 
 # Steps from one calm to the next.
 STORM = 400
@@ -37,6 +38,8 @@ EXPIRY_S = 60.0
 PROMPT, IN_VAIN = 0.7, 0.1
 # How long nothing may happen.
 WAITS_S = (0.01, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 12.0)
+# How long devices are waited for in vain.
+TOO_LONG_S = 650.0
 # How much more often, or less, something may happen in one storm than in others.
 WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
 # Of writes that are on their way, how many arrive.
@@ -66,6 +69,8 @@ class Play:
     crashes: float = CRASHES
     # Whether pods are nominated ahead.
     nominates: bool = False
+    # Whether devices are of all kinds, and nodes come and go.
+    is_varied: bool = False
     loop: Loop = field(default_factory=Loop)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -79,17 +84,19 @@ class Play:
     random: Random = field(init=False)
     desk: Desk = field(init=False)
     people: People = field(init=False)
+    variety: Variety = field(init=False)
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
         self.desk = Desk(self.api, self.loop.time, self.happened)
-        self.people = People(self.api, self.random)
+        self.people = People(self.api, self.random, self.is_varied)
+        self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
         self.scheduler = Scheduler(
             self.loop, self.api.store, self.people.kind("resourceclaims"), self.random,
-            lambda: self.process if self.is_leading else None, self.api.registry, self.nominates,
+            lambda: self.process if self.is_leading else None, self.api.registry, self.nominates, self.desk.excused,
         )  # fmt: skip
 
     # What happens
@@ -206,6 +213,13 @@ class Play:
         elif self.process and not self.is_leading and self.loop.moment >= self.back_at:
             self.crash()
 
+    def linger(self) -> bool:
+        """Let so much time pass that devices which nobody has made ready are waited for no longer."""
+        is_waiting = self.variety.is_awaited()
+        if is_waiting:
+            self.pass_time(TOO_LONG_S)
+        return is_waiting
+
     def crash(self) -> bool:
         """End the extender; another begins when nothing can land any more that this one has sent."""
         if self.process is None:
@@ -245,7 +259,15 @@ class Play:
             "hand over": (0.2, self.hand_over),
         }
         beside = {"preempt": (8, self.scheduler.preempt), "rename": (8, people.rename_any)}
-        return acts | (beside if self.nominates else {})
+        strange: dict[str, tuple[float, Callable[[], object]]] = {
+            "report": (8, self.variety.report),
+            "garble": (4, self.variety.garble),
+            "bear": (1, self.variety.bear),
+            "node": (4, self.variety.remove),
+            "evict": (12, self.scheduler.evict),
+            "long wait": (1, self.linger),
+        }
+        return acts | (beside if self.nominates else {}) | (strange if self.is_varied else {})
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -264,6 +286,9 @@ class Play:
     def weather(self, acts: dict[str, tuple[float, Callable[[], object]]]) -> list[float]:
         """Draw how often what happens, and how often requests fail, until the next calm."""
         self.scheduler.change()
+        if self.is_varied:
+            self.people.change()
+            self.variety.change()
         self.misery = self.random.choice((0.3, 1.0, 1.0, 2.0, 4.0))
         return [weight * self.random.choice(WEATHER) for weight, _ in acts.values()]
 
@@ -302,6 +327,8 @@ class Play:
     def calm(self) -> None:
         """End all faults, and see that everything comes to order; then, half of the time, that all ends."""
         self.scheduler.relax()
+        self.variety.restore()
+        self.variety.mend()
         self.people.republish(is_whole=True)
         self.people.share()
         self.people.expel()
@@ -326,6 +353,7 @@ class Play:
         self.happened["calm"] += 1
         self.people.clear(is_all=False)
         self.controller.reconcile()
+        self.variety.report(is_well=True)
         while self.desk.open or (self.process and any(watch.is_behind for watch in self.process.watches.values())):
             for request in tuple(self.desk.open):
                 self.desk.land(request)
@@ -369,12 +397,17 @@ class Play:
 
 @contextmanager
 def staged(
-    seed: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False
+    seed: int,
+    takeover_s: float = TAKEOVER_S,
+    crashes: float = CRASHES,
+    *,
+    nominates: bool = False,
+    is_varied: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates)
+        play = Play(seed, takeover_s, crashes, nominates, is_varied)
         stack.callback(play.loop.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -404,9 +437,15 @@ class _Listening(logging.Handler):
 
 
 def played(
-    seed: int, steps: int, takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False
+    seed: int,
+    steps: int,
+    takeover_s: float = TAKEOVER_S,
+    crashes: float = CRASHES,
+    *,
+    nominates: bool = False,
+    is_varied: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    with staged(seed, takeover_s, crashes, nominates=nominates) as play:
+    with staged(seed, takeover_s, crashes, nominates=nominates, is_varied=is_varied) as play:
         play.run(steps)
         return play.happened

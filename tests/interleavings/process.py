@@ -14,6 +14,7 @@ from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
 from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
@@ -108,6 +109,10 @@ class Nominating:
         if self.ahead:
             self.ahead.asked(pod, names)
 
+    def evicting(self, pod: Uid) -> None:
+        if self.lapses:
+            self.lapses.evicting(pod)
+
 
 def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Answer, nominates: bool) -> Process:
     """Put a process together; it knows nothing."""
@@ -144,7 +149,7 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Ans
     offers, ended = Offers(), (journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
-    answers = Answers(*parts, health.hindering, loop.time, asked=nominating.asked)
+    answers = Answers(*parts, health.hindering, loop.time, asked=nominating.asked, evicting=nominating.evicting)
     attention.wakes.victims = answers.evictions.victims
 
     def take(told: Told) -> None:

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from extender.demo.apiserver.kinds import NODE, POD, Kind
 from extender.demo.apiserver.registry import Registry
-from extender.demo.apiserver.store import Store, key_of
-from extender.model.names import NodeName
+from extender.demo.apiserver.store import Key, Store, key_of
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
-from extender.web.verbs import BindRequest, FilterRequest, PrioritizeRequest
+from extender.web.verbs import BindRequest, Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
 from tests.interleavings.loop import Loop
 from tests.interleavings.process import Process
 
@@ -50,6 +50,8 @@ class Scheduler:
     registry: Registry
     # Whether it nominates nodes as well, and takes that back: in the plays in which we do so ahead.
     nominates: bool = False
+    # Pods for whom others were evicted.
+    favoured: set[str] = field(default_factory=set)
     closed: tuple[str, ...] = ()
     narrowness: float = 0.0
     spoilt: float = 0.0
@@ -124,6 +126,39 @@ class Scheduler:
             node = self.random.choice(self.store.all(NODE))["metadata"]["name"]
             self._nominate(self.random.choice(waiting), node)
         return bool(waiting)
+
+    def evict(self) -> bool:
+        """Have others make room for a pod on a node that other plugins refuse, if the extender sees a use in that."""
+        process, waiting = (
+            self.extender(),
+            [pod for pod in self._waiting() if pod["metadata"]["uid"] not in self.binding],
+        )
+        if process is None or not waiting:
+            return False
+        pod = self.random.choice(waiting)
+        known, noun = {name: self._lesser(pod, name) for name in self.closed}, parse_pod(pod)
+        assert isinstance(noun, Pod)
+        victims = {name: Victims(tuple(found)) for name, found in known.items() if found}
+        left = process.answers.preempt(PreemptRequest(noun, victims)) if victims else {}
+        if isinstance(left, Failed) or not left:
+            return bool(victims)
+        node = self.random.choice(sorted(left))
+        for uid in left[node].pods:
+            self.registry.delete(POD, known[node][uid], {})
+        self.favoured.add(noun.uid)
+        self._nominate(pod, node)
+        # Where they were there is room for the pod.
+        self.closed = tuple(name for name in self.closed if name != node)
+        return True
+
+    def _lesser(self, pod: Json, node: str) -> dict[Uid, Key]:
+        """Return the pods on *node* that are less important than *pod*."""
+        bound = (item for item in self.store.each(POD) if item["spec"].get("nodeName") == node)
+        return {
+            Uid(item["metadata"]["uid"]): key_of(item)
+            for item in bound
+            if item["spec"]["priority"] < pod["spec"]["priority"] and not item["metadata"].get("deletionTimestamp")
+        }
 
     def poll(self) -> int:
         """See which bindings have ended, and count those that ended well."""

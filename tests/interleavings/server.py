@@ -61,6 +61,8 @@ class Desk:
     happened: Counter[str]
     open: list[Request] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    # Pods for whom others were evicted: once it is known that this does not help they may be sent elsewhere.
+    excused: set[str] = field(default_factory=set)
 
     def perform(self, request: Request) -> Answer:
         """Have *request* done as the API server does it."""
@@ -98,7 +100,8 @@ class Desk:
             return
         self.happened["nominated" if node else "nomination taken back"] += 1
         managers = {entry["manager"] for entry in before["metadata"].get("managedFields") or ()}
-        if was and US not in managers:
+        is_excused = node is not None and before["metadata"]["uid"] in self.excused
+        if was and US not in managers and not is_excused:
             self.complaints.append(f"the nomination of {before['metadata']['name']} by somebody else is lost")
 
     def land(self, request: Request, *, is_heard: bool = True) -> None:

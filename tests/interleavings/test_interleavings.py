@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.interleavings.planted import AHEAD, BUGS, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, VARIED, Bug, planted
 from tests.interleavings.play import CRASHES, TAKEOVER_S, Broken, played
 
 STEPS = 10_000
@@ -10,9 +10,11 @@ STEPS = 10_000
 RUNS = 10
 
 
-def long_test(takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False) -> None:
+def long_test(
+    takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False, is_varied: bool = False
+) -> None:
     for seed in range(1, RUNS + 1):
-        played(seed, STEPS, takeover_s, crashes, nominates=nominates)
+        played(seed, STEPS, takeover_s, crashes, nominates=nominates, is_varied=is_varied)
 
 
 @pytest.mark.parametrize(("seed", "nominates"), [(1, False), (2, False), (3, True)])
@@ -22,6 +24,12 @@ def test_nothing_is_lost_whatever_comes_in_between(seed: int, *, nominates: bool
     assert min(happened[name] for name in ("crash", "hand over", "land", "stumble", "scheduler restarts")) > 0
     # Those that have waited in vain are nominated in either case.
     assert happened["nominated"] > (100 if nominates else 0)
+
+
+def test_nothing_is_lost_where_devices_are_shared_cut_up_or_made_ready_and_nodes_come_and_go() -> None:
+    happened = played(4, STEPS, nominates=True, is_varied=True)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("report", "garble", "node", "evict", "long wait")) > 0
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
@@ -36,6 +44,12 @@ def test_a_bug_planted_where_pods_are_nominated_ahead_is_found(bug: Bug) -> None
         long_test(nominates=True)
 
 
+@pytest.mark.parametrize("bug", VARIED.values(), ids=VARIED)
+def test_a_bug_planted_where_devices_are_of_all_kinds_is_found(bug: Bug) -> None:
+    with planted(bug), pytest.raises(Broken):
+        long_test(is_varied=True)
+
+
 def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
     with pytest.raises(Broken, match="is in"):
         long_test(takeover_s=0.0, crashes=10.0)
@@ -44,3 +58,4 @@ def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
 def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000) == played(3, 1000)
     assert played(3, 1000, nominates=True) == played(3, 1000, nominates=True)
+    assert played(3, 1000, is_varied=True) == played(3, 1000, is_varied=True)

@@ -47,6 +47,7 @@ def on_status(kind: Kind, old: Json, new: Json) -> Json:
     status = new.get("status") or {}
     if kind.name == "ResourceClaim":
         _refuse_first(kind, old, _claim_problems(old, status))
+        status = _without_reports(old, status)
     elif kind.name == "Pod":
         _refuse_first(kind, old, _mapping_problems(old, status))
     return {**old, "status": status}
@@ -113,6 +114,23 @@ def _claim_problems(old: Json, status: Json) -> Iterator[tuple[str, str]]:
     known = {entry.get("uid") for entry in (old.get("status") or {}).get("reservedFor") or ()}
     if old["metadata"].get("deletionTimestamp") and not known.issuperset(uids):
         yield "status.reservedFor", "Forbidden: new consumers may not be added while the claim is being deleted"
+
+
+def _without_reports(old: Json, status: Json) -> Json:
+    """Drop what drivers have said of devices that this write gives back: it says nothing of the next allocation."""
+    given = _given(old.get("status") or {})
+    if not given or given == _given(status) or not isinstance(status.get("devices"), list):
+        return status
+    return {**status, "devices": [entry for entry in status["devices"] if _place(entry) in _given(status)]}
+
+
+def _given(status: Json) -> list[Json]:
+    allocation = status.get("allocation") or {}
+    return [_place(item) for item in (allocation.get("devices") or {}).get("results") or ()]
+
+
+def _place(item: Json) -> Json:
+    return {name: item.get(name) for name in ("driver", "pool", "device", "shareID")}
 
 
 def _mapping_problems(pod: Json, status: Json) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,152 @@
+"""What there is of devices, and what claims take of it. Nothing of the product is imported here.
+
+A device is for one claim, or for as many as its capacity is enough for; partitions draw from counters of their pool.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+Json = dict[str, Any]
+Device = tuple[str, str, str]
+# What is had of a share, and what partitions draw from.
+MEMORY: Final = "memory"
+# What a driver says of a device that is made ready, or cannot be.
+READY: Final = "example.com/ready"
+FAILED: Final = "example.com/failed"
+# Under which what drivers say stands where nobody can read it.
+STRANGE: Final = "strange"
+
+
+class Part(NamedTuple):
+    """What is not enough for everybody: how much there is, and how much of it each claim has."""
+
+    label: str
+    limit: int
+    taken: Mapping[str, int]
+
+    def is_over(self, names: Iterable[str]) -> bool:
+        return sum(self.taken.get(name, 0) for name in names) > self.limit
+
+
+class Stock:
+    """The devices that are published, and the counters of their pools."""
+
+    def __init__(self, slices: Iterable[Json]) -> None:
+        self.devices: dict[Device, Json] = {}
+        self.counters: dict[str, int] = {}
+        for item in slices:
+            spec = item["spec"]
+            pool = spec["pool"]["name"]
+            self.devices |= {(spec["driver"], pool, each["name"]): each for each in spec.get("devices") or ()}
+            for shared in spec.get("sharedCounters") or ():
+                self.counters[pool] = int(shared["counters"][MEMORY]["value"])
+
+    def parts(self, claims: Mapping[str, Json]) -> Iterator[Part]:
+        """Yield all that *claims* have anything of."""
+        taken: dict[Device, dict[str, int]] = {}
+        drawn: dict[str, dict[str, int]] = {}
+        for name, claim in claims.items():
+            for device, amount in had(claim):
+                given = taken.setdefault(device, {})
+                given[name] = given.get(name, 0) + self._taken(device, amount)
+                draws = drawn.setdefault(device[1], {})
+                draws[name] = draws.get(name, 0) + self.draws(device)
+        for device, given in taken.items():
+            yield Part(f"device {'/'.join(device)}", self.limit(device), given)
+        for pool, given in drawn.items():
+            yield Part(f"the memory of {pool}", self.counters.get(pool, 0), given)
+
+    def _taken(self, device: Device, amount: int | None) -> int:
+        """Return how much of *device* is taken; nobody knows what a share is of that is not published."""
+        return self.limit(device) if amount is None else amount if device in self.devices else 0
+
+    def limit(self, device: Device) -> int:
+        """Return how much there is of *device*: where it has no capacity, it is one."""
+        return self._capacity(device) or 1
+
+    def draws(self, device: Device) -> int:
+        drawn = self.devices.get(device, {}).get("consumesCounters") or ()
+        return sum(int(item["counters"][MEMORY]["value"]) for item in drawn)
+
+    def free(self, claims: Mapping[str, Json]) -> list[Device]:
+        """Return the devices of which *claims* have nothing, and for which nothing that they draw from is missing."""
+        return [
+            device
+            for device in self.devices
+            if not any(device in dict(had(claim)) for claim in claims.values())
+            and self.suffices([None], claims, device[1], device)
+        ]
+
+    def is_shared(self, device: Device) -> bool:
+        return self._capacity(device) > 0
+
+    def suffices(
+        self, asked: list[int | None], claims: Mapping[str, Json], pool: str, only: Device | None = None
+    ) -> bool:
+        """Tell whether all that is *asked* can be had of *pool* beside *claims*: so much of a share, or any device.
+
+        *only* of one device, if one is named.
+
+        Whoever asks for several is given different devices, which is more than has to be.
+        """
+        left = {part.label: part.limit - sum(part.taken.values()) for part in self.parts(claims)}
+        memory = left.get(f"the memory of {pool}", self.counters.get(pool, 0))
+        free = {device: left.get(f"device {'/'.join(device)}", self.limit(device)) for device in self.devices}
+        return self._suffices(
+            asked,
+            {device: room for device, room in free.items() if device[1] == pool and only in (None, device)},
+            memory,
+        )
+
+    def _suffices(self, asked: list[int | None], free: Mapping[Device, int], memory: int) -> bool:
+        if not asked:
+            return True
+        for device, room in free.items():
+            if self.draws(device) <= memory and self._is_enough(device, room, asked[0]):
+                others = {other: left for other, left in free.items() if other != device}
+                if self._suffices(asked[1:], others, memory - self.draws(device)):
+                    return True
+        return False
+
+    def _is_enough(self, device: Device, room: int, asked: int | None) -> bool:
+        return room >= self.limit(device) if asked is None else room >= asked and self._capacity(device) > 0
+
+    def _capacity(self, device: Device) -> int:
+        capacity = self.devices.get(device, {}).get("capacity") or {}
+        return int(capacity[MEMORY]["value"]) if capacity else 0
+
+
+def had(claim: Json) -> Iterator[tuple[Device, int | None]]:
+    """Yield the devices that *claim* has, and how much it has of each; None for all of it."""
+    for item in results(claim):
+        consumed = item.get("consumedCapacity")
+        yield (item["driver"], item["pool"], item["device"]), int(consumed[MEMORY]) if consumed else None
+
+
+def results(claim: Json) -> list[Json]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    listed: list[Json] = (allocation.get("devices") or {}).get("results") or []
+    return listed
+
+
+def asked(claim: Json) -> list[int | None]:
+    """Return what *claim* asks for: an entry for each device."""
+    exact = (item["exactly"] for item in claim["spec"]["devices"]["requests"])
+    amounts = ((item, (item.get("capacity") or {}).get("requests")) for item in exact)
+    return [int(amount[MEMORY]) if amount else None for item, amount in amounts for _ in range(int(item["count"]))]
+
+
+def unready(claim: Json) -> Iterator[Device]:
+    """Yield the devices that have to be made ready, of which the driver does not say that they are."""
+    said = dict(reports(claim))
+    for item in results(claim):
+        device = item["driver"], item["pool"], item["device"]
+        if item.get("bindingConditions") and said.get(device) != {READY}:
+            yield device
+
+
+def reports(claim: Json) -> Iterator[tuple[Device, set[str]]]:
+    """Yield what drivers say of each device, in whatever words."""
+    said = (claim.get("status") or {}).get("devices") or ()
+    for item in said[STRANGE] if isinstance(said, dict) else said:
+        yield (item["driver"], item["pool"], item["device"]), {entry["type"] for entry in item["conditions"]}
