@@ -17,12 +17,13 @@ STRANGER = "stranger-"
 
 
 class Objects:
-    """Pods, claims and slices as they are stored, at one moment."""
+    """Pods, claims and what is published as they are stored, at one moment."""
 
-    def __init__(self, pods: list[Json], claims: list[Json], slices: list[Json]) -> None:
+    def __init__(self, pods: list[Json], claims: list[Json], stock: Stock) -> None:
         self.pods = pods
         self.claims = {_name(claim): claim for claim in claims}
-        self.stock = Stock(slices)
+        self.stock = stock
+        self._places: dict[str, dict[str, Json]] = {}
 
     def doubles(self) -> Iterator[str]:
         """Name the devices that are in two claims."""
@@ -116,14 +117,24 @@ class Objects:
         fixed = [claim for claim in claims if _devices(claim) and _reserved(claim) - {uid}]
         if any({pool for _, pool, _ in _devices(claim)} != {node} for claim in fixed):
             return False
-        able = {_uid(other) for other in self.waiting()}
-        if any(list(unready(claim)) and not able.issuperset(_reserved(claim)) for claim in fixed):
-            # What cannot be made ready is given up by each that has it when it is tried: some never are.
+        if any(self._is_kept(claim) for claim in fixed):
             return False
         own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
-        others = {name: claim for name, claim in self.claims.items() if name not in own}
+        others = {name: claim for name, claim in self._at(node).items() if name not in own}
         wanted = [amount for claim in claims if claim not in fixed for amount in asked(claim)]
         return self.stock.suffices([*wanted, *[None] * _extended(pod)], others, node)
+
+    def _at(self, node: str) -> dict[str, Json]:
+        """Return the claims that have devices of *node*."""
+        if not self._places:
+            for name, claim in self.claims.items():
+                for _, pool, _ in _devices(claim):
+                    self._places.setdefault(pool, {})[name] = claim
+        return self._places.get(node, {})
+
+    def _is_kept(self, claim: Json) -> bool:
+        """Tell whether *claim* cannot be made ready, and is not given up: who has it is never tried."""
+        return any(unready(claim)) and not {_uid(pod) for pod in self.waiting()}.issuperset(_reserved(claim))
 
     def _made_for(self, uid: str) -> set[str]:
         return {
@@ -134,7 +145,7 @@ class Objects:
 
 
 def _double(part: Part) -> str:
-    return f"{part.label} is in {' and '.join(sorted(part.taken))}"
+    return f"device {'/'.join(part.place)} is in {' and '.join(sorted(part.taken))}"
 
 
 def _name(item: Json) -> str:

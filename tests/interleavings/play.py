@@ -25,6 +25,7 @@ from tests.interleavings.loop import Loop
 from tests.interleavings.process import Process, process_of
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import LATE_S, Desk, Request, refusal
+from tests.interleavings.stock import Stock
 from tests.interleavings.variety import Variety
 
 # Steps from one calm to the next.
@@ -79,6 +80,8 @@ class Play:
     misery: float = 1.0
     back_at: float = 0.0
     checked: int = 0
+    published: int = 0
+    stock: Stock = field(default_factory=lambda: Stock(()))
     steps: int = 0
     mistakes: list[BaseException] = field(default_factory=list)
     random: Random = field(init=False)
@@ -307,7 +310,9 @@ class Play:
     def objects(self) -> Objects:
         store = self.api.store
         claims, slices = self.people.kind("resourceclaims"), self.people.kind("resourceslices")
-        return Objects(store.each(POD), store.each(claims), store.each(slices))
+        if self.published != store.changed_at(slices):
+            self.published, self.stock = store.changed_at(slices), Stock(store.each(slices))
+        return Objects(store.each(POD), store.each(claims), self.stock)
 
     def check(self) -> None:
         """Check what must hold at once, where anything was written."""

@@ -20,7 +20,7 @@ STRANGE: Final = "strange"
 class Part(NamedTuple):
     """What is not enough for everybody: how much there is, and how much of it each claim has."""
 
-    label: str
+    place: tuple[str, ...]
     limit: int
     taken: Mapping[str, int]
 
@@ -40,21 +40,24 @@ class Stock:
             self.devices |= {(spec["driver"], pool, each["name"]): each for each in spec.get("devices") or ()}
             for shared in spec.get("sharedCounters") or ():
                 self.counters[pool] = int(shared["counters"][MEMORY]["value"])
+        self.capacities = {device: _capacity(item) for device, item in self.devices.items()}
+        self.drawn = {device: drawn for device, item in self.devices.items() if (drawn := _draws(item))}
 
     def parts(self, claims: Mapping[str, Json]) -> Iterator[Part]:
         """Yield all that *claims* have anything of."""
         taken: dict[Device, dict[str, int]] = {}
         drawn: dict[str, dict[str, int]] = {}
         for name, claim in claims.items():
-            for device, amount in had(claim):
+            for device, amount in had(claim) if claim["status"].get("allocation") else ():
                 given = taken.setdefault(device, {})
                 given[name] = given.get(name, 0) + self._taken(device, amount)
-                draws = drawn.setdefault(device[1], {})
-                draws[name] = draws.get(name, 0) + self.draws(device)
+                if device in self.drawn:
+                    draws = drawn.setdefault(device[1], {})
+                    draws[name] = draws.get(name, 0) + self.drawn[device]
         for device, given in taken.items():
-            yield Part(f"device {'/'.join(device)}", self.limit(device), given)
+            yield Part(device, self.limit(device), given)
         for pool, given in drawn.items():
-            yield Part(f"the memory of {pool}", self.counters.get(pool, 0), given)
+            yield Part((pool, MEMORY), self.counters.get(pool, 0), given)
 
     def _taken(self, device: Device, amount: int | None) -> int:
         """Return how much of *device* is taken; nobody knows what a share is of that is not published."""
@@ -62,11 +65,7 @@ class Stock:
 
     def limit(self, device: Device) -> int:
         """Return how much there is of *device*: where it has no capacity, it is one."""
-        return self._capacity(device) or 1
-
-    def draws(self, device: Device) -> int:
-        drawn = self.devices.get(device, {}).get("consumesCounters") or ()
-        return sum(int(item["counters"][MEMORY]["value"]) for item in drawn)
+        return self.capacities.get(device) or 1
 
     def free(self, claims: Mapping[str, Json]) -> list[Device]:
         """Return the devices of which *claims* have nothing, and for which nothing that they draw from is missing."""
@@ -78,7 +77,7 @@ class Stock:
         ]
 
     def is_shared(self, device: Device) -> bool:
-        return self._capacity(device) > 0
+        return self.capacities.get(device, 0) > 0
 
     def suffices(
         self, asked: list[int | None], claims: Mapping[str, Json], pool: str, only: Device | None = None
@@ -89,9 +88,9 @@ class Stock:
 
         Whoever asks for several is given different devices, which is more than has to be.
         """
-        left = {part.label: part.limit - sum(part.taken.values()) for part in self.parts(claims)}
-        memory = left.get(f"the memory of {pool}", self.counters.get(pool, 0))
-        free = {device: left.get(f"device {'/'.join(device)}", self.limit(device)) for device in self.devices}
+        left = {part.place: part.limit - sum(part.taken.values()) for part in self.parts(claims)}
+        memory = left.get((pool, MEMORY), self.counters.get(pool, 0))
+        free = {device: left.get(device, self.limit(device)) for device in self.devices}
         return self._suffices(
             asked,
             {device: room for device, room in free.items() if device[1] == pool and only in (None, device)},
@@ -102,18 +101,24 @@ class Stock:
         if not asked:
             return True
         for device, room in free.items():
-            if self.draws(device) <= memory and self._is_enough(device, room, asked[0]):
+            draws = self.drawn.get(device, 0)
+            if draws <= memory and self._is_enough(device, room, asked[0]):
                 others = {other: left for other, left in free.items() if other != device}
-                if self._suffices(asked[1:], others, memory - self.draws(device)):
+                if self._suffices(asked[1:], others, memory - draws):
                     return True
         return False
 
     def _is_enough(self, device: Device, room: int, asked: int | None) -> bool:
-        return room >= self.limit(device) if asked is None else room >= asked and self._capacity(device) > 0
+        return room >= self.limit(device) if asked is None else room >= asked and self.is_shared(device)
 
-    def _capacity(self, device: Device) -> int:
-        capacity = self.devices.get(device, {}).get("capacity") or {}
-        return int(capacity[MEMORY]["value"]) if capacity else 0
+
+def _capacity(device: Json) -> int:
+    capacity = device.get("capacity")
+    return int(capacity[MEMORY]["value"]) if capacity else 0
+
+
+def _draws(device: Json) -> int:
+    return sum(int(item["counters"][MEMORY]["value"]) for item in device.get("consumesCounters") or ())
 
 
 def had(claim: Json) -> Iterator[tuple[Device, int | None]]:
@@ -124,8 +129,8 @@ def had(claim: Json) -> Iterator[tuple[Device, int | None]]:
 
 
 def results(claim: Json) -> list[Json]:
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    listed: list[Json] = (allocation.get("devices") or {}).get("results") or []
+    allocation = (claim.get("status") or {}).get("allocation")
+    listed: list[Json] = allocation["devices"]["results"] if allocation else []
     return listed
 
 
