@@ -81,31 +81,20 @@ async def test_one_who_waited_in_vain_has_taken_no_seat() -> None:
     await late
 
 
-async def test_a_seat_given_to_one_who_goes_in_that_moment_goes_to_the_next() -> None:
+@pytest.mark.parametrize("is_given", [True, False], ids=["given in that moment", "gone a moment before"])
+async def test_the_seat_of_one_who_goes_before_he_sits_is_had_by_the_next(is_given: bool) -> None:
     crowd = Crowd(Seats(1))
     crowd.come("a")
     await settled()
     going, staying = crowd.come("a"), crowd.come("b")
     await settled()
     crowd.seated[0][1].set()
-    await crowd.left.wait()
+    if is_given:
+        await crowd.left.wait()
     going.cancel()
     await settled()
     assert crowd.counted() == {"b": 1}
     assert not staying.done()
-    await crowd.leave("b")
-
-
-async def test_a_seat_is_not_lost_on_one_who_has_gone_a_moment_before() -> None:
-    crowd = Crowd(Seats(1))
-    crowd.come("a")
-    await settled()
-    going, _ = crowd.come("a"), crowd.come("b")
-    await settled()
-    crowd.seated[0][1].set()
-    going.cancel()
-    await settled()
-    assert crowd.counted() == {"b": 1}
     await crowd.leave("b")
     assert not crowd.seats.groups
 
