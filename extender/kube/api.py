@@ -62,6 +62,7 @@ class Stream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
+        self._ended_for = ""
 
     async def read(self, patience_s: float) -> bytes | Unanswered | None:
         """Return what has come since, waiting for it: empty at the end of the stream, None if nothing comes in time."""
@@ -71,7 +72,12 @@ class Stream:
         except TimeoutError:
             return None
         except (aiohttp.ClientError, OSError) as error:
-            return Unanswered(was_sent=True, why=_told(error))
+            return Unanswered(was_sent=True, why=self._ended_for or _told(error))
+
+    def end(self, why: str) -> None:
+        """Close it for a reason that whoever reads it is told."""
+        self._ended_for = why
+        self.close()
 
     def close(self) -> None:
         """Drop the connection at once: what a watch still has to say is of no use, and need not be taken leave of."""

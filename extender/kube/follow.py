@@ -14,6 +14,7 @@ from extender.kube.setback import Remedy, Setback, setback_of
 from extender.kube.stream import Lines, is_newer
 from extender.kube.told import Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
+from extender.kube.watches import Watches
 from extender.model.change import Listed
 
 LOOK_AGAIN_S: Final = 300.0
@@ -26,11 +27,12 @@ CHECK_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How following goes about it. All follows of a process share one *turns* and what is *recent*."""
+    """How following goes about it. All follows of a process share one *turns*, what is *recent* and *watches*."""
 
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
     recent: Recent = field(default_factory=Recent)
+    watches: Watches = field(default_factory=Watches)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
 
@@ -102,10 +104,8 @@ class _Following:
         if not isinstance(opened, Stream):
             return setback_of(opened)
         delivery = Delivery(served, self._sink, before, self._rhythm.recent)
-        try:
+        with self._rhythm.watches.reading(self._resource, opened, began):
             setback = await self._drain(opened, delivery)
-        finally:
-            opened.close()
         is_ours = self._is_in_doubt and not was_in_doubt
         is_fruitful = self._position != before or is_ours or self._pace.now() - began >= SHORT_LIFE_S
         self._barren = 0 if is_fruitful else self._barren + 1

@@ -161,7 +161,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
-    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent)
+    carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent, rhythm.watches)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker = Waker(belief, planner)

@@ -12,6 +12,8 @@ from extender.kube import objects
 from extender.kube import outcome as kube
 from extender.kube.answer import Json
 from extender.kube.recent import Recent
+from extender.kube.resource import CLAIMS
+from extender.kube.watches import Watches
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
@@ -48,16 +50,23 @@ Work = Generator[Step, Outcome, R]
 FORWARD = (AddFinalizer, WriteAllocation, Reserve, CreateClaim, MapExtended, BindPod)
 # What the watch may take to show what the API server has said already.
 SHOWN_WITHIN_S = 10.0
+# Where it takes longer than this, another watch is opened: it may lead to an API server that is less far behind.
+BEHIND_S = 5.0
+BEHIND = f"it does not show what the API server has answered {BEHIND_S:g} s ago"
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Drives work that is written as steps. *now* is a clock that only goes forward; *recent* is the watches', too."""
+    """Drives work that is written as steps. *now* is a clock that only goes forward, that of *watches*, too.
+
+    *recent* is theirs as well.
+    """
 
     writes: Writes
     feed: Feed
     now: Callable[[], float]
     recent: Recent = field(default_factory=Recent)
+    watches: Watches = field(default_factory=Watches)
 
     async def carry(self, work: Work[R], deadline: float) -> R:
         """Take the steps of *work* until it ends; none forward after *deadline*."""
@@ -83,11 +92,14 @@ class Carrier:
         return self._told(await self._sent(step))
 
     async def _shown(self, step: AwaitShown, left: float) -> Outcome:
+        late = asyncio.get_running_loop().call_later(BEHIND_S, self.watches.end, CLAIMS, self.now(), BEHIND)
         try:
             async with asyncio.timeout(min(SHOWN_WITHIN_S, max(left, 0))):
                 await self.feed.shown(step.claim, step.version)
         except TimeoutError:
             return Unknown("the watch did not show it in time")
+        finally:
+            late.cancel()
         return Done()
 
     def _sent(self, step: Step) -> Awaitable[kube.Outcome]:  # noqa: PLR0911, C901 - a table of steps

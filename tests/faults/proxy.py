@@ -76,7 +76,9 @@ class Proxy:
     late: set[asyncio.Task[object]] = field(default_factory=set)
     _server: asyncio.Server | None = None
     _idle: list[Ends] = field(default_factory=list)
-    _watches: set[asyncio.StreamWriter] = field(default_factory=set)
+    _watches: dict[asyncio.StreamWriter, str] = field(default_factory=dict)
+    # Of watches that have fallen behind: how long they wait before they deliver what has come.
+    _behind: dict[asyncio.StreamWriter, float] = field(default_factory=dict)
     _clients: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __aenter__(self) -> Self:
@@ -100,6 +102,15 @@ class Proxy:
         for writer in self._watches:
             writer.transport.abort()
         return count
+
+    def fall_behind(self, seconds: float, about: str) -> int:
+        """Have the open watches of a resource deliver so much later, as an API server does that is behind the others.
+
+        Return how many there were. Those that follow are on time: they lead to another API server.
+        """
+        found = {writer: seconds for writer, target in self._watches.items() if f"/{about}?" in target}
+        self._behind |= found
+        return len(found)
 
     async def forward(self, data: bytes) -> bytes:
         """Ask the API server, and return all that it answers."""
@@ -159,7 +170,7 @@ class Proxy:
         """Pass a watch on to its end; one that is refused has no end, and leaves the connection to the next request."""
         upstream, asked = await self._connected()
         asked.write(request.data)
-        self._watches.add(writer)
+        self._watches[writer] = request.target
         try:
             head = await _demanded(upstream)
             if not head.startswith(WATCHING):
@@ -170,12 +181,14 @@ class Proxy:
             writer.write(head.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
             while data := await upstream.read(1 << 16):
                 await self.flowing.wait()
+                await asyncio.sleep(self._behind.get(writer, 0.0))
                 writer.write(data)
                 await writer.drain()
                 if data.endswith(LAST_CHUNK):
                     break
         finally:
-            self._watches.discard(writer)
+            del self._watches[writer]
+            self._behind.pop(writer, None)
             asked.transport.abort()
         return True
 

@@ -312,6 +312,36 @@ async def test_a_quiet_stream_that_has_lost_events_is_replaced() -> None:
     assert watches(script)[:2] == ["10", "10"]
 
 
+async def test_a_watch_that_is_ended_for_being_behind_is_followed_by_another_without_a_list() -> None:
+    rhythm = Rhythm(pace=Watcher().pace)
+
+    def ended(watcher: Watcher) -> bool:
+        if last_change("b")(watcher):
+            rhythm.watches.end(NODES, before=0.0, why="it is behind")
+        return last_change("c")(watcher)
+
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b"))[:-5] + HANGING, stream(event("ADDED", 12, "c")), QUIET)
+        watcher = await followed(api, ended, rhythm=rhythm)
+    assert (watcher.words, watches(script)[:2]) == (["listed a", "changed b", "changed c"], ["10", "11"])
+    assert watcher.troubles == ["it is behind"]
+
+
+async def test_a_watch_that_was_opened_since_is_not_ended() -> None:
+    rhythm = Rhythm(pace=Pace(now=lambda: 7.0))
+
+    def ended(watcher: Watcher) -> bool:
+        rhythm.watches.end(NODES, before=6.9, why="it is behind")
+        return last_change("c")(watcher)
+
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b"), event("ADDED", 12, "c"))[:-5] + HANGING)
+        watcher = await followed(api, ended, rhythm=rhythm)
+    assert (watcher.troubles, watches(script)) == ([], ["10"])
+
+
 async def test_a_cluster_that_was_set_back_is_listed_anew() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, page("5", ["a"]), page("5", ["b"]))
