@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.controlplane.client import PATIENCE_SECONDS, Client
+from tests.controlplane.client import PATIENCE_SECONDS, Client, until
 from tests.controlplane.processes import free_port, start, stop
 
 # Whoever asks as admin may do everything; the others may do what they are granted, which at first is nothing.
@@ -110,11 +110,25 @@ class Plane:
 
     def restart(self, name: str) -> None:
         """Kill a program, and start it with the same arguments."""
-        process = self.running[name]
-        assert isinstance(process.args, list)
+        process, arguments = self.running[name], self._arguments(name)
         process.kill()
         process.wait()
-        self._run(name, *process.args[process.args.index(str(self.programs / name)) + 1 :])
+        self._run(name, *arguments)
+
+    @asynccontextmanager
+    async def second_server(self) -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
+        """Run one more API server on the same etcd; give its address, and its process, which may be stopped."""
+        name, url = "kube-apiserver-2", f"https://127.0.0.1:{free_port()}"
+        port = f"--secure-port={url.rpartition(':')[2]}"  # the last one counts
+        self._run(name, *self._arguments("kube-apiserver"), port, program="kube-apiserver")
+        process = self.running[name]
+        try:
+            await until(lambda: asyncio.to_thread(_answers, f"{url}/readyz", self.authority), f"{name} to be ready")
+            yield url, process
+        finally:
+            # It would wait for its watches to end, if it was not stopped.
+            process.kill()
+            self.running.pop(name).wait()
 
     def told(self, name: str) -> str:
         """Return the end of a program's log, with its name."""
@@ -144,6 +158,12 @@ class Plane:
 
     def _run(self, name: str, *arguments: str, program: str = "", host: str = "") -> None:
         self.running[name] = start(self.programs / (program or name), *arguments, log=self.log(name), host=host)
+
+    def _arguments(self, name: str) -> list[str]:
+        """Return what a program was started with."""
+        process = self.running[name]
+        assert isinstance(process.args, list)
+        return process.args[process.args.index(str(self.programs / name)) + 1 :]
 
     def _api_server(self, etcd: str) -> list[str]:
         key = self.folder / "accounts.key"

@@ -340,10 +340,12 @@ def overdrawn_in_use(moment: Moment) -> list[str]:
 
 
 @asynccontextmanager
-async def scene(plane: Plane, nodes: int, gpus: int, flags: Sequence[str] = IMPATIENT) -> AsyncIterator[Scene]:
-    """Run everything on an empty cluster."""
+async def scene(
+    plane: Plane, nodes: int, gpus: int, flags: Sequence[str] = IMPATIENT, *, url: str = ""
+) -> AsyncIterator[Scene]:
+    """Run everything on an empty cluster; *url* is the address of the API server that the extender is given."""
     names = [f"n{number:03d}" for number in range(nodes)]
-    async with plane.client() as admin, Proxy(plane.url, str(plane.authority)) as proxy:
+    async with plane.client() as admin, Proxy(url or plane.url, str(plane.authority)) as proxy:
         made = Scene(plane, admin, proxy, Extender(plane, proxy, flags=flags), names, gpus)
         await made.fill()
         try:

@@ -1,8 +1,15 @@
-"""Of several API servers behind one address one may be far behind the others."""
+"""Of several API servers behind one address one may be far behind the others, or answer nothing any more."""
 
+import signal
+
+import pytest
+
+from tests.controlplane.balancer import Balancer
 from tests.controlplane.plane import Plane
 from tests.faults.scene import scene
 
+# Which leaves the cluster empty.
+pytestmark = pytest.mark.usefixtures("admin")
 # Longer than a binding waits for its watch.
 BEHIND_S = 11.0
 
@@ -15,3 +22,18 @@ async def test_pods_are_bound_though_the_watch_of_claims_has_fallen_far_behind(c
         await here.burst(4)
         await here.served()
         await here.empty()
+
+
+async def test_pods_are_bound_by_the_other_api_server_when_one_hangs_with_all_connections(control_plane: Plane) -> None:
+    async with control_plane.second_server() as (second, process), Balancer(second) as balancer:
+        flags = ("--watch-max-age-seconds=15", "--api-timeout-seconds=2")
+        async with scene(control_plane, nodes=2, gpus=4, flags=flags, url=balancer.url) as here, here.watched_over():
+            await here.burst(4)
+            await here.served()
+            balancer.chosen = control_plane.url
+            process.send_signal(signal.SIGSTOP)
+            await here.burst(4)
+            await here.served()
+            process.send_signal(signal.SIGCONT)
+            await here.served()
+            await here.empty()
