@@ -82,7 +82,7 @@ async def test_one_who_waited_in_vain_has_taken_no_seat() -> None:
 
 
 @pytest.mark.parametrize("is_given", [True, False], ids=["given in that moment", "gone a moment before"])
-async def test_the_seat_of_one_who_goes_before_he_sits_is_had_by_the_next(is_given: bool) -> None:
+async def test_the_seat_of_one_who_goes_before_he_sits_is_had_by_the_next(*, is_given: bool) -> None:
     crowd = Crowd(Seats(1))
     crowd.come("a")
     await settled()
