@@ -79,7 +79,7 @@ VARIED: Final = {
         contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"
     ),
     "the devices of a claim that makes no sense look free": Bug(
-        claim._said_in, "devices_of(allocation) if has_devices else None, problem", "None, problem"
+        claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
     ),
 }
 

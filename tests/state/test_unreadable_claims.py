@@ -20,6 +20,7 @@ from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import LEFT, findings
 from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.remedy import unusable
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
@@ -146,12 +147,25 @@ def test_where_the_allocation_makes_no_sense_its_devices_are_taken_as_a_whole() 
     assert "status.allocation.devices.results[0].consumedCapacity[memory]" in refused.detail
 
 
+@pytest.mark.parametrize("users", [{}, "p", [1], [{"uid": 1}]], ids=repr)
+def test_where_nobody_can_say_who_uses_it_it_has_its_devices_and_nobody_frees_it(users: object) -> None:
+    owner = OwnerReference(kind="Pod", name="p", uid=POD.uid, is_controller=True)
+    item = replace(read(raw(RESULT, reservedFor=users, spec={})), owners=(owner,))
+    belief = believing(item, POD)
+    assert belief.cluster.snapshot.usage_at(0) == WHOLE
+    refused = needs_of(POD, belief)
+    assert isinstance(refused, Refused)
+    assert refused.detail.startswith("claim c cannot be read: status.reservedFor")
+    unnaming = replace(POD, claims=())
+    assert (unusable(unnaming, belief), list(findings(belief))) == ((), [])
+
+
 @pytest.mark.parametrize(
     "status",
-    [{"allocation": []}, {"allocation": {"devices": {"results": [RESULT, {"driver": DRIVER}]}}}, {"reservedFor": [1]}],
-    ids=["allocation", "device", "users"],
+    [{"allocation": []}, {"allocation": {"devices": {"results": [RESULT, {"driver": DRIVER}]}}}],
+    ids=["allocation", "device"],
 )
-def test_where_nobody_can_say_what_it_holds_or_who_uses_it_it_is_a_problem(status: Json) -> None:
+def test_where_nobody_can_say_what_it_holds_it_is_a_problem(status: Json) -> None:
     assert isinstance(parse_claim(raw(RESULT) | {"status": status}), Problem)
 
 

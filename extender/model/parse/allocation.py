@@ -12,6 +12,8 @@ from extender.model.parse.selection import selector_of, toleration_of
 
 USUAL: Final = frozenset(("request", "driver", "pool", "device"))
 CONSUMERS: Final = "reservedFor"
+# Who is not known, and none of those that are: what it uses is freed for nobody.
+SOMEBODY: Final = Consumer(resource="", name="", uid=Uid(""))
 
 
 def allocation_of(fields: Fields) -> Allocation:
@@ -81,6 +83,14 @@ def config_of(fields: Fields) -> DeviceConfig:
 def consumers_of(status: Fields) -> tuple[Consumer, ...]:
     """Read who may use a claim."""
     return _consumers(status, "") if status.has(CONSUMERS) else ()
+
+
+def users_of(status: Fields) -> tuple[Consumer, ...]:
+    """Read who may use a claim; where that makes no sense, say that somebody does."""
+    try:
+        return consumers_of(status)
+    except Malformed:
+        return (SOMEBODY,)
 
 
 def _consumer_of(fields: Fields) -> Consumer:

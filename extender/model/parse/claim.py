@@ -7,6 +7,7 @@ from extender.model.claim import (
     ClaimSpec,
     ClaimTemplate,
     Constraint,
+    Consumer,
     DerivedAttribute,
     DeviceClass,
     DeviceCondition,
@@ -17,7 +18,7 @@ from extender.model.claim import (
 )
 from extender.model.names import ClassName, Uid
 from extender.model.parse.alike import alike
-from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of, devices_of
+from extender.model.parse.allocation import allocation_of, conditions_of, config_of, consumers_of, devices_of, users_of
 from extender.model.parse.fields import Fields, Malformed, shared_name
 from extender.model.parse.metadata import key_of, owners_of, writers_of
 from extender.model.parse.selection import TOLERATION, toleration_of
@@ -54,10 +55,11 @@ CLASS = frozenset(("selectors", "config", "extendedResourceName", "suitableNodes
 
 
 class _Said(NamedTuple):
-    """What a claim asks for and was given. Where it makes no sense, who has which devices may be clear all the same."""
+    """What a claim asks for and was given, and who uses it. Where it makes no sense, what it has may be clear still."""
 
     spec: ClaimSpec
     allocation: Allocation | None
+    users: tuple[Consumer, ...]
     conditions: tuple[DeviceCondition, ...] = ()
     is_classic: bool = False
     problem: Problem | None = None
@@ -73,7 +75,7 @@ def claim_of(fields: Fields, version: str) -> ResourceClaim:
         spec=said.spec,
         resource_version=metadata.text("resourceVersion"),
         allocation=said.allocation,
-        reserved_for=consumers_of(status),
+        reserved_for=said.users,
         device_conditions=said.conditions,
         owners=owners_of(metadata),
         finalizers=tuple(map(shared_name, metadata.texts("finalizers"))),
@@ -93,12 +95,13 @@ def _said_in(fields: Fields, version: str) -> _Said:
         return _Said(
             spec_of(spec, version),
             allocation_of(allocation) if has_devices else None,
+            consumers_of(status),
             tuple(condition for entry in status.objects("devices") for condition in conditions_of(entry)),
             is_classic=bool(spec.text("controller") or allocation.text("controller")),
         )
     except Malformed as error:
         problem = Problem("ResourceClaim", key_of(fields.child("metadata")), error.path, error.message)
-        return _Said(ClaimSpec(), devices_of(allocation) if has_devices else None, problem=problem)
+        return _Said(ClaimSpec(), devices_of(allocation) if has_devices else None, users_of(status), problem=problem)
 
 
 def template_of(fields: Fields, version: str) -> ClaimTemplate:
