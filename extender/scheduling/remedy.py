@@ -10,7 +10,8 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
-from extender.scheduling.claiming import deleted, is_gone, release, same_claim
+from extender.scheduling.claiming import deleted, is_gone, is_reserved_for, release, same_claim
+from extender.scheduling.conditions import Readiness, standing_of
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import Later, Outcome, ReadClaim, Step, TouchClaim, Unknown
 from extender.state.belief import Belief, version
@@ -22,13 +23,14 @@ Mending = Generator[Step, Outcome, bool]
 ENTRY: Final = "resource.kubernetes.io/pod-claim-name"
 
 
-def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
+def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
 
     Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
     among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
     reserved, whoever else has it: the scheduler does not look at the pod before it is gone. And so is what was made for
-    the pod, and given devices, before another was made in its place, which the pod names now.
+    the pod, and given devices, before another was made in its place, which the pod names now. And so is, at the time
+    *now*, what cannot be made ready, whoever else has it, while the pod waits for another claim: nobody binds it then.
     """
     asked = belief.cluster.claims.asked_by(pod)
     made = stale_claim(pod, belief)
@@ -36,7 +38,15 @@ def unusable(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
     contested = tuple(claim for claim in had if belief.contested(claim))
     alone = (claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
     kept = belief.cluster.claims.kept_by(pod.uid)
-    return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept)}.values())
+    failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
+    return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
+
+
+def _failed(pod: Pod, belief: Belief, now: float) -> Iterator[ResourceClaim]:
+    """Yield the claims that *pod* has a part in, and whose devices cannot be made ready."""
+    for claim in map(belief.cluster.claims.get, sorted(claims_of(pod))):
+        if claim and is_reserved_for(claim, pod) and standing_of((claim,), now).readiness is Readiness.FAILED:
+            yield claim
 
 
 def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
@@ -92,13 +102,13 @@ def _made_for_entries(pod: Pod, belief: Belief) -> dict[str, PodClaimStatus]:
     return {name: PodClaimStatus(name=name, claim_name=claim.key.name) for name, claim in entries if name}
 
 
-def freed(pod: Pod, belief: Belief) -> Generator[Step, Outcome, bool | None]:
+def freed(pod: Pod, belief: Belief, now: float) -> Generator[Step, Outcome, bool | None]:
     """Deallocate the claims that keep *pod* where it cannot go, and delete the one left from an earlier attempt.
 
     Tell whether that was done; None where it was not for lack of an answer.
     """
     with belief.alone_with(pod.uid) as is_alone:
-        return is_alone and (yield from _answered(_freed(pod, belief)))
+        return is_alone and (yield from _answered(_freed(pod, belief, now)))
 
 
 def _answered(work: Mending) -> Generator[Step, Outcome, bool | None]:
@@ -113,8 +123,8 @@ def _answered(work: Mending) -> Generator[Step, Outcome, bool | None]:
         return True if end.value else None if is_silent else False
 
 
-def _freed(pod: Pod, belief: Belief) -> Mending:
-    done, made, found = False, stale_claim(pod, belief), unusable(pod, belief)
+def _freed(pod: Pod, belief: Belief, now: float) -> Mending:
+    done, made, found = False, stale_claim(pod, belief), unusable(pod, belief, now)
     if not found or not (yield from kept_off(pod)):
         return False
     for claim in found:

@@ -95,7 +95,7 @@ class Attention:
         if plan.word in FREED_AT_ONCE:
             self._refusals[pod.uid] = self.habits.attempts
             self._cleared[pod.uid] = frozenset()
-        elif unusable(pod, self.belief):
+        elif unusable(pod, self.belief, self.wall()):
             self._refusals[pod.uid] += 1
         self.stir()
 
@@ -126,7 +126,7 @@ class Attention:
 
     async def _remember(self, uid: Uid) -> None:
         pod = self.belief.pods.with_uid(uid)
-        if pod is not None and (is_told(pod.refusal) or unusable(pod, self.belief)):
+        if pod is not None and (is_told(pod.refusal) or unusable(pod, self.belief, self.wall())):
             self.waker.put(uid)
 
     async def run(
@@ -221,7 +221,7 @@ class Attention:
 
     def _is_hindered(self, pod: Pod) -> bool:
         """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
-        return bool(unusable(pod, self.belief)) or any(made_for(pod, self.belief))
+        return bool(unusable(pod, self.belief, self.wall())) or any(made_for(pod, self.belief))
 
     def _is_unseen(self, pod: Uid) -> bool:
         """Tell whether the scheduler has asked about *pod* before the watch shows it, which it is about to do."""
@@ -233,8 +233,8 @@ class Attention:
         return isinstance(needs, Refused) and needs.word in FREED_AT_ONCE
 
     async def _freed(self, pod: Pod) -> bool | None:
-        held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief))
-        is_free = await self.carrier.carry(freed(pod, self.belief), self.now() + TICK_S)
+        held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief, self.wall()))
+        is_free = await self.carrier.carry(freed(pod, self.belief, self.wall()), self.now() + TICK_S)
         if is_free:
             LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
             # Unless it was offered nodes meanwhile.

@@ -151,7 +151,7 @@ def finished(world: World, *, is_late: bool = False) -> None:
         if isinstance(plan, Offer):
             bind(world, known, plan.nodes[0])
         else:
-            world.carry(freed(known, world.belief))
+            world.carry(freed(known, world.belief, 0.0))
 
 
 def check(world: World) -> None:

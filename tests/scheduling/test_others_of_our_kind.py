@@ -169,7 +169,7 @@ def test_a_claim_that_could_not_be_taken_back_is_not_deleted_for_nobody_would_fr
     assert isinstance(deaf.carry(binding(world, EXTENDED)), NotBound)
     assert not [step for step in deaf.taken if isinstance(step, DeleteClaim)]
     assert [claim.is_deleting for claim in world.server.claims.values()] == [False]
-    assert not deaf.carry(freed(EXTENDED, world.belief))
+    assert not deaf.carry(freed(EXTENDED, world.belief, 0.0))
     assert [claim.is_deleting for claim in world.server.claims.values()] == [False]
 
 
@@ -217,5 +217,5 @@ def test_what_a_pod_had_is_taken_back_once_another_pod_has_its_name() -> None:
     world = world_of(held(claim("a"), device("n1", 0), by=POD))
     world.is_prompt = False
     world.server.put(replace(world.server.pods[POD.key], uid=Uid("another")))
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
     assert allocation_of(world.server, "a") is None

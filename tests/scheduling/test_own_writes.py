@@ -67,7 +67,7 @@ def test_what_takes_back_late_does_not_reach_a_pod_that_was_bound_meanwhile() ->
 def test_nothing_is_taken_from_a_pod_that_is_bound_already_as_the_watch_will_show() -> None:
     world = reserved()
     world.server.bind(POD, N1)
-    assert not world.carry(freed(POD, world.belief))
+    assert not world.carry(freed(POD, world.belief, 0.0))
     assert allocation_of(world.server, "a") is not None
 
 
@@ -75,15 +75,15 @@ def test_nothing_is_freed_for_a_pod_while_it_is_bound() -> None:
     world = reserved()
     doing = binder_of(world.belief).bind(Order(POD.key, POD.uid, N1))
     step(doing)
-    assert not world.carry(freed(POD, world.belief))
+    assert not world.carry(freed(POD, world.belief, 0.0))
     assert not world.taken
     doing.close()
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
 
 
 def test_a_pod_is_not_bound_while_its_claims_are_freed() -> None:
     world = reserved()
-    freeing = freed(POD, world.belief)
+    freeing = freed(POD, world.belief, 0.0)
     step(freeing)
     assert bind(world) == NotBound("claims of the pod are being freed")
     freeing.close()

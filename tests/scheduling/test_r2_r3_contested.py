@@ -125,8 +125,8 @@ def test_r3_only_what_is_contested_is_freed() -> None:
     both = pod("p", "a", "c")
     kept = held(claim("c"), device("n1", 1), by=both)
     world = world_of(held(claim("x"), device("n1", 0)), held(claim("a"), device("n1", 0), by=both), kept, subject=both)
-    assert [item.key.name for item in unusable(both, world.belief)] == ["a"]
-    assert world.carry(freed(both, world.belief))
+    assert [item.key.name for item in unusable(both, world.belief, 0.0)] == ["a"]
+    assert world.carry(freed(both, world.belief, 0.0))
     assert allocation_of(world.server, "a") is None
     assert allocation_of(world.server, "c") is not None
     assert isinstance(bind(world, subject=both), NotBound | Bound)

@@ -11,6 +11,7 @@ from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.conditions import TIMEOUT_S, time_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (
@@ -30,6 +31,8 @@ from tests.scheduling.cast import claim, consumer, device, given, held, planner_
 from tests.scheduling.server import Server, World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 
+START = 1_800_000_000.0
+
 
 @pytest.mark.parametrize("users", [(), (POD,), (OTHER,), (POD, OTHER)], ids=["nobody", "us", "another", "both"])
 def test_r4_a_claim_that_keeps_its_pod_away_is_freed_unless_another_uses_it(users: tuple[Pod, ...]) -> None:
@@ -37,8 +40,8 @@ def test_r4_a_claim_that_keeps_its_pod_away_is_freed_unless_another_uses_it(user
     world = world_of(stuck)
     assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Rejection)
     is_free = OTHER not in users
-    assert bool(unusable(POD, world.belief)) is is_free
-    assert bool(world.carry(freed(POD, world.belief))) is is_free
+    assert bool(unusable(POD, world.belief, 0.0)) is is_free
+    assert bool(world.carry(freed(POD, world.belief, 0.0))) is is_free
     assert (allocation_of(world.server, "a") is None) is is_free
 
 
@@ -50,7 +53,7 @@ def test_r4_freeing_is_one_write_to_the_claim_and_outlasts_a_conflict(*, is_rese
         server.put(server.claims[A])
 
     world.fault, world.at = fault, 1  # after the pod was touched
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
     assert world.server.claims[A].allocation is None
     assert world.server.claims[A].reserved_for == ()
 
@@ -72,8 +75,8 @@ def test_r4_a_claim_left_from_an_earlier_attempt_is_deleted(state: str) -> None:
     plan = planner.plan(EXTENDED, [N1], 0.0)
     assert isinstance(plan, Rejection)
     assert plan.word is Word.CLAIM_STALE
-    assert [item.key.name for item in unusable(EXTENDED, world.belief)] == ["made"]
-    assert world.carry(freed(EXTENDED, world.belief))
+    assert [item.key.name for item in unusable(EXTENDED, world.belief, 0.0)] == ["made"]
+    assert world.carry(freed(EXTENDED, world.belief, 0.0))
     world.server.control()
     world.server.deliver(world.belief)
     assert ObjectKey("ns", "made") not in world.server.claims
@@ -97,7 +100,7 @@ def test_r4_what_was_not_freed_is_not_said_to_be(answer: Outcome) -> None:
             return answer if isinstance(step, Release) else super()._outcome(step)
 
     deaf = Deaf(world.server, world.belief)
-    assert not deaf.carry(freed(POD, world.belief))
+    assert not deaf.carry(freed(POD, world.belief, 0.0))
 
 
 def test_r4_what_another_pod_has_begun_to_use_meanwhile_stays() -> None:
@@ -108,7 +111,7 @@ def test_r4_what_another_pod_has_begun_to_use_meanwhile_stays() -> None:
         server.put(replace(known, reserved_for=(*known.reserved_for, consumer(OTHER))))
 
     world.fault, world.at = fault, 1  # after the pod was touched
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
     assert world.server.claims[A].allocation is not None
     assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]
 
@@ -168,7 +171,7 @@ def leaving(*users: Pod) -> ResourceClaim:
 
 def test_r4_a_claim_that_is_deleted_is_freed_by_the_pod_that_waits_for_it_to_go() -> None:
     world = world_of(leaving(POD))
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
     assert world.server.claims[A].allocation is None
     world.server.control()
     world.server.deliver(world.belief)
@@ -181,10 +184,10 @@ def test_r4_of_a_claim_that_is_deleted_a_pod_gives_up_only_its_own_part(*, is_bo
     world = world_of(leaving(POD, OTHER))
     if is_bound:
         world.server.bind(OTHER, N1)
-    assert world.carry(freed(POD, world.belief))
+    assert world.carry(freed(POD, world.belief, 0.0))
     assert [item.uid for item in world.server.claims[A].reserved_for] == [OTHER.uid]
     assert allocation_of(world.server, "a") is not None
-    assert bool(world.carry(freed(OTHER, world.belief))) is not is_bound
+    assert bool(world.carry(freed(OTHER, world.belief, 0.0))) is not is_bound
     assert (allocation_of(world.server, "a") is None) is not is_bound
 
 
@@ -192,7 +195,7 @@ def test_r4_a_claim_that_is_deleted_stays_for_the_pod_that_is_bound_with_it() ->
     world = world_of(leaving(POD))
     world.is_prompt = False
     world.server.bind(POD, N1)
-    assert not world.carry(freed(POD, world.belief))
+    assert not world.carry(freed(POD, world.belief, 0.0))
     assert allocation_of(world.server, "a") is not None
 
 
@@ -203,11 +206,11 @@ def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None
     left = replace(held(claim("left"), device("n1", 0), by=POD), owners=(mine,))
     others = replace(held(claim("others"), device("n1", 1), by=OTHER), owners=(mine,))
     world = world_of(replace(claim("a"), owners=(mine,)), left, others, subject=subject)
-    assert [item.key.name for item in unusable(subject, world.belief)] == ["left"]
-    assert world.carry(freed(subject, world.belief))
+    assert [item.key.name for item in unusable(subject, world.belief, 0.0)] == ["left"]
+    assert world.carry(freed(subject, world.belief, 0.0))
     assert allocation_of(world.server, "left") is None
     assert allocation_of(world.server, "others") is not None
-    assert unusable(subject, world.belief) == ()
+    assert unusable(subject, world.belief, 0.0) == ()
 
 
 def test_r4_what_a_pod_names_itself_is_not_taken_for_replaced_even_if_the_pod_owns_it() -> None:
@@ -217,4 +220,23 @@ def test_r4_what_a_pod_names_itself_is_not_taken_for_replaced_even_if_the_pod_ow
     earlier, contested = held(claim("x"), device("n1", 0), by=OTHER), held(claim("b"), device("n1", 0), by=subject)
     owned = replace(held(claim("a"), device("n1", 1), by=subject), owners=(owner,))
     world = world_of(earlier, contested, owned)
-    assert [item.key.name for item in unusable(subject, world.belief)] == ["b"]
+    assert [item.key.name for item in unusable(subject, world.belief, 0.0)] == ["b"]
+
+
+@pytest.mark.parametrize("users", [(POD,), (POD, OTHER), (OTHER,)], ids=["itself", "both", "another"])
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_r4_who_waits_for_a_claim_that_is_gone_gives_up_its_part_in_what_cannot_be_made_ready(
+    users: tuple[Pod, ...], *, has_failed: bool
+) -> None:
+    entries = (*POD.claims, PodClaim(name="gpu", template_name="t"))
+    subject = replace(POD, claims=entries, claim_statuses=(PodClaimStatus(name="gpu", claim_name="gone"),))
+    waits = replace(given(device("n1", 0)).devices[0], binding_conditions=("attached",))
+    late = replace(given(device("n1", 0)), devices=(waits,), timestamp=time_of(START))
+    shared = replace(held(claim("a"), device("n1", 0)), allocation=late, reserved_for=tuple(map(consumer, users)))
+    world, now = world_of(shared, subject=subject), START + TIMEOUT_S + has_failed
+    gives_up = has_failed and POD in users
+    assert bool(unusable(subject, world.belief, now)) is gives_up
+    assert bool(world.carry(freed(subject, world.belief, now))) is gives_up
+    left = [OTHER.uid] if OTHER in users else []
+    assert [item.uid for item in world.server.claims[A].reserved_for] == (left if gives_up else [u.uid for u in users])
+    assert (allocation_of(world.server, "a") is None) is (gives_up and not left)

@@ -157,7 +157,7 @@ def test_where_nobody_can_say_who_uses_it_it_has_its_devices_and_nobody_frees_it
     assert isinstance(refused, Refused)
     assert refused.detail.startswith("claim c cannot be read: status.reservedFor")
     unnaming = replace(POD, claims=())
-    assert (unusable(unnaming, belief), list(findings(belief))) == ((), [])
+    assert (unusable(unnaming, belief, 0.0), list(findings(belief))) == ((), [])
 
 
 @pytest.mark.parametrize(
