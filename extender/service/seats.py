@@ -30,7 +30,10 @@ class Group:
 
 @dataclass(slots=True)
 class Seats:
-    """Given to who came first, but none to a group that has as many as are free: no group keeps all others out."""
+    """Given to who came first, but none to a group that has as many as are free: no group keeps all others out.
+
+    Of several that hang the first has half, the next a quarter; as these leave, all come to have as many as stay free.
+    """
 
     most: int = SEATS
     groups: dict[str, Group] = field(default_factory=dict)

@@ -56,6 +56,22 @@ async def test_no_group_keeps_all_others_out() -> None:
         task.cancel()
 
 
+async def test_many_groups_that_hang_leave_little_until_their_first_have_left_and_then_an_equal_part() -> None:
+    crowd, hung = Crowd(Seats(128)), [f"hung-{number}" for number in range(7)]
+    tasks = [crowd.come(group) for group in hung for _ in range(200)]
+    await settled()
+    assert crowd.counted() == dict(zip(hung, (64, 32, 16, 8, 4, 2, 1), strict=True))
+    for group in hung[0], hung[1]:
+        for _ in range(crowd.counted()[group]):
+            await crowd.leave(group)
+    assert crowd.counted() == dict.fromkeys(hung, 16) | {hung[0]: 17}
+    tasks += [crowd.come("quick") for _ in range(200)]
+    await settled()
+    assert crowd.counted()["quick"] == 8
+    for task in tasks:
+        task.cancel()
+
+
 async def test_whoever_came_first_is_next() -> None:
     crowd = Crowd(Seats(1))
     tasks = [crowd.come(group) for group in ("first", "second", "third")]
