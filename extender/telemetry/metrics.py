@@ -1,5 +1,6 @@
 """What is counted and measured, in a registry of its own. docs/metrics.md explains each."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -93,6 +94,9 @@ class Metrics:
             "certificates_valid", "1 where the files of TLS are in use as they are, 0 where earlier ones are."
         )
         self._certificates_valid.set(1)
+        self._expiries = self._gauge(
+            "certificate_expiry_timestamp_seconds", "When the first certificate of a file of TLS runs out.", "file"
+        )
         for result in ("put", "put back", "failed"):
             self._taints.labels(result)
         for result in ("taken", "refused"):
@@ -183,6 +187,12 @@ class Metrics:
         """Count a new version of the files of TLS."""
         self._certificates.labels("taken" if is_valid else "refused").inc()
         self._certificates_valid.set(is_valid)
+
+    def certificates_last(self, expiries: Mapping[str, float]) -> None:
+        """Tell until when the certificates of each file of TLS hold, in seconds since 1970."""
+        self._expiries.clear()
+        for file, expiry in expiries.items():
+            self._expiries.labels(file).set(expiry)
 
     def placed(self, policy: str) -> None:
         """Count devices chosen by *policy* for a pod that was bound."""

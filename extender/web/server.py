@@ -92,6 +92,7 @@ class Server:
         self._scrapes = Scrapes(application.metrics)
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None
+        application.metrics.certificates_last(self._certificates.expiries if self._certificates else {})
         self._listeners = (Listener(self._call, options.terms, context, self._unread), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
@@ -188,6 +189,7 @@ class Server:
             else:
                 LOG.info("certificates taken")
                 self._application.metrics.certificates(is_valid=True)
+                self._application.metrics.certificates_last(certificates.expiries)
 
     async def _switch(self, certificates: Certificates) -> None:
         try:

@@ -8,6 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from extender.web.expiry import expiry_in
+
 # Parts of a certificate's subjectAltName that are names of somebody.
 NAMES: Final = frozenset(("DNS", "URI", "email", "IP Address"))
 
@@ -25,13 +27,14 @@ class Certificates:
     """A TLS context out of files; another one when these have changed.
 
     *has_other_clients*: whether the authorities are others than those of the context that was taken last.
+    *expiries*: when the first certificate of each file runs out, by the name that it has in the settings.
     """
 
     def __init__(self, files: Files) -> None:
         """Read the files for the first time; raise OSError where they cannot be used."""
         self._files = files
         self._seen = self._judged = self._taken = self._state()
-        self.context = self._built()
+        self.context, self.expiries = self._built(), self._expiries()
         self.has_other_clients = False
 
     def refresh(self) -> bool:
@@ -45,7 +48,7 @@ class Certificates:
         if not is_settled or state == self._judged:
             return False
         try:
-            self.context = self._built()
+            self.context, self.expiries = self._built(), self._expiries()
         except OSError as error:
             # What keeps files from being read that could be read just before passes by itself.
             if isinstance(error.__cause__, ssl.SSLError) or not all(isinstance(each, bytes) for each in state):
@@ -74,6 +77,11 @@ class Certificates:
             with _naming(files.client_ca):
                 context.load_verify_locations(files.client_ca)
         return context
+
+    def _expiries(self) -> Mapping[str, float]:
+        files = {"certificate": self._files.certificate, "clientAuthorities": self._files.client_ca}
+        found = {name: expiry_in(path.read_bytes()) for name, path in files.items() if path}
+        return {name: expiry for name, expiry in found.items() if expiry is not None}
 
     def _state(self) -> tuple[bytes | str, ...]:
         paths = (self._files.certificate, self._files.key, self._files.client_ca)

@@ -64,6 +64,8 @@ def used() -> Metrics:
     metrics.event("written")
     metrics.takeover()
     metrics.certificates(is_valid=True)
+    metrics.certificates_last({"certificate": 5.0, "clientAuthorities": 7.0})
+    metrics.certificates_last({"certificate": 1e9})
     metrics.foreign_conflict("gpu.example.com")
     metrics.foreign("gpu.example.com")
     metrics.owner_taint("put")
@@ -101,6 +103,7 @@ SHOWN = [
     ("placement_config_reloads_total", {"result": "taken"}, 1),
     ("placement_config_reloads_total", {"result": "refused"}, 1),
     ("placement_config_valid", {}, 0),
+    ("certificate_expiry_timestamp_seconds", {"file": "certificate"}, 1e9),
     ("foreign_conflicts_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations", {"driver": "gpu.example.com"}, 2),

@@ -4,11 +4,11 @@ import subprocess
 from pathlib import Path
 
 
-def authority(folder: Path, name: str) -> Path:
+def authority(folder: Path, name: str, days: int = 1) -> Path:
     """Make an authority; return its certificate, beside which lies its key."""
     certificate = folder / f"{name}.crt"
     _openssl(
-        "req", "-x509", *_new_key(folder, name), "-subj", f"/CN={name}", "-days", "1", "-out", str(certificate),
+        "req", "-x509", *_new_key(folder, name), "-subj", f"/CN={name}", "-days", str(days), "-out", str(certificate),
         "-addext", "keyUsage=critical,keyCertSign,cRLSign",
     )  # fmt: skip
     return certificate

@@ -17,6 +17,7 @@ from aiohttp import ClientConnectionError, ClientSession
 
 from extender.web import listener
 from extender.web import server as module
+from extender.web.expiry import expiry_in
 from extender.web.listener import Listener
 from extender.web.server import Server
 from extender.web.tls import Certificates, Files, _naming, names_in
@@ -264,6 +265,27 @@ async def test_a_file_that_cannot_be_read_changes_nothing(
         assert await filtered(server, context) == 200
         with pytest.raises((ClientConnectionError, ssl.SSLError)):
             await filtered(server, renewing.client(renewing.second))
+
+
+async def test_when_the_files_that_are_in_use_run_out_is_told(renewing: Renewing) -> None:
+    async with serving(StandIn(), tls=renewing.files) as server:
+
+        async def told(file: str) -> float:
+            return float(await metric(server, f'certificate_expiry_timestamp_seconds{{file="{file}"}}'))
+
+        assert await told("certificate") == expiry_in(renewing.certificate.read_bytes())
+        assert await told("clientAuthorities") == expiry_in(renewing.theirs.read_bytes())
+        lasting = authority(renewing.folder, "lasting", days=9).read_bytes()
+        renewing.theirs.write_bytes(lasting)
+        await until(partial(taken, server, 1))
+        assert await told("clientAuthorities") == expiry_in(lasting)
+        renewing.theirs.write_bytes(b"-----BEGIN")
+
+        async def refused() -> bool:
+            return await metric(server, "certificates_valid") == "0.0"
+
+        await until(refused)
+        assert await told("clientAuthorities") == expiry_in(lasting)
 
 
 async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_more(renewing: Renewing) -> None:
