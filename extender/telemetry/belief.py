@@ -1,6 +1,6 @@
 """What is asked at every scrape and kept nowhere."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from prometheus_client import Metric
@@ -53,34 +53,39 @@ class Belief(Protocol):
 
 
 class BeliefCollector(Collector):
-    """Turns belief into gauges."""
+    """Turns belief into gauges, as soon as there is any. *heard* is told of the drivers before these are shown."""
 
-    def __init__(self, prefix: str, belief: Belief) -> None:
-        self._prefix, self._belief = prefix, belief
+    def __init__(self, prefix: str, heard: Callable[[Iterable[str]], None]) -> None:
+        self._prefix, self._heard = prefix, heard
+        self.belief: Belief | None = None
 
     def describe(self) -> Iterator[Metric]:
-        """Tell the names without asking: there may be no belief yet."""
+        """Tell the names without asking."""
         yield from self._gauges().values()
 
     def collect(self) -> Iterator[Metric]:
-        gauges = self._gauges()
-        for count in self._belief.devices():
+        gauges, belief = self._gauges(), self.belief
+        if belief is None:
+            return
+        foreign = belief.foreign()
+        self._heard(foreign)
+        for count in belief.devices():
             gauges["devices"].add_metric((count.driver, count.device_class, "free"), count.free)
             gauges["devices"].add_metric((count.driver, count.device_class, "used"), count.used)
             gauges["devices"].add_metric((count.driver, count.device_class, "blocked"), count.blocked)
         for name, values in (
-            ("holds", self._belief.holds()),
-            ("watch_age_seconds", self._belief.ages()),
-            ("unreadable_objects", self._belief.unreadable()),
-            ("foreign_allocations", self._belief.foreign()),
-            ("owner_taint_missing", self._belief.untainted()),
+            ("holds", belief.holds()),
+            ("watch_age_seconds", belief.ages()),
+            ("unreadable_objects", belief.unreadable()),
+            ("foreign_allocations", foreign),
+            ("owner_taint_missing", belief.untainted()),
         ):
             for label, value in values.items():
                 gauges[name].add_metric((label,), value)
-        for labels, nodes in self._belief.links().items():
+        for labels, nodes in belief.links().items():
             gauges["nodes_by_links"].add_metric(labels, nodes)
-        gauges["waiting_pods"].add_metric((), self._belief.waiting())
-        gauges["leading"].add_metric((), self._belief.is_leading())
+        gauges["waiting_pods"].add_metric((), belief.waiting())
+        gauges["leading"].add_metric((), belief.is_leading())
         yield from gauges.values()
 
     def _gauges(self) -> dict[str, GaugeMetricFamily]:

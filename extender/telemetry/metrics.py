@@ -1,6 +1,6 @@
 """What is counted and measured, in a registry of its own. docs/metrics.md explains each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -30,8 +30,10 @@ class Metrics:
     def __init__(self, version: str = "") -> None:
         self.registry = CollectorRegistry()
         self._parted: dict[tuple[object, tuple[str, ...]], Any] = {}
-        self._belief: Belief | None = None
         self._drivers: set[str] = set()
+        # The first to be asked: what it hears of drivers shows in the others.
+        self._belief = BeliefCollector(PREFIX, self._begin)
+        self.registry.register(self._belief)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._verbs = self._histogram(
@@ -205,18 +207,20 @@ class Metrics:
 
     def watch(self, belief: Belief) -> None:
         """Ask *belief* at every scrape."""
-        self._belief = belief
-        self.registry.register(BeliefCollector(PREFIX, belief))
+        self._belief.belief = belief
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Write everything in the format that *accept* asks for; return it with its content type."""
-        fresh = self._belief.foreign().keys() - self._drivers if self._belief else ()
+        encoder, content_type = choose_encoder(accept)
+        return encoder(Exposed(self.registry)), content_type
+
+    def _begin(self, drivers: Iterable[str]) -> None:
+        """Show that nothing of *drivers* has happened so far."""
+        fresh = set(drivers) - self._drivers
         for driver in islice(sorted(fresh), MOST_DRIVERS - len(self._drivers)):
             self._drivers.add(driver)
             self._foreign.labels(driver)
             self._conflicts.labels(driver)
-        encoder, content_type = choose_encoder(accept)
-        return encoder(Exposed(self.registry)), content_type
 
     def _of(self, metric: M, *labels: str) -> M:
         """Return the part of *metric* with *labels*; the library takes a lock and a copy each time that it is asked."""

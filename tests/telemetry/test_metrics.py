@@ -174,13 +174,23 @@ def test_series_for_drivers_that_come_and_go_do_not_become_ever_more() -> None:
     assert len(found) == MOST_DRIVERS
 
 
-def test_belief_is_asked_at_every_scrape() -> None:
-    pods = [1, 2]
-    believed = Believed()
-    believed.waiting = lambda: pods.pop(0)  # type: ignore[method-assign]  # for this test alone
+QUESTIONS = [name for name in vars(Believed) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_belief_is_asked_each_question_once_at_every_scrape(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    asked, answer = [0], getattr(Believed, question)
+
+    def counted(believed: Believed) -> object:
+        asked[0] += 1
+        return answer(believed)
+
+    monkeypatch.setattr(Believed, question, counted)
     metrics = Metrics()
-    metrics.watch(believed)
-    assert [samples(metrics)[f"{PREFIX}_waiting_pods", frozenset()] for _ in range(2)] == [1, 2]
+    metrics.watch(Believed())
+    for scrape in (1, 2):
+        metrics.exposition()
+        assert asked == [scrape]
 
 
 def test_two_sets_of_metrics_know_nothing_of_each_other() -> None:
