@@ -3,7 +3,7 @@
 Whoever is woken is promised its devices first, so that the next in line is measured by what is left.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -97,10 +97,8 @@ class Waker:
         After each pod that was looked at others may do something, and after some that were passed over: what comes is
         one to wake, or None.
         """
-        is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
-        is_news = not is_early and self._seen is not self.belief.seen_by()
-        is_shown = any(map(self.belief.pods.with_uid, self._missed))
-        if is_early or (not (is_news or is_shown) and now < self._next):
+        is_news, is_due = self._turn(now)
+        if not is_due:
             return
         hopeless, passed = set[object](), 0
         self._last, self._next = now, now + self.patience_s
@@ -109,29 +107,46 @@ class Waker:
                 # Those that fit are woken at once; who only costs time has the next turn a little later.
                 self._seen = object() if most else None
                 return
-            if self._notice():
-                hopeless.clear()
-            # Even one that cannot be planned has had its turn.
-            self._looked.add(pod.uid)
-            plan = self._plan(pod, hopeless, now)
-            self._sight = self.belief.seen_by()
+            plan = self._look(pod, hopeless, now)
             if plan is None:
                 passed += 1
                 if passed % PASSED == 0:
                     yield None
                 continue
-            looks -= 1
-            before = self._waiting.get(pod.uid)
-            if isinstance(plan, Offer):
-                most -= 1
-                self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
-            yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
-            if self._unwoken == pod.uid:
-                # Whoever is left has the next turn, and this one another after that.
-                self._seen, self._unwoken, self._is_stale = None, None, True
-                self._waiting |= {pod.uid: before} if pod.uid in self._waiting else {}
+            looks, most = looks - 1, most - isinstance(plan, Offer)
+            if not (yield from self._wake(pod, plan, now)):
                 return
         self._end()
+
+    def _turn(self, now: float) -> tuple[bool, bool]:
+        """Tell whether anything is new, and whether anybody is looked at."""
+        is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
+        is_news = not is_early and self._seen is not self.belief.seen_by()
+        is_shown = any(map(self.belief.pods.with_uid, self._missed))
+        return is_news, not is_early and (is_news or is_shown or now >= self._next)
+
+    def _look(self, pod: Pod, hopeless: set[object], now: float) -> object:
+        """Plan *pod*; None where another asked the same in vain."""
+        if self._notice():
+            hopeless.clear()
+        # Even one that cannot be planned has had its turn.
+        self._looked.add(pod.uid)
+        plan = self._plan(pod, hopeless, now)
+        self._sight = self.belief.seen_by()
+        return plan
+
+    def _wake(self, pod: Pod, plan: object, now: float) -> Generator[Wake | None, None, bool]:
+        """Have *pod* woken where it fits; tell whether the round goes on."""
+        before = self._waiting.get(pod.uid)
+        if isinstance(plan, Offer):
+            self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
+        yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
+        if self._unwoken != pod.uid:
+            return True
+        # Whoever is left has the next turn, and this one another after that.
+        self._seen, self._unwoken, self._is_stale = None, None, True
+        self._waiting |= {pod.uid: before} if pod.uid in self._waiting else {}
+        return False
 
     def _notice(self) -> bool:
         """See whether somebody else has changed something since the last look; who was looked at before is again."""
