@@ -30,6 +30,8 @@ TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITI
 ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
 # Pods that wait with their devices, which may be for minutes, and of whom it is remembered why they have these.
 MOST_WAITING: Final = 1024
+# Pods of whom the log has told why they are not bound: metrics and events tell that it goes on.
+MOST_FAILING: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Journal:
     decisions: Decisions = field(default_factory=Decisions)
     heard: Callable[[Decision], None] = lambda _decision: None
     _waiting: Memo[Uid, Decision] = field(default_factory=lambda: Memo(MOST_WAITING))
+    _failing: Memo[Uid, int] = field(default_factory=lambda: Memo(MOST_FAILING))
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
@@ -60,11 +63,19 @@ class Journal:
         if decision.outcome in TOLD and (is_news or decision.outcome is not Outcome.BOUND):
             self.notices.put(decision, is_news=is_news)
         if is_news and decision.outcome in TOLD:
-            fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
-            if decision.outcome in (Outcome.FAILED, Outcome.WAITING):
-                fields[keys.ERROR] = decision.detail
-            LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
+            self._log(decision)
         self.heard(decision)
+
+    def _log(self, decision: Decision) -> None:
+        """Write a line. A pod that fails is offered a node between two attempts: the same reason is told once."""
+        fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
+        if decision.outcome in (Outcome.FAILED, Outcome.WAITING):
+            why = hash((decision.reason, decision.detail))
+            if self._failing.get(decision.uid) == why:
+                return
+            self._failing[decision.uid] = why
+            fields[keys.ERROR] = decision.detail
+        LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
 
     def _count(self, decision: Decision) -> None:
         """Tell metrics what the devices of a bound pod are worth."""

@@ -76,6 +76,20 @@ def test_the_log_says_why_a_pod_is_not_bound(outcome: Outcome, caplog: pytest.Lo
     assert caplog.records[0].__dict__[ERROR] == "403 Forbidden: no right"
 
 
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.WAITING])
+def test_of_a_pod_that_fails_again_and_again_each_reason_leaves_one_line_until_there_is_another(
+    outcome: Outcome, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    journal = journal_of(Handed())
+    for detail in ("a", "a", "b", "b", "a"):
+        journal.put(decided(Outcome.OFFERED, "Fits"))
+        journal.put(replace(decided(outcome, "BindFailed"), detail=detail))
+    assert [record.__dict__[ERROR] for record in caplog.records] == ["a", "b", "a"]
+    journal.put(replace(decided(outcome, "BindFailed"), uid=Uid("another"), detail="a"))
+    assert len(caplog.records) == 4
+
+
 PLACEMENT = Placement(N1, ((claim("a"), given(device("n1", 0))),))
 ORDER = Order(POD.key, POD.uid, N1)
 OPEN = NotBound("no answer", is_waiting=True, is_open=True, placement=PLACEMENT)
