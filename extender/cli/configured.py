@@ -16,7 +16,7 @@ from extender.model.names import NodeName
 from extender.model.node import Node, Pod
 from extender.model.taint import DeviceTaintRule
 from extender.scheduling.endings import Ending
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.servable import unserved
 from extender.scheduling.survey import ELSEWHERE, Survey, Unfinished, survey
@@ -41,20 +41,20 @@ def answers(settings: Settings, document: Document, found: Recording, case: Case
     for claim in case.claims:
         minds.belief.apply(Changed(claim))
     needs = needs_of(pod, minds.belief)
-    if isinstance(needs, Refused):
+    if isinstance(needs, Unplaceable):
         return _refused(case, needs)
     surveyed = _surveyed(needs, minds)
-    if isinstance(surveyed, Refused):
+    if isinstance(surveyed, Unplaceable):
         return _refused(case, surveyed)
     judged = _Judged(settings, minds, case, needs, surveyed)
     return map(judged.answer, range(len(surveyed.snapshot.layout.nodes)))
 
 
-def _refused(case: Case, refused: Refused) -> Iterator[NodeAnswer]:
+def _refused(case: Case, refused: Unplaceable) -> Iterator[NodeAnswer]:
     return (NodeAnswer(node=node.name, reason=f"{refused.word}: {refused.detail}") for node in case.nodes)
 
 
-def _surveyed(needs: Needs, minds: Minds) -> Survey | Refused:
+def _surveyed(needs: Needs, minds: Minds) -> Survey | Unplaceable:
     """Judge every node, however long that takes."""
     snapshot, questions = minds.belief.cluster.snapshot, minds.belief.questions
     while True:

@@ -21,7 +21,7 @@ from extender.allocation.verdict import Verdict
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.decision import Ranked
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Lookup, Plain, by_dictionary
 from extender.scheduling.preferring import Preferring
@@ -65,14 +65,14 @@ class Advisor:
     def advise(self, pod: Pod, names: Sequence[str]) -> Plain | Advice:
         """Say which of *names* are good for *pod*. What we do not understand or know yet is not our concern."""
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused) or needs.is_plain:
+        if isinstance(needs, Unplaceable) or needs.is_plain:
             return Plain()
         snapshot = self.belief.cluster.snapshot
         try:
             surveyed = survey(needs, snapshot, self.belief.questions)
         except Unfinished:
             return Plain()
-        if isinstance(surveyed, Refused) or surveyed.failure() is not None:
+        if isinstance(surveyed, Unplaceable) or surveyed.failure() is not None:
             return Plain()
         numbers = self._numbers(names, snapshot)
         # A name that is not known has the number -1, the last place: it passes.

@@ -25,7 +25,7 @@ from extender.scheduling.claiming import (
 from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.mapping import mapped, patiently, spared, unmade
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.servable import unserved
 from extender.scheduling.steps import (
@@ -72,20 +72,20 @@ class Binder:
         if pod.node_name == order.node:
             return Bound(pod)
         obstacle = self._obstacle(pod, needs, order.node)
-        if obstacle or isinstance(needs, Refused):
+        if obstacle or isinstance(needs, Unplaceable):
             return NotBound(obstacle)
         if needs.is_plain:
             bound = yield from assigned(pod, order.node)
             return Bound(bound) if isinstance(bound, Pod) else NotBound(bound.message, bound.is_open, bound.is_open)
         return (yield from self._with_devices(needs, order.node))
 
-    def _obstacle(self, pod: Pod, needs: Needs | Refused, node: NodeName) -> str:
+    def _obstacle(self, pod: Pod, needs: Needs | Unplaceable, node: NodeName) -> str:
         """Say why *pod* is not put on *node*: whoever reaches our port is not believed blindly."""
         if pod.node_name:
             return f"the pod is on node {pod.node_name} already"
         is_offered = self.offered(pod.uid, node)
         obstacle = obstacle_of(pod) or ("" if is_offered else f"the pod was not offered node {node}")
-        refusal = needs.detail if isinstance(needs, Refused) else unserved(needs, node, self.belief, self.ignored)
+        refusal = needs.detail if isinstance(needs, Unplaceable) else unserved(needs, node, self.belief, self.ignored)
         return obstacle or refusal
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
@@ -263,12 +263,12 @@ class _Work:
         return NotBound(message, is_unready=frees)
 
 
-def _is_behind(pod: Pod, needs: Needs | Refused) -> bool:
+def _is_behind(pod: Pod, needs: Needs | Unplaceable) -> bool:
     """Tell whether the scheduler must have seen *pod* in a later state than our watch has shown: it was let in."""
-    return bool(pod.scheduling_gates) or (isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING)
+    return bool(pod.scheduling_gates) or (isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING)
 
 
-def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod, Needs | Refused] | NotBound]:
+def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod, Needs | Unplaceable] | NotBound]:
     """Return the pod that is meant, as the watch shows it or as the API server has it, and what it needs."""
     pod = belief.pods.with_uid(order.uid)
     needs = needs_of(pod, belief) if pod else None

@@ -19,7 +19,7 @@ RESERVATIONS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Unplaceable:
     """The pod is placed nowhere. *detail* says it with names and numbers."""
 
     word: Word
@@ -55,20 +55,20 @@ class Needs:
         return ResourceClaim(key=key, uid=Uid(UNMADE + self.pod.uid), spec=hidden.spec)
 
 
-def needs_of(pod: Pod, belief: Belief) -> Needs | Refused:
+def needs_of(pod: Pod, belief: Belief) -> Needs | Unplaceable:
     """Say what *pod* needs."""
     if not belief.pods.serves(pod):
-        return Refused(Word.FOREIGN_SCHEDULER, f"scheduler {pod.scheduler!r} is not configured here")
+        return Unplaceable(Word.FOREIGN_SCHEDULER, f"scheduler {pod.scheduler!r} is not configured here")
     classes = belief.served_by_classes()
     extended = wanted(pod, classes)
     if not pod.claims and not extended:
         return Needs(pod, mapped=_mapped(pod, belief) or "")
     if pod.scheduling_group is not None:
-        return Refused(Word.GANG, "spec.schedulingGroup is set")
+        return Unplaceable(Word.GANG, "spec.schedulingGroup is set")
     asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
     if not isinstance(asked, Asked):
         word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
-        return Refused(word, asked.message)
+        return Unplaceable(word, asked.message)
     not_ours = _of_domain(asked, extended, classes, belief.ownership.domain)
     refusal = not_ours or _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
     mapped = _mapped(pod, belief) or ""
@@ -102,41 +102,43 @@ def made_for(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     return (claim for claim in belief.cluster.claims.owned_by(pod.uid) if (ANNOTATION, "true") in claim.annotations)
 
 
-def _of_stale(pod: Pod, belief: Belief) -> Refused | None:
+def _of_stale(pod: Pod, belief: Belief) -> Unplaceable | None:
     stale = stale_claim(pod, belief)
     if stale is None:
         return None
-    return Refused(Word.CLAIM_STALE, f"claim {stale.key.name} is left from an earlier attempt")
+    return Unplaceable(Word.CLAIM_STALE, f"claim {stale.key.name} is left from an earlier attempt")
 
 
-def _of_domain(asked: Asked, extended: tuple[str, ...], classes: Classes, domain: Domain) -> Refused | None:
+def _of_domain(asked: Asked, extended: tuple[str, ...], classes: Classes, domain: Domain) -> Unplaceable | None:
     """Refuse what asks for a class that is not ours. A claim that somebody has allocated may be used all the same."""
     for claim in asked.pending:
         for name in (name for name in classes_of(claim).values() if not domain.has_class(name)):
-            return Refused(
+            return Unplaceable(
                 Word.NOT_OURS, f"claim {claim.key.name} asks for class {name}, which is not ours to allocate"
             )
     for resource in extended:
         if not domain.has_class(classes[resource]):
             text = f"{resource} stands for class {classes[resource]}, which is not ours to allocate"
-            return Refused(Word.NOT_OURS, text)
+            return Unplaceable(Word.NOT_OURS, text)
     return None
 
 
-def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Refused | None:
+def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Unplaceable | None:
     for claim in asked.allocated:
         device = belief.contested(claim)
         if device:
             text = f"claim {claim.key.name} holds {'/'.join(device)}, which an earlier claim holds"
-            return Refused(Word.CLAIM_CONTESTED, text)
+            return Unplaceable(Word.CLAIM_CONTESTED, text)
         if len(claim.reserved_for) >= RESERVATIONS and not is_reserved_for(claim, pod):
-            return Refused(Word.CLAIM_FULL, f"claim {claim.key.name} is reserved for {RESERVATIONS} pods")
+            return Unplaceable(Word.CLAIM_FULL, f"claim {claim.key.name} is reserved for {RESERVATIONS} pods")
     return None
 
 
-def _of_pending(pod: Pod, asked: Asked, belief: Belief) -> Refused | None:
+def _of_pending(pod: Pod, asked: Asked, belief: Belief) -> Unplaceable | None:
     for claim in asked.pending:
         promise = belief.ledger.of_claim(claim.uid)
         if promise is not None and promise.pod != pod.uid:
-            return Refused(Word.CLAIM_IN_FLIGHT, f"claim {claim.key.name} is promised to another pod on {promise.node}")
+            return Unplaceable(
+                Word.CLAIM_IN_FLIGHT, f"claim {claim.key.name} is promised to another pod on {promise.node}"
+            )
     return None

@@ -15,7 +15,7 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.comparison import compared
 from extender.scheduling.counted import Counted, counts_of, scored
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
@@ -111,10 +111,10 @@ class Planner:
 
     def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+        if isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
             # The scheduler has seen the claim, or it would have kept the pod: it is our watch that is behind.
             return Trouble(needs.detail)
-        if isinstance(needs, Refused):
+        if isinstance(needs, Unplaceable):
             return Rejection(needs.word, needs.detail)
         return self._plain(pod, names, moment) if needs.is_plain else self._with_devices(needs, names, moment)
 
@@ -171,7 +171,7 @@ class Planner:
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)
-        if isinstance(surveyed, Refused):
+        if isinstance(surveyed, Unplaceable):
             return Rejection(surveyed.word, surveyed.detail)
         failure = surveyed.failure()
         if failure is not None:

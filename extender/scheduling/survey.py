@@ -18,7 +18,7 @@ from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector
-from extender.scheduling.needs import Needs, Refused
+from extender.scheduling.needs import Needs, Unplaceable
 from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.tenants import NO_NEEDS
@@ -144,7 +144,7 @@ class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
     """Too much is to be searched for at once; what was found is remembered for the next turn."""
 
 
-def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Refused:
+def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Unplaceable:
     """Judge every node of *snapshot*. Raise Unfinished."""
     count = len(snapshot.layout.nodes)
     usable = np.ones(count, np.bool_)
@@ -158,9 +158,9 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     try:
         parts.extend(_part(needs, group, snapshot, questions, taste) for group in groups)
     except Refusal as refusal:
-        return Refused(Word.QUESTION, str(refusal))
+        return Unplaceable(Word.QUESTION, str(refusal))
     except Forbidden as forbidden:
-        return Refused(Word.POLICY_REFUSED, str(forbidden))
+        return Unplaceable(Word.POLICY_REFUSED, str(forbidden))
     fits = np.zeros(count, np.bool_)
     for part in parts:
         fits |= usable & part.fits

@@ -8,7 +8,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.needs import Refused, needs_of
+from extender.scheduling.needs import Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import survey
 from extender.state.belief import Belief
@@ -19,7 +19,7 @@ def helped(
 ) -> tuple[NodeName, ...]:
     """Return the nodes on which *pod* has its devices once the victims are gone. Raise Unfinished."""
     needs = needs_of(pod, belief)
-    if isinstance(needs, Refused):
+    if isinstance(needs, Unplaceable):
         return ()
     if needs.is_plain:
         return tuple(victims)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import Refused, needs_of
+from extender.scheduling.needs import Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
 from extender.state.belief import Belief
 from extender.state.questions import asked
@@ -166,7 +166,7 @@ class Waker:
 
     def _plan(self, pod: Pod, hopeless: set[object], now: float) -> object:
         needs = needs_of(pod, self.belief)
-        if isinstance(needs, Refused):
+        if isinstance(needs, Unplaceable):
             return needs
         hidden = needs.hidden(needs.extended).spec if needs.extended else None
         # Who asks the same may be placed by another policy.

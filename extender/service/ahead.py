@@ -14,7 +14,7 @@ from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.recall import Grounds, World
 from extender.scheduling.remedy import are_named, claims_of
@@ -189,7 +189,7 @@ class Ahead:
             pod = self.belief.pods.with_uid(place.pod)
             # Whom another has nominated since is that one's concern.
             needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
-            if pod and isinstance(needs, Refused) and needs.word is Word.CLAIM_WAITING:
+            if pod and isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
                 self._line.leave(place, claims_of(pod))
             elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
                 send(sent)

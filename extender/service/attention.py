@@ -13,7 +13,7 @@ from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Order, Result
-from extender.scheduling.needs import Refused, made_for, needs_of
+from extender.scheduling.needs import Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
@@ -230,7 +230,7 @@ class Attention:
     def _is_refused(self, pod: Pod) -> bool:
         """Tell whether its own claims keep *pod* away, perhaps some that it may not free: others use them, too."""
         needs = needs_of(pod, self.belief)
-        return isinstance(needs, Refused) and needs.word in FREED_AT_ONCE
+        return isinstance(needs, Unplaceable) and needs.word in FREED_AT_ONCE
 
     async def _freed(self, pod: Pod) -> bool | None:
         held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief, self.wall()))

@@ -17,7 +17,7 @@ from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim
 from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
 from extender.service.ahead import ENOUGH, MOST, Ahead
@@ -232,7 +232,7 @@ async def test_a_pod_waits_for_its_claims() -> None:
 async def test_who_waits_for_what_never_comes_is_not_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, looked = Scene(), list[str]()
 
-    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
+    def judged(asked: Pod, belief: Belief) -> Needs | Unplaceable:
         looked.append(asked.key.name)
         return needs_of(asked, belief)
 
@@ -511,7 +511,7 @@ async def test_a_pod_with_which_something_goes_wrong_keeps_nobody_else(monkeypat
     scene = Scene(*claims(2))
     first, second = pods(2)
 
-    def judged(asked: Pod, belief: Belief) -> Needs | Refused:
+    def judged(asked: Pod, belief: Belief) -> Needs | Unplaceable:
         if asked.uid == first.uid:
             raise ArithmeticError
         return needs_of(asked, belief)

@@ -19,7 +19,7 @@ from extender.model.parse import parse_claim
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import LEFT, findings
-from extender.scheduling.needs import Needs, Refused, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.remedy import unusable
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -91,7 +91,7 @@ def test_an_allocation_of_it_by_somebody_else_is_foreign_whatever_class_it_is_of
 def test_a_pod_that_asks_for_it_is_refused_with_the_field(results: tuple[Json, ...]) -> None:
     belief = believing(read(raw(*results)), POD)
     refused = needs_of(POD, belief)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Unplaceable)
     assert refused.word is Word.UNKNOWN_FIELD
     assert refused.detail.startswith(f"claim c cannot be read: {FIELD}: '1e1001' is not a quantity that we accept")
 
@@ -102,7 +102,7 @@ def test_where_it_is_for_extended_resources_it_is_in_the_way_of_another() -> Non
     made = replace(read(raw(RESULT)), owners=(owner,), annotations=((ANNOTATION, "true"),))
     belief = believing(replace(made, reserved_for=(consumer(subject),)), subject)
     refused = needs_of(subject, belief)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Unplaceable)
     assert refused.word is Word.CLAIM_STALE
 
 
@@ -143,7 +143,7 @@ def test_where_the_allocation_makes_no_sense_its_devices_are_taken_as_a_whole() 
     belief = believing(gpus("n1", 2), item, POD)
     assert [belief.cluster.snapshot.usage_at(row) for row in range(2)] == [WHOLE, Usage()]
     refused = needs_of(POD, belief)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Unplaceable)
     assert "status.allocation.devices.results[0].consumedCapacity[memory]" in refused.detail
 
 
@@ -154,7 +154,7 @@ def test_where_nobody_can_say_who_uses_it_it_has_its_devices_and_nobody_frees_it
     belief = believing(item, POD)
     assert belief.cluster.snapshot.usage_at(0) == WHOLE
     refused = needs_of(POD, belief)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Unplaceable)
     assert refused.detail.startswith("claim c cannot be read: status.reservedFor")
     unnaming = replace(POD, claims=())
     assert (unusable(unnaming, belief, 0.0), list(findings(belief))) == ((), [])
