@@ -14,7 +14,7 @@ from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, assigned, kept_off, obstacle_of
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import (
-    Problem,
+    NotHad,
     Written,
     allocate,
     is_reserved_for,
@@ -148,7 +148,7 @@ class _Work:
         pod = self.belief.pods.current(self.needs.pod)
         if problem is None and self.made:
             told = yield from self._mapped(pod)
-            pod, problem = (pod, told) if isinstance(told, Problem) else (told, None)
+            pod, problem = (pod, told) if isinstance(told, NotHad) else (told, None)
         if problem is not None:
             return (yield from self._undone(problem.message))
         standing = standing_of(self._claims_now(), self.clock())
@@ -167,41 +167,41 @@ class _Work:
             return NotBound(bound.message, is_waiting=True, is_open=True, placement=self.placement)
         return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
 
-    def _claims(self) -> Generator[Step, Outcome, Problem | None]:
+    def _claims(self) -> Generator[Step, Outcome, NotHad | None]:
         """Write every claim; stop at the first that cannot be had."""
         now = time_of(self.clock())
         for claim, allocation in self.placement.claims:
             found = yield from self._claim(claim, replace(allocation, timestamp=now))
-            if isinstance(found, Problem):
+            if isinstance(found, NotHad):
                 return found
             self.written.append(found)
         for claim in self.needs.allocated:
             found = yield from reserve(claim, self.needs.pod)
-            if isinstance(found, Problem):
+            if isinstance(found, NotHad):
                 return found
             self.written.append(found)
         return None
 
-    def _claim(self, claim: ResourceClaim, allocation: Allocation) -> Generator[Step, Outcome, Written | Problem]:
+    def _claim(self, claim: ResourceClaim, allocation: Allocation) -> Generator[Step, Outcome, Written | NotHad]:
         hidden = self.placement.hidden
         if hidden is None or claim is not self.placement.claims[-1][0]:
             return (yield from allocate(claim, allocation, self.needs.pod, self.belief))
         outcome = yield from patiently(CreateClaim(self.needs.pod, hidden))
         made = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(made, ResourceClaim):
-            return Problem(f"the claim for extended resources could not be made: {told_by(outcome)}")
+            return NotHad(f"the claim for extended resources could not be made: {told_by(outcome)}")
         self.made.append(made)
         self.belief.made(claim.uid, made)
         return (yield from allocate(made, allocation, self.needs.pod, self.belief))
 
-    def _verified(self) -> Generator[Step, Outcome, Problem | None]:
+    def _verified(self) -> Generator[Step, Outcome, NotHad | None]:
         """See our writes on the watch, and that no claim was there before us."""
         for item in self.written:
             shown = yield AwaitShown(item.claim.uid, version(item.claim))
             if not isinstance(shown, Done):
-                return Problem(f"claim {item.claim.key.name}: the watch did not show its devices in time")
+                return NotHad(f"claim {item.claim.key.name}: the watch did not show its devices in time")
         loss = self._loss()
-        return Problem(loss) if loss else None
+        return NotHad(loss) if loss else None
 
     def _loss(self) -> str:
         """Say what the pod no longer has of what was written for it, as far as the watch shows."""
@@ -225,7 +225,7 @@ class _Work:
         """Touch every claim: what somebody has sent to take it back, believing the pod to be off, cannot land then."""
         for index, item in enumerate(self.written):
             found = yield from reserve(item.claim, self.needs.pod)
-            if isinstance(found, Problem):
+            if isinstance(found, NotHad):
                 return found.message
             self.written[index] = replace(item, claim=found.claim, is_had=True)
         return ""
@@ -234,10 +234,10 @@ class _Work:
         known = self.belief.cluster.claims
         return [known.with_uid(item.claim.uid) or item.claim for item in self.written]
 
-    def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | Problem]:
+    def _mapped(self, pod: Pod) -> Generator[Step, Outcome, Pod | NotHad]:
         for made in self.made:
             found = yield from mapped(pod, made.key.name, self.placement.hidden, self._confirmed)
-            if isinstance(found, Problem):
+            if isinstance(found, NotHad):
                 return found
             pod = found
         return pod

@@ -50,13 +50,13 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class NotHad:
     """Why the claim could not be had."""
 
     message: str
 
 
-Claiming = Generator[Step, Outcome, Written | Problem]
+Claiming = Generator[Step, Outcome, Written | NotHad]
 # Sees to it that no Binding of a pod that was sent before can land; False where the pod has a node.
 KeptOff = Callable[[Pod], Generator[Step, Outcome, bool]]
 
@@ -71,7 +71,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
     for _ in range(ATTEMPTS):
         step = _next_write(claim, allocation, pod)
         if not belief.ledger.is_reserved(claim.uid):
-            return Problem(f"claim {claim.key.name}: its devices are no longer kept for the pod")
+            return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod")
         belief.ledger.rebase(claim.uid, version(claim))
         outcome = yield step
         match outcome:
@@ -86,7 +86,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
                 belief.ledger.tell_claim(claim.uid, Event.REFUSED)
-                return Problem(f"claim {claim.key.name}: {message or kind.value}")
+                return NotHad(f"claim {claim.key.name}: {message or kind.value}")
         is_open = isinstance(outcome, Unknown) and isinstance(step, WriteAllocation)
         if is_open:
             belief.unanswered(claim.uid)
@@ -95,7 +95,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
             return found
         claim = found
     belief.ledger.tell_claim(claim.uid, Event.REFUSED)
-    return Problem(f"claim {claim.key.name} kept changing")
+    return NotHad(f"claim {claim.key.name} kept changing")
 
 
 def _next_write(claim: ResourceClaim, allocation: Allocation, pod: Pod) -> AddFinalizer | WriteAllocation:
@@ -106,7 +106,7 @@ def _next_write(claim: ResourceClaim, allocation: Allocation, pod: Pod) -> AddFi
 
 def _looked_up(
     claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief, *, is_open: bool
-) -> Generator[Step, Outcome, ResourceClaim | Written | Problem]:
+) -> Generator[Step, Outcome, ResourceClaim | Written | NotHad]:
     """Find out what became of *claim* after a write that did not simply succeed; a claim means: try again with it."""
     outcome = yield ReadClaim(claim.key)
     fresh = same_claim(claim.uid, outcome)
@@ -116,7 +116,7 @@ def _looked_up(
         fresh = same_claim(claim.uid, outcome)
     if fresh is None and is_open and not is_gone(outcome):
         # A write may still land: the hold stays until the watch tells.
-        return Problem(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
+        return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
     if fresh is None:
         return _lost(claim, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
@@ -126,7 +126,7 @@ def _looked_up(
             # it is touched, so that what was sent for that, based on its own write, cannot land after our Binding.
             found = yield from reserve(fresh, pod)
             return replace(found, is_ours=True) if isinstance(found, Written) else found
-        return Problem(f"claim {claim.key.name} was allocated by somebody else")
+        return NotHad(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
         return _lost(claim, belief, "is being deleted")
     belief.ledger.tell_claim(claim.uid, Event.RESUMED)
@@ -139,11 +139,11 @@ def same_claim(uid: Uid, outcome: Outcome) -> ResourceClaim | None:
     return fresh if isinstance(fresh, ResourceClaim) and fresh.uid == uid else None
 
 
-def _lost(claim: ResourceClaim, belief: Belief, why: str) -> Problem:
+def _lost(claim: ResourceClaim, belief: Belief, why: str) -> NotHad:
     """Give *claim* up, and its hold: no write of ours can land."""
     belief.ledger.tell_claim(claim.uid, Event.REFUSED)
     belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
-    return Problem(f"claim {claim.key.name} {why}")
+    return NotHad(f"claim {claim.key.name} {why}")
 
 
 def is_gone(outcome: Outcome) -> bool:
@@ -163,19 +163,19 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
         outcome = yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))
         match outcome:
             case Done(ResourceClaim() as fresh) if is_had and not _is_usable_by(fresh, pod, claim):
-                return Problem(f"claim {claim.key.name} was taken from the pod")
+                return NotHad(f"claim {claim.key.name} was taken from the pod")
             case Done(ResourceClaim() as fresh):
                 return Written(fresh, is_ours=False, is_had=is_had)
             case Later(seconds):
                 yield Pause(seconds)
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
-                return Problem(f"claim {claim.key.name}: {message or kind.value}")
+                return NotHad(f"claim {claim.key.name}: {message or kind.value}")
         again = same_claim(claim.uid, (yield ReadClaim(claim.key)))
         if again is None or again.is_deleting or not _gives_the_same(again, claim):
-            return Problem(f"claim {claim.key.name} is gone or holds other devices now")
+            return NotHad(f"claim {claim.key.name} is gone or holds other devices now")
         claim = again
-    return Problem(f"claim {claim.key.name} kept changing")
+    return NotHad(f"claim {claim.key.name} kept changing")
 
 
 def release(

@@ -11,7 +11,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain, renamed
-from extender.scheduling.claiming import ATTEMPTS, Problem, deleted, release, same_claim
+from extender.scheduling.claiming import ATTEMPTS, NotHad, deleted, release, same_claim
 from extender.scheduling.steps import (
     Done,
     Later,
@@ -40,7 +40,7 @@ def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
 
 def mapped(
     pod: Pod, claim: str, hidden: Hidden | None, confirmed: Callable[[], Confirming] = certain
-) -> Generator[Step, Outcome, Pod | Problem]:
+) -> Generator[Step, Outcome, Pod | NotHad]:
     """Have the status of *pod* name *claim*; return the pod as it is then.
 
     A write for an earlier claim may be on its way still; based on the pod as it was, it cannot land after ours. Where
@@ -53,16 +53,16 @@ def mapped(
         read = yield ReadPod(pod.key)
         fresh = read.what if isinstance(read, Done) else None
         if not isinstance(fresh, Pod) or fresh.uid != pod.uid:
-            return Problem(f"the pod cannot be read: {told_by(read)}")
+            return NotHad(f"the pod cannot be read: {told_by(read)}")
         if fresh.node_name:
             # It runs with what its status names.
-            return Problem(f"the pod is on node {fresh.node_name} already")
+            return NotHad(f"the pod is on node {fresh.node_name} already")
         problem = renamed(pod, fresh) or (yield from confirmed())
         if problem:
-            return Problem(problem)
+            return NotHad(problem)
         outcome = yield from patiently(MapExtended(fresh, claim, hidden))
     done = outcome.what if isinstance(outcome, Done) else None
-    return done if isinstance(done, Pod) else Problem(f"the pod's status could not be written: {told_by(outcome)}")
+    return done if isinstance(done, Pod) else NotHad(f"the pod's status could not be written: {told_by(outcome)}")
 
 
 def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -> Generator[Step, Outcome, None]:

@@ -9,7 +9,7 @@ import pytest
 from extender.model.names import Uid
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.binding import Bound, NotBound, Order
-from extender.scheduling.claiming import Problem, consumer_of, release
+from extender.scheduling.claiming import NotHad, consumer_of, release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed
 from extender.scheduling.steps import (
@@ -139,7 +139,7 @@ def test_the_status_of_a_pod_that_was_bound_meanwhile_goes_on_naming_its_claim()
     known = world.server.pods[EXTENDED.key]
     world.server.put(replace(known, extended_claim="theirs"))
     world.server.bind(EXTENDED, N1)
-    assert isinstance(world.carry(mapped(known, "ours", None)), Problem)
+    assert isinstance(world.carry(mapped(known, "ours", None)), NotHad)
     assert world.server.pods[EXTENDED.key].extended_claim == "theirs"
 
 

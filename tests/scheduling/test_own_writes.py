@@ -7,7 +7,7 @@ from typing import Any
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.node import PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound, Order
-from extender.scheduling.claiming import Problem, deleted, release
+from extender.scheduling.claiming import NotHad, deleted, release
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (
@@ -165,7 +165,7 @@ def test_a_pod_that_names_another_claim_meanwhile_is_not_told_which_has_its_exte
     world = world_of(subject=subject)
     read = world.server.pods[subject.key]
     world.server.put(replace(read, claim_statuses=(PodClaimStatus(name="gpu", claim_name="c"),)))
-    assert isinstance(world.carry(mapped(read, "made", None)), Problem)
+    assert isinstance(world.carry(mapped(read, "made", None)), NotHad)
     assert world.server.pods[subject.key].extended_claim is None
 
 
