@@ -20,8 +20,7 @@ from extender.topology.ensemble import Ensemble
 from extender.topology.frames import Framed
 from extender.topology.graded import Graded
 from extender.topology.grades import Grades
-from extender.topology.ground import Ground, forms_of
-from extender.topology.ground import Group as Anchored
+from extender.topology.ground import Anchored, Ground, forms_of
 from extender.topology.linked import Linked, Wired, taken
 from extender.topology.machine import Group
 from extender.topology.memo import Latest

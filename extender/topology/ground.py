@@ -27,7 +27,7 @@ class Ranking(Protocol):
         ...
 
 
-class Group(NamedTuple):
+class Anchored(NamedTuple):
     """Linked devices of one kind: who ranks their sets, and where each of the shape is among the candidates.
 
     *is_known* tells whether more than levels is known of their links; *tell* says what a set out of what is free is
@@ -79,11 +79,11 @@ class Ground:
     """
 
     board: Board
-    groups: tuple[Group, ...]
+    groups: tuple[Anchored, ...]
     sites: tuple[Place, ...]
 
     @cached_property
-    def anchored(self) -> tuple[Group, ...]:
+    def anchored(self) -> tuple[Anchored, ...]:
         """The groups that pods are placed around: those with known links, otherwise those with products on a bus."""
         return tuple(group for group in self.groups if group.is_known) or tuple(
             group for group in self.groups if any(self._is_product(place) for place in group.places)

@@ -12,7 +12,7 @@ from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
 from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
-from extender.topology.ground import Group
+from extender.topology.ground import Anchored
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 from extender.topology.shape import mask_of, places_of
@@ -110,7 +110,7 @@ class Leads:
             others = self.otherwise.sets(self.scene.situation, wanted.at, among, size, wanted.picks)
             yield from (mask_of(places) | self.before for places in others)
 
-    def _of_group(self, group: Group, size: int, among: int) -> Iterator[Valued]:
+    def _of_group(self, group: Anchored, size: int, among: int) -> Iterator[Valued]:
         """Yield sets of one group with those of it that lead already."""
         inside = self.before & group.mask
         allowed = group.inward(among | inside)
@@ -120,7 +120,7 @@ class Leads:
             if not inside & ~mask:
                 yield choice.value, mask | self.before
 
-    def _close(self, group: Group, size: int, among: int) -> Iterator[int]:
+    def _close(self, group: Anchored, size: int, among: int) -> Iterator[int]:
         """Yield sets of each NUMA node, and of all, that are closest to partners, where there are too many sets."""
         allowed = places_of(group.mask & among & ~self.before)
         is_small = len(group.places) <= EXACT and comb(len(allowed), size) <= LOOKED

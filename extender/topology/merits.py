@@ -9,7 +9,7 @@ from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affin
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.choice import Choice
 from extender.topology.companions import Companions
-from extender.topology.ground import Group, Kind
+from extender.topology.ground import Anchored, Kind
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 from extender.topology.shape import mask_of, places_of
@@ -62,7 +62,7 @@ class Merits:
             yield from self._partnered(kind, leads, partners & mask_of(kind.places))
         yield from self._zoned(picks, led, leads)
 
-    def _linked(self, leads: int) -> Iterator[tuple[Group, int, int]]:
+    def _linked(self, leads: int) -> Iterator[tuple[Anchored, int, int]]:
         """Yield each group that leads are of, what is free of it, and the leads; masks are of its shape."""
         for group in self.ground.anchored:
             mask = group.inward(leads)

@@ -16,7 +16,7 @@ from extender.model.quantity import parse_quantity
 from extender.topology.aliases import Member, place_of
 from extender.topology.choice import Aim, Chooser
 from extender.topology.configuration import Configuration
-from extender.topology.ground import Ground, Grounds, Group
+from extender.topology.ground import Anchored, Ground, Grounds
 from extender.topology.machine import groups_of
 from extender.topology.residual import Mix
 from extender.topology.tables import ALIASES, shipped
@@ -93,7 +93,7 @@ def grounds(configuration: Configuration | None = None) -> Grounds:
 def _ground(board: Board, configuration: Configuration) -> Ground:
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
     groups = [
-        Group(Chooser(group.shape, AIM), group.indices, group.links.is_known)
+        Anchored(Chooser(group.shape, AIM), group.indices, group.links.is_known)
         for group in groups_of(board.node, members, configuration)
     ]
     aliases = {name: tuple(names) for name, names in ALIASES.items()}

@@ -16,7 +16,7 @@ from extender.model.claim import Constraint
 from extender.model.device import Device, Traits
 from extender.model.names import DeviceKey
 from extender.topology.choice import Choice
-from extender.topology.ground import Ground, Group
+from extender.topology.ground import Anchored, Ground
 from extender.topology.quality import ONE
 from extender.topology.together import Together
 from loadtests.quality.hopper import (
@@ -294,7 +294,7 @@ def test_a_set_that_no_constraint_would_have_holds_nobody_up() -> None:
 class OnOneNuma:
     """Leaves out sets on several NUMA nodes."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Anchored) -> None:
         self.ranking = group.ranking
 
     def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
