@@ -38,10 +38,11 @@ class Follows:
         async with self._changing:
             if tasks is self._tasks:
                 # Where a renewal was cut short they are cancelled: that is no end of ours, and would pass unnoticed.
-                for task in done:
+                ended = [task for task in tasks if task in done]
+                for task in ended:
                     if not task.cancelled():
                         task.result()
-                raise RuntimeError(f"ended: {', '.join(task.get_name() for task in done)}")
+                raise RuntimeError(f"ended: {', '.join(task.get_name() for task in ended)}")
 
     def _start(self) -> None:
         self._tasks = [

@@ -58,5 +58,5 @@ async def test_a_renewal_that_is_cut_short_is_noticed_for_nobody_follows_any_mor
     renewing = asyncio.create_task(follows.renew())
     await asyncio.sleep(0)
     renewing.cancel()
-    with pytest.raises(RuntimeError, match="ended: follow nodes"):
+    with pytest.raises(RuntimeError, match="ended: follow nodes, follow pods"):
         await running
