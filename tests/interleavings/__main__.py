@@ -13,7 +13,8 @@ RUN = 10_000
 def main() -> int:
     """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one.
 
-    In every second run pods are nominated ahead, and in every third devices are of all kinds.
+    In every second run pods are nominated ahead, in every third devices are of all kinds, and in two of five there are
+    two replicas.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -34,7 +35,7 @@ def main() -> int:
 
 def of_seed(seed: int, steps: int) -> Counter[str]:
     """Play the run that *seed* stands for."""
-    return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0)
+    return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, is_contended=seed % 5 in (2, 4))
 
 
 def shorter(seed: int, steps: int, why: Broken) -> Broken:

@@ -7,6 +7,8 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
+from extender.kube.fence import Fence
+from extender.kube.writes import Writes
 from extender.model.parse import claim
 from extender.scheduling import assigning, binding, claiming, remedy
 from extender.scheduling.binding import Binder
@@ -17,6 +19,7 @@ from extender.state import contest, ledger
 from extender.state.belief import Belief
 from extender.state.ledger import Ledger
 from extender.state.taken import Taken
+from extender.state.tenure import Tenure
 
 
 class Bug(NamedTuple):
@@ -80,6 +83,28 @@ VARIED: Final = {
     ),
     "the devices of a claim that makes no sense look free": Bug(
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
+    ),
+}
+
+# Those that only show where there are two replicas.
+CONTENDED: Final = {
+    "a leader relies on a renewal for ever": Bug(
+        Tenure.why_not, "if self.is_held and now < self._trusted_until:", "if self.is_held:"
+    ),
+    "what an earlier leader has sent is not waited for": Bug(
+        Tenure._cleared_at, "return self._free_at() + self.terms.linger_s if self.record.holder else now", "return now"
+    ),
+    "that there was no Lease is taken for proof that nobody led": Bug(
+        Tenure._clear, "self._clear_at = now + self.terms.lease_s + self.terms.linger_s", "self._clear_at = now"
+    ),
+    "writes leave without being asked about": Bug(
+        Writes._send, "Body(content, content_type, self.fence.why_not)", "Body(content, content_type)"
+    ),
+    "a Lease is given up while something is on its way": Bug(
+        Tenure.next, "wish is Wish.YIELD and is_quiet and", "wish is Wish.YIELD and"
+    ),
+    "what has no answer is not waited for before a Lease is given up": Bug(
+        Fence.passed, "if isinstance(outcome, Unknown):", "if False:"
     ),
 }
 

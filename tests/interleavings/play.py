@@ -18,15 +18,16 @@ from extender.demo.apiserver.server import ApiServer
 from extender.demo.controller import Controller
 from extender.kube.answer import Unanswered
 from extender.scheduling.drift import findings
-from extender.scheduling.ranking import Answer
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
-from tests.interleavings.loop import Loop
-from tests.interleavings.process import Process, process_of
+from tests.interleavings.loop import Clock
+from tests.interleavings.rivals import Rivals
 from tests.interleavings.scheduler import Scheduler
-from tests.interleavings.server import LATE_S, Desk, Request, refusal
+from tests.interleavings.server import Desk, Request, refusal
 from tests.interleavings.stock import Stock
+from tests.interleavings.successors import CRASHES, TAKEOVER_S, Successors
 from tests.interleavings.variety import Variety
+from tests.interleavings.watching import Watching
 
 # Steps from one calm to the next.
 STORM = 400
@@ -35,8 +36,10 @@ FIRST_DAY = 1_767_225_600
 # How long a calm may last until everything is in order, and how long devices may be kept for nobody.
 CALM_S = 180.0
 EXPIRY_S = 60.0
-# How often a new process has listed everything before anything else happens, and how often nobody's absence is noticed.
-PROMPT, IN_VAIN = 0.7, 0.1
+# How long nobody may lead in a calm: twice as long as it takes to wait for whoever did.
+ELECTION_S = 200.0
+# How often nobody's absence is noticed.
+IN_VAIN = 0.1
 # How long nothing may happen.
 WAITS_S = (0.01, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 12.0)
 # How long devices are waited for in vain.
@@ -45,16 +48,6 @@ TOO_LONG_S = 650.0
 WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
 # Of writes that are on their way, how many arrive.
 ARRIVES = 0.7
-# How long a process that is to be replaced may go on with the bindings under way.
-LONGEST_BIND_S = 20.0
-# How long nobody answers after a process has ended: until nothing can land any more that it has sent.
-TAKEOVER_S = LATE_S + 1
-
-# What is offered: the best node alone, or several, of which the scheduler may take another than the best.
-OFFERS = (Answer.AUTO, Answer.SHORTLIST)
-
-# How often a process ends at once, beside the weights of what else happens.
-CRASHES = 0.3
 
 
 class Broken(AssertionError):  # noqa: N818 - what it says of the play
@@ -72,13 +65,12 @@ class Play:
     nominates: bool = False
     # Whether devices are of all kinds, and nodes come and go.
     is_varied: bool = False
-    loop: Loop = field(default_factory=Loop)
+    # Whether there are two replicas, of which one leads.
+    is_contended: bool = False
+    clock: Clock = field(default_factory=Clock)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
-    process: Process | None = None
-    is_leading: bool = False
     misery: float = 1.0
-    back_at: float = 0.0
     checked: int = 0
     published: int = 0
     stock: Stock = field(default_factory=lambda: Stock(()))
@@ -90,41 +82,32 @@ class Play:
     variety: Variety = field(init=False)
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
+    house: Successors | Rivals = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        self.desk = Desk(self.api, self.loop.time, self.happened)
+        self.desk = Desk(self.api, self.clock.time, self.happened)
         self.people = People(self.api, self.random, self.is_varied)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
+        parts = self.clock, self.desk, self.random, self.nominates
+        self.house = (
+            Rivals(*parts, self.moved) if self.is_contended else Successors(*parts, self.takeover_s, self.crashes)
+        )
         self.scheduler = Scheduler(
-            self.loop, self.api.store, self.people.kind("resourceclaims"), self.random,
-            lambda: self.process if self.is_leading else None, self.api.registry, self.nominates, self.desk.excused,
+            self.clock, self.api.store, self.people.kind("resourceclaims"), self.random,
+            self.house.asked, self.api.registry, self.nominates, self.desk.excused,
         )  # fmt: skip
 
     # What happens
 
     def begin(self) -> None:
         self.people.furnish()
-        self.start()
-
-    def start(self) -> None:
-        """Begin a new life of the extender, which knows nothing."""
-        # Whoever is restarted may have been configured anew.
-        answer = self.random.choice(OFFERS)
-        self.process = process_of(
-            self.loop, self.desk, lambda: self.is_leading, answer=answer, nominates=self.nominates
-        )
-        self.is_leading = True
-        self.process.begin()
-        if self.random.random() < PROMPT:
-            self.catch_up()
-        self.loop.settle()
+        self.house.begin()
 
     def end(self) -> None:
         """Let nothing go on after the play."""
-        if self.process:
-            self.process.die(set)
+        self.house.end()
         self.scheduler.restart()
 
     def answer(self) -> bool:
@@ -169,16 +152,25 @@ class Play:
             self.desk.forget(self.random.choice(late))
         return bool(late)
 
+    def moved(self) -> None:
+        """Have another scheduler go on in the place of this one."""
+        self.scheduler.restart()
+
+    def watches(self) -> list[Watching]:
+        return [watch for process in self.house.living() for watch in process.watches.values()]
+
+    def told(self) -> list[Watching]:
+        return [watch for process in self.house.told() for watch in process.watches.values()]
+
     def watch(self) -> bool:
-        watches = self.process.watches.values() if self.process else ()
-        behind = [watch for watch in watches if watch.is_behind]
+        behind = [watch for watch in self.told() if watch.is_behind]
         for _ in range(self.random.choice((1, 2, 4, 8)) if behind else 0):
             self.random.choice(behind).step()
         return bool(behind)
 
     def stumble(self) -> bool:
         """Cut a watch off, so that everything is listed anew; or have it tell something twice."""
-        watches = tuple(self.process.watches.values()) if self.process else ()
+        watches = self.watches()
         if watches and self.random.random() < 0.5:
             self.random.choice(watches).read()
         elif watches:
@@ -198,23 +190,13 @@ class Play:
         return self.api.store.revision != before
 
     def wait(self) -> None:
-        if self.process is None:
-            return self.pass_time(max(0.0, self.back_at - self.loop.moment))
-        self.pass_time(self.random.choice(WAITS_S))
-        return None
+        idle_s = self.house.idle_s()
+        self.pass_time(self.random.choice(WAITS_S) if idle_s is None else idle_s)
 
     def pass_time(self, seconds: float) -> None:
-        self.loop.pass_to(self.loop.moment + seconds)
+        self.clock.pass_to(self.clock.moment + seconds)
         self.desk.too_late()
-        if self.process and self.is_leading:
-            # A watch may be late, but a view as old as that would not be answered from.
-            for watch in self.process.watches.values():
-                if not watch.is_behind:
-                    watch.step()
-        if self.process is None and self.loop.moment >= self.back_at:
-            self.start()
-        elif self.process and not self.is_leading and self.loop.moment >= self.back_at:
-            self.crash()
+        self.house.aged()
 
     def linger(self) -> bool:
         """Let so much time pass that devices which nobody has made ready are waited for no longer."""
@@ -222,24 +204,6 @@ class Play:
         if is_waiting:
             self.pass_time(TOO_LONG_S)
         return is_waiting
-
-    def crash(self) -> bool:
-        """End the extender; another begins when nothing can land any more that this one has sent."""
-        if self.process is None:
-            return False
-        self.process.die(self.scheduler.tasks)
-        self.process, self.is_leading = None, False
-        self.back_at = self.loop.moment + self.takeover_s
-        return True
-
-    def hand_over(self) -> bool:
-        """Ask the extender nothing any more, and end it when what it was asked must have come to an end."""
-        if self.process is None or not self.is_leading:
-            return False
-        self.is_leading = False
-        self.process.retire()
-        self.back_at = self.loop.moment + LONGEST_BIND_S
-        return True
 
     def acts(self) -> dict[str, tuple[float, Callable[[], object]]]:
         people = self.people
@@ -258,8 +222,6 @@ class Play:
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
             "scheduler restarts": (2, self.scheduler.restart),
-            "crash": (self.crashes, self.crash),
-            "hand over": (0.2, self.hand_over),
         }
         beside = {"preempt": (8, self.scheduler.preempt), "rename": (8, people.rename_any)}
         strange: dict[str, tuple[float, Callable[[], object]]] = {
@@ -270,7 +232,7 @@ class Play:
             "evict": (12, self.scheduler.evict),
             "long wait": (1, self.linger),
         }
-        return acts | (beside if self.nominates else {}) | (strange if self.is_varied else {})
+        return acts | self.house.acts() | (beside if self.nominates else {}) | (strange if self.is_varied else {})
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -280,7 +242,7 @@ class Play:
             self.steps = number
             while not self.happens(name := self.random.choices(names, weights)[0], acts[name][1]):
                 pass
-            self.loop.settle()
+            self.clock.settle()
             self.check()
             if number % STORM == 0 or number == steps:
                 self.calm()
@@ -289,6 +251,7 @@ class Play:
     def weather(self, acts: dict[str, tuple[float, Callable[[], object]]]) -> list[float]:
         """Draw how often what happens, and how often requests fail, until the next calm."""
         self.scheduler.change()
+        self.house.change()
         if self.is_varied:
             self.people.change()
             self.variety.change()
@@ -327,26 +290,36 @@ class Play:
                 raise Broken(f"{complaint} ({self.where()})")
 
     def where(self) -> str:
-        return f"seed {self.seed}, step {self.steps}, {self.loop.moment:.1f} s"
+        return f"seed {self.seed}, step {self.steps}, {self.clock.moment:.1f} s"
 
     def calm(self) -> None:
         """End all faults, and see that everything comes to order; then, half of the time, that all ends."""
         self.scheduler.relax()
+        self.house.relax()
         self.variety.restore()
         self.variety.mend()
         self.people.republish(is_whole=True)
         self.people.share()
         self.people.expel()
+        self.until_led()
         self.until_ordered(is_empty=False)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
             self.until_ordered(is_empty=True)
 
+    def until_led(self) -> None:
+        """Wait for somebody to lead: nothing is put in order before."""
+        since = self.clock.moment
+        while self.is_contended and self.house.leader() is None:
+            if self.clock.moment - since > ELECTION_S:
+                raise Broken(f"nobody leads for ever ({self.where()})")
+            self.breathe()
+
     def until_ordered(self, *, is_empty: bool) -> None:
-        since = self.loop.moment
+        since = self.clock.moment
         self.scheduler.event()
         while wrong := self.disorder(is_empty=is_empty):
-            lasts_s = self.loop.moment - since
+            lasts_s = self.clock.moment - since
             if lasts_s > EXPIRY_S and (leaks := list(self.objects().leaks())):
                 raise Broken(f"{', '.join(leaks)} have devices that nobody uses ({self.where()})")
             if lasts_s > CALM_S:
@@ -359,32 +332,30 @@ class Play:
         self.people.clear(is_all=False)
         self.controller.reconcile()
         self.variety.report(is_well=True)
-        while self.desk.open or (self.process and any(watch.is_behind for watch in self.process.watches.values())):
+        while self.desk.open or any(watch.is_behind for watch in self.watches()):
             for request in tuple(self.desk.open):
                 self.desk.land(request)
-            self.loop.settle()
+            self.clock.settle()
             self.check()
             self.catch_up()
         self.happened["bindings ended"] += self.scheduler.poll()
         for pod in self.scheduler.due():
             self.scheduler.attempt(pod)
-        self.loop.settle()
+        self.clock.settle()
         if not self.desk.open:
             self.pass_time(1.0)
         self.catch_up()
         self.check()
 
     def catch_up(self) -> None:
-        if self.process:
-            for watch in self.process.watches.values():
-                watch.step()
-                while watch.is_behind:
-                    watch.step()
-        self.loop.settle()
+        for process in self.house.living():
+            process.catch_up()
+        self.clock.settle()
 
     def disorder(self, *, is_empty: bool) -> str:
         """Say what is not as it should be at the end of a calm."""
-        if self.process is None or not self.is_leading or self.desk.open or self.scheduler.binding:
+        process = self.house.leader()
+        if process is None or self.desk.open or self.scheduler.binding:
             return "something is under way"
         objects = self.objects()
         if fitting := objects.fitting():
@@ -392,10 +363,10 @@ class Play:
         if wrong := [*(f"{leak} has devices that nobody uses" for leak in objects.leaks()), *objects.doubles()]:
             return ", ".join(wrong)
         waiting = {pod["metadata"]["uid"] for pod in objects.pods if not pod["spec"].get("nodeName")}
-        if held := [promise for promise in self.process.belief.ledger if promise.pod not in waiting]:
+        if held := [promise for promise in process.belief.ledger if promise.pod not in waiting]:
             return f"{len(held)} holds of pods that do not wait"
         # The product's own auditor has to agree that all is well.
-        if drift := list(findings(self.process.belief)):
+        if drift := list(findings(process.belief)):
             return f"drift: {drift[0].kind} {drift[0].claim} {drift[0].detail}"
         return f"{len(objects.pods)} pods are there" if is_empty and objects.pods else ""
 
@@ -408,15 +379,16 @@ def staged(
     *,
     nominates: bool = False,
     is_varied: bool = False,
+    is_contended: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates, is_varied)
-        stack.callback(play.loop.close)
+        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended)
+        stack.callback(play.clock.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
-        stack.enter_context(patch.object(registry, "now", lambda: _date(play.loop.moment)))
+        stack.enter_context(patch.object(registry, "now", lambda: _date(play.clock.moment)))
         handler = _Listening(play.mistakes)
         log.addHandler(handler)
         stack.callback(log.removeHandler, handler)
@@ -449,8 +421,10 @@ def played(
     *,
     nominates: bool = False,
     is_varied: bool = False,
+    is_contended: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    with staged(seed, takeover_s, crashes, nominates=nominates, is_varied=is_varied) as play:
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
+    with staged(seed, takeover_s, crashes, **kinds) as play:
         play.run(steps)
         return play.happened

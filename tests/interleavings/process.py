@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from extender.allocation.features import Features
 from extender.config.settings import Settings
+from extender.kube.fence import Fence
 from extender.kube.freshness import Freshness
+from extender.kube.pace import Pace
 from extender.kube.recent import Recent
-from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Served
+from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Resource, Served
 from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
@@ -29,18 +31,21 @@ from extender.service.attention import Attention, Habits
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
+from extender.service.follows import Follows
 from extender.service.health import Health
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.lapses import Lapses
+from extender.service.leading import Alone, Leading
 from extender.service.notices import Notices
 from extender.service.offers import Offers
+from extender.service.reign import Reign
 from extender.service.sending import Sending
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
 from tests.interleavings.loop import Loop
-from tests.interleavings.server import Desk, Line
+from tests.interleavings.server import LATE_S, Desk, Line
 from tests.interleavings.watching import Watching
 
 if TYPE_CHECKING:
@@ -48,6 +53,19 @@ if TYPE_CHECKING:
 
 SETTINGS: Final = Settings()
 METRICS: Final = Metrics()
+# How long the API server works at a write, whose connection may have been cut at once.
+SERVER_S: Final = LATE_S
+# What is waited for in short steps takes a little longer: time passes faster so.
+STEP_S: Final = 0.5
+
+
+class Sole(Alone):
+    """The only one at a time; *is_asked* until another is to take over."""
+
+    is_asked = True
+
+    def leads(self) -> bool:
+        return self.is_asked
 
 
 @dataclass(slots=True)
@@ -59,30 +77,44 @@ class Process:
     belief: Belief
     answers: Answers
     attention: Attention
-    health: Health
+    leading: Sole | Leading
     watches: dict[str, Watching]
     works: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     def begin(self) -> None:
         """List everything, and look after pods."""
+        if isinstance(self.leading, Sole):
+            for watch in self.watches.values():
+                watch.read()
+        self.tasks += [self.loop.create_task(work(), name=str(work)) for work in self.works]
+
+    def catch_up(self) -> None:
+        """Have everything told that has happened."""
         for watch in self.watches.values():
-            watch.read()
-        run = self.attention.run(self.health.begin, lambda: self.health.freshness.has_vital)
-        self.tasks.append(self.loop.create_task(run, name="attention"))
-        self.tasks += [self.loop.create_task(work(), name="nominating") for work in self.works]
+            watch.step()
+            while watch.is_behind:
+                watch.step()
+
+    def refresh(self) -> None:
+        """Have nobody believe that a watch is old that has nothing to tell."""
+        # A watch may be late, but a view as old as that would not be answered from.
+        for watch in self.watches.values():
+            if not watch.is_behind:
+                watch.step()
 
     def retire(self) -> None:
         """Let what is under way end, and begin nothing any more: another is to take over."""
         for task in self.tasks:
             task.cancel()
 
-    def die(self, others: Callable[[], set[asyncio.Task[Any]]]) -> None:
+    def die(self) -> None:
         """End at once. What was sent may land yet."""
         self.line.is_dead = True
-        for task in asyncio.all_tasks(self.loop) - others():
+        for task in asyncio.all_tasks(self.loop):
             task.cancel()
         self.loop.settle()
+        self.loop.close()
 
 
 class Nominating:
@@ -114,16 +146,17 @@ class Nominating:
             self.lapses.evicting(pod)
 
 
-def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Answer, nominates: bool) -> Process:
+def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, *, answer: Answer, nominates: bool) -> Process:
     """Put a process together; it knows nothing."""
-    line, store = Line(desk), desk.api.store
+    line, now = Line(desk), loop.time
     followed = [resource for resource in RESOURCES if nominates or resource is not BOUND]
     domain = Domain(taint=SETTINGS.ownership.owner_taint, writer=writer_of(SETTINGS.schedulers))
     belief, freshness = Belief(SETTINGS.schedulers, Features(), domain=domain), Freshness(followed)
     numbers = count()
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
     planner = Planner(belief, chooser, Policy(answer))
-    writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds)
+    fence = Fence(leading.why_not, now, SERVER_S)
+    writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds, fence)
     stirred: list[Attention | Nominating] = []
     recent, nominating = Recent(), Nominating()
 
@@ -135,21 +168,22 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Ans
         nominating.show(what)
 
     feed = Feed(belief, freshness, stir, show)
-    carrier = Carrier(writes, feed, loop.time, recent)
+    carrier = Carrier(writes, feed, now, recent)
     notices = Notices(writes, "model", 20, is_enabled=False)
-    journal = Journal(belief, notices, METRICS, loop.time, Decisions(1000))
-    intrusion = Intrusion(belief, METRICS, notices, lambda: True, loop.time)
+    journal = Journal(belief, notices, METRICS, now, Decisions(1000))
+    intrusion = Intrusion(belief, METRICS, notices, leading.leads, now)
     habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.rechecks)
-    attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, loop.time, loop.time)
-    health = Health(freshness, SETTINGS.watch.max_age_seconds, loop.time)
+    attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, now, now)
+    health = Health(freshness, SETTINGS.watch.max_age_seconds, now)
     if nominates:
-        nominating = _nominating(planner, writes, loop.time, lambda: health.begun.is_set() and leads(), recent)
+        nominating = _nominating(planner, writes, now, lambda: health.begun.is_set() and leading.leads(), recent)
     stirred += [attention, nominating]
 
     offers, ended = Offers(), (journal.ended, attention.ended)
-    binds = Binds(Binder(belief, chooser, loop.time, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
+    binds = Binds(Binder(belief, chooser, now, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
-    answers = Answers(*parts, health.hindering, loop.time, asked=nominating.asked, evicting=nominating.evicting)
+    told = nominating.asked, nominating.evicting
+    answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.wakes.victims = answers.evictions.victims
 
     def take(told: Told) -> None:
@@ -157,13 +191,43 @@ def process_of(loop: Loop, desk: Desk, leads: Callable[[], bool], *, answer: Ans
         feed.take(told)
         intrusion.after(told)
 
+    watches = _watches(desk, followed, recent, take, now)
+    works = _works(leading, watches, attention, health, lambda: fence.is_quiet and binds.is_idle)
+    return Process(loop, line, belief, answers, attention, leading, watches, works + nominating.works)
+
+
+def _watches(
+    desk: Desk, followed: Sequence[Resource], recent: Recent, take: Callable[[Told], None], now: Callable[[], float]
+) -> dict[str, Watching]:
     kinds = {kind.plural: kind for kind in desk.api.kinds.values()}
-    complain = desk.complaints.append
-    watches = {
-        item.name: Watching(store, kinds[item.served_as or item.name], item, recent, take, loop.time, complain)
-        for item in followed
-    }
-    return Process(loop, line, belief, answers, attention, health, watches, nominating.works)
+    parts = recent, take, now, desk.complaints.append
+    return {item.name: Watching(desk.api.store, kinds[item.served_as or item.name], item, *parts) for item in followed}
+
+
+def _works(
+    leading: Sole | Leading,
+    watches: dict[str, Watching],
+    attention: Attention,
+    health: Health,
+    is_idle: Callable[[], bool],
+) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+    """Return what is done all the time, by the only one or by one of several: as they are put together there."""
+    if isinstance(leading, Sole):
+        return [lambda: attention.run(health.begin, lambda: health.freshness.has_vital)]
+
+    async def follow(resource: Resource) -> None:
+        with watches[resource.name].following():
+            await asyncio.Event().wait()
+
+    for watch in watches.values():
+        watch.is_on = False
+    follows = Follows(follow, [watch.resource for watch in watches.values()])
+    pace = Pace(health.now, lambda seconds: asyncio.sleep(max(seconds, STEP_S)))
+    reign = Reign(leading, follows, attention, health.freshness, health, METRICS, pace)
+    leading.is_able = lambda: health.freshness.has_vital
+    leading.is_idle = lambda: is_idle() and not reign.is_busy
+    leading.now, leading.pace = health.now, pace
+    return [follows.run, leading.run, reign.run]
 
 
 def _nominating(

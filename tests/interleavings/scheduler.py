@@ -13,7 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.web.verbs import BindRequest, Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
-from tests.interleavings.loop import Loop
+from tests.interleavings.loop import Clock
 from tests.interleavings.process import Process
 
 Json = dict[str, Any]
@@ -42,7 +42,7 @@ class Scheduler:
     something else stops after they were let pass; held: how many it does not try at all, as long as *preempts*.
     """
 
-    loop: Loop
+    clock: Clock
     store: Store
     claims: Kind
     random: Random
@@ -59,16 +59,13 @@ class Scheduler:
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
-    def tasks(self) -> set[asyncio.Task[Any]]:
-        return set(self.binding.values())
-
     def restart(self) -> None:
         """Forget everything; what was asked of the extender goes on there."""
         for task in self.binding.values():
             task.cancel()
         self.queue.clear()
         self.binding.clear()
-        self.loop.settle()
+        self.clock.settle()
 
     def change(self) -> None:
         """Have other plugins refuse other nodes and other pods from now on."""
@@ -93,7 +90,7 @@ class Scheduler:
             del self.queue[uid]
         for uid in waiting:
             if uid not in self.queue:
-                self.queue[uid] = Queued(self.loop.moment, is_held=self.held > 0 and self.random.random() < self.held)
+                self.queue[uid] = Queued(self.clock.moment, is_held=self.held > 0 and self.random.random() < self.held)
         return [pod for uid, pod in waiting.items() if uid not in self.binding and self._is_due(self.queue[uid], pod)]
 
     def attempt(self, pod: Json) -> None:
@@ -114,9 +111,9 @@ class Scheduler:
         if not filtered.names or self.random.random() < self.spoilt:
             return self._reject(noun, is_ours=not filtered.names)
         node = self._chosen(process, noun, list(filtered.names))
-        task = self.loop.create_task(self._bound(process, noun, node), name=f"scheduler binds {noun.key}")
+        task = process.loop.create_task(self._bound(process, noun, node), name=f"scheduler binds {noun.key}")
         self.binding[noun.uid] = task
-        self.loop.settle()
+        self.clock.settle()
         return None
 
     def preempt(self) -> bool:
@@ -173,7 +170,7 @@ class Scheduler:
     def event(self) -> None:
         """Let something happen in the cluster that has the rejected pods tried again."""
         for item in self.queue.values():
-            item.due = min(item.due, self.loop.moment + LAST_BACKOFF_S)
+            item.due = min(item.due, self.clock.moment + LAST_BACKOFF_S)
 
     def _waiting(self) -> Iterator[Json]:
         for pod in self.store.each(POD):
@@ -192,8 +189,8 @@ class Scheduler:
 
     def _is_due(self, item: Queued, pod: Json) -> bool:
         if item.rejected_at and item.rejected_at != _told(pod):
-            item.rejected_at, item.due = "", min(item.due, self.loop.moment)
-        return item.due <= self.loop.moment and not item.is_held
+            item.rejected_at, item.due = "", min(item.due, self.clock.moment)
+        return item.due <= self.clock.moment and not item.is_held
 
     def _window(self, names: list[str]) -> list[str]:
         if self.random.random() >= self.narrowness:
@@ -229,7 +226,7 @@ class Scheduler:
         self._clear(pod.uid)
         if is_ours:
             known = self.store.get(POD, pod.key)
-            item.rejected_at, item.due = _told(known), self.loop.moment + FLUSH_S
+            item.rejected_at, item.due = _told(known), self.clock.moment + FLUSH_S
 
     def _clear(self, uid: str) -> None:
         """Take a nomination back, as after every attempt that fails, whoever made it."""
@@ -245,7 +242,7 @@ class Scheduler:
 
     def _delay(self, item: Queued) -> None:
         item.attempts += 1
-        item.due = self.loop.moment + min(LAST_BACKOFF_S, FIRST_BACKOFF_S * (1 << min(item.attempts - 1, 4)))
+        item.due = self.clock.moment + min(LAST_BACKOFF_S, FIRST_BACKOFF_S * (1 << min(item.attempts - 1, 4)))
 
 
 def _told(pod: Json | None) -> str:

@@ -33,6 +33,7 @@ class Request:
     body: Body | None
     sent_at: float
     answer: "asyncio.Future[Answer | Unanswered]"
+    sender: "Line"
 
     @property
     def is_awaited(self) -> bool:
@@ -63,9 +64,13 @@ class Desk:
     complaints: list[str] = field(default_factory=list)
     # Pods for whom others were evicted: once it is known that this does not help they may be sent elsewhere.
     excused: set[str] = field(default_factory=set)
+    # Says why a request must not arrive any more.
+    forbidden: Callable[[Request], str] = lambda _request: ""
 
     def perform(self, request: Request) -> Answer:
         """Have *request* done as the API server does it."""
+        if why := self.forbidden(request):
+            self.complaints.append(f"{request} arrives, and {why}")
         try:
             target = target_of(request.path, self.api.kinds)
             return self._performed(request, target)
@@ -82,6 +87,8 @@ class Desk:
                 return told(201, success(201))
             case "POST", _:
                 return told(201, registry.create(target.kind, target.namespace, content))
+            case "PUT", part:
+                return told(200, registry.update(target.kind, target.key, part, lambda _old: content, manager=US))
             case "DELETE", _:
                 return told(200, registry.delete(target.kind, target.key, content or {}))
         assert request.body is not None
@@ -151,8 +158,10 @@ class Line:
         del query
         if self.is_dead:
             raise asyncio.CancelledError
+        if body and (why_not := body.why_not()):
+            return Unanswered(was_sent=False, why=why_not)
         answer: asyncio.Future[Answer | Unanswered] = asyncio.get_running_loop().create_future()
-        self._desk.open.append(Request(method, path, body, self._desk.moment(), answer))
+        self._desk.open.append(Request(method, path, body, self._desk.moment(), answer, self))
         try:
             async with asyncio.timeout(timeout_s):
                 return await answer

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.interleavings.planted import AHEAD, BUGS, VARIED, Bug, planted
-from tests.interleavings.play import CRASHES, TAKEOVER_S, Broken, played
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, VARIED, Bug, planted
+from tests.interleavings.play import Broken, played
+from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
 STEPS = 10_000
 # So many runs are looked through for a bug, at most: 100,000 steps.
@@ -11,10 +12,16 @@ RUNS = 10
 
 
 def long_test(
-    takeover_s: float = TAKEOVER_S, crashes: float = CRASHES, *, nominates: bool = False, is_varied: bool = False
+    takeover_s: float = TAKEOVER_S,
+    crashes: float = CRASHES,
+    *,
+    nominates: bool = False,
+    is_varied: bool = False,
+    is_contended: bool = False,
 ) -> None:
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
     for seed in range(1, RUNS + 1):
-        played(seed, STEPS, takeover_s, crashes, nominates=nominates, is_varied=is_varied)
+        played(seed, STEPS, takeover_s, crashes, **kinds)
 
 
 @pytest.mark.parametrize(("seed", "nominates"), [(1, False), (2, False), (3, True)])
@@ -30,6 +37,13 @@ def test_nothing_is_lost_where_devices_are_shared_cut_up_or_made_ready_and_nodes
     happened = played(4, STEPS, nominates=True, is_varied=True)
     assert happened["bindings ended"] > 100
     assert min(happened[name] for name in ("report", "garble", "node", "evict", "long wait")) > 0
+
+
+def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> None:
+    happened = played(5, STEPS, is_contended=True)
+    assert happened["bindings ended"] > 100
+    assert happened["taken over"] > 10
+    assert min(happened[name] for name in ("stop", "go on", "cut off", "scheduler moves", "hand over", "crash")) > 0
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
@@ -50,6 +64,12 @@ def test_a_bug_planted_where_devices_are_of_all_kinds_is_found(bug: Bug) -> None
         long_test(is_varied=True)
 
 
+@pytest.mark.parametrize("bug", CONTENDED.values(), ids=CONTENDED)
+def test_a_bug_planted_where_there_are_two_replicas_is_found(bug: Bug) -> None:
+    with planted(bug), pytest.raises(Broken):
+        long_test(is_contended=True)
+
+
 def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
     with pytest.raises(Broken, match="is in"):
         long_test(takeover_s=0.0, crashes=10.0)
@@ -59,3 +79,4 @@ def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000) == played(3, 1000)
     assert played(3, 1000, nominates=True) == played(3, 1000, nominates=True)
     assert played(3, 1000, is_varied=True) == played(3, 1000, is_varied=True)
+    assert played(3, 1000, is_contended=True) == played(3, 1000, is_contended=True)

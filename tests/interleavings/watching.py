@@ -1,8 +1,9 @@
 """One process's watch of one resource: late, cut off, listed anew and told twice, but never out of order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
@@ -15,6 +16,8 @@ from extender.model.change import Changed, Gone, Listed
 from extender.model.names import ObjectKey
 
 Json = dict[str, Any]
+# How long ago what is told was read.
+TRANSIT_S: Final = 0.001
 
 
 @dataclass(slots=True)
@@ -29,12 +32,23 @@ class Watching:
     moment: Callable[[], float]
     complain: Callable[[str], None]
     position: int = 0
+    is_on: bool = True
     listed: tuple[Listed, int] | None = None
     last: Told | None = None
 
     @property
     def is_behind(self) -> bool:
-        return self.listed is not None or self.store.changed_at(self.kind) > self.position
+        return self.is_on and (self.listed is not None or self.store.changed_at(self.kind) > self.position)
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """List everything, and go on until the end of the block."""
+        self.read()
+        self.is_on = True
+        try:
+            yield
+        finally:
+            self.is_on = False
 
     def read(self) -> None:
         """Read everything as it is now; whoever is told hears of it later."""
@@ -44,6 +58,8 @@ class Watching:
 
     def step(self) -> None:
         """Tell the next thing; where there is none, that there is none."""
+        if not self.is_on:
+            return
         if self.listed is not None:
             (self.last, self.position), self.listed = self.listed, None
             self.tell(self.last)
@@ -53,11 +69,11 @@ class Watching:
             return
         else:
             self.position = self.store.revision
-        self.tell(Seen(self.resource, str(self.position), self.moment()))
+        self.tell(Seen(self.resource, str(self.position), self.moment() - TRANSIT_S))
 
     def again(self) -> None:
         """Tell the last thing once more."""
-        if self.last is not None and not isinstance(self.last, Listed):
+        if self.is_on and self.last is not None and not isinstance(self.last, Listed):
             self.tell(self.last)
 
     def _records(self) -> list[Record]:

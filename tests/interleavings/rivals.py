@@ -1,0 +1,296 @@
+"""Two replicas of the extender at once, of which one leads: by its Lease, as the product has it.
+
+Each is beside a scheduler of its own, one of which leads as well. A replica can be stopped in the middle of its work
+and go on later with what it had in hand, as if no time had passed; it can be cut off from its Lease; it can end.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Final, cast
+
+from extender.config.settings import Leading as Told
+from extender.config.settings import Settings
+from extender.demo.apiserver.kinds import LEASE
+from extender.kube.answer import Answer, Unanswered
+from extender.kube.api import Body, Query
+from extender.service.leading import Leading, leading_of
+from tests.interleavings.loop import Clock
+from tests.interleavings.process import SERVER_S, Process, process_of
+from tests.interleavings.server import Desk, Line, Request
+from tests.interleavings.successors import LONGEST_BIND_S, OFFERS, Acts
+
+if TYPE_CHECKING:
+    from extender.kube.api import Api
+
+HOSTS: Final = ("a", "b")
+NAMESPACE: Final = Told().namespace
+THEIRS: Final = NAMESPACE, Told().scheduler_lease
+OURS: Final = NAMESPACE, Told().lease
+# When the play begins by the time of the day, which is written into Leases.
+WALL_S: Final = 1_767_225_600.0
+# How often the scheduler asks a replica that is not beside it, in a storm.
+STRAYS: Final = (0.0, 0.1, 0.3)
+# How often what is asked of a Lease is lost, or done late, or done unheard, in a storm.
+LEASE_FAULTS: Final = (0.0, 0.02, 0.2)
+# How often the scheduler's Lease goes elsewhere when a replica is stopped or cut off.
+MOVES: Final = 0.6
+# How much of what a stopped replica has just heard it has gone on with.
+TURNS: Final = (0, 1, 2, 5)
+# How long nothing may happen while nobody leads.
+IDLE_S: Final = (1.0, 3.0, 12.0)
+# How long nothing else happens after a replica was stopped, cut off or ended: others may take its Lease meanwhile.
+LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
+# How many of those that have sent nothing, which may be on its way still, are left alone.
+SPARED: Final = 0.8
+# How long a replica that ends takes to give up its Lease after the last binding.
+FAREWELL_S: Final = 8.0
+
+
+class Hotline(Line):
+    """A line for Leases alone, on which others have to wait for nothing. While it *is_cut* nothing comes through."""
+
+    def __init__(self, desk: Desk, is_slow: Callable[[], bool]) -> None:
+        super().__init__(desk)
+        self._is_slow = is_slow
+        self.is_cut = False
+
+    async def call(
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+    ) -> Answer | Unanswered:
+        """Have it done at once; what is slow is treated as everything else."""
+        if self.is_cut:
+            await asyncio.sleep(timeout_s)
+            return Unanswered(was_sent=True, why="cut off")
+        if self._is_slow():
+            return await super().call(method, path, query=query, body=body, timeout_s=timeout_s)
+        request = Request(method, path, body, self._desk.moment(), asyncio.get_running_loop().create_future(), self)
+        return self._desk.perform(request)
+
+
+@dataclass(slots=True)
+class Replica:
+    """A process and its line for Leases; *ends_at*: when it will have finished what is under way."""
+
+    process: Process
+    hotline: Hotline
+    leading: Leading
+    ends_at: float | None = None
+
+    @property
+    def may_write(self) -> bool:
+        return not self.leading.why_not()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.process.loop.is_stopped
+
+    def end(self) -> None:
+        self.hotline.is_dead = True
+        self.process.loop.is_stopped = False
+        self.process.die()
+
+
+@dataclass(slots=True)
+class Rivals:
+    """Both replicas. *host* is where the scheduler leads; *moved* is told that it does so elsewhere."""
+
+    clock: Clock
+    desk: Desk
+    random: Random
+    nominates: bool
+    moved: Callable[[], None]
+    host: str = HOSTS[0]
+    replicas: dict[str, Replica] = field(default_factory=dict)
+    strays: float = 0.0
+    # Where everything is heard of late.
+    late: str = ""
+    faults: float = 0.0
+    # Who was last seen to be able to write.
+    led_by: Replica | None = None
+
+    def begin(self) -> None:
+        """Begin with both replicas, which know nothing."""
+        item = {"metadata": {"name": THEIRS[1]}, "spec": {"holderIdentity": f"{self.host}_scheduler"}}
+        self.desk.api.registry.create(LEASE, NAMESPACE, item)
+        self.desk.forbidden = self.trespass
+        for host in HOSTS:
+            self.start(host)
+
+    def start(self, host: str) -> None:
+        """Begin a new life of the replica on *host*."""
+        hotline = Hotline(self.desk, lambda: self.random.random() < self.faults)
+        settings = Settings(leading=Told(enabled=True, host=host, server_seconds=SERVER_S))
+        leading = leading_of(settings, cast("Api", hotline), lambda: False)
+        assert isinstance(leading, Leading)
+        leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
+        loop, answer = self.clock.loop(), self.random.choice(OFFERS)
+        process = process_of(loop, self.desk, leading, answer=answer, nominates=self.nominates)
+        self.replicas[host] = Replica(process, hotline, leading)
+        process.begin()
+        self.clock.settle()
+
+    def end(self) -> None:
+        """Let nothing go on after the play."""
+        for replica in self.replicas.values():
+            replica.end()
+
+    def asked(self) -> Process | None:
+        """Return whom the scheduler asks: now and then not the one beside it."""
+        is_stray = self.strays > 0 and self.random.random() < self.strays
+        replica = self.replicas[self._other(self.host) if is_stray else self.host]
+        return None if replica.is_stopped else replica.process
+
+    def leader(self) -> Process | None:
+        """Return who answers the scheduler beside it, while nobody is about to end."""
+        replica = self.replicas[self.host]
+        is_well = all(each.ends_at is None for each in self.replicas.values())
+        return replica.process if is_well and replica.leading.leads() else None
+
+    def living(self) -> list[Process]:
+        """Return the processes that run."""
+        return [replica.process for replica in self._awake()]
+
+    def told(self) -> list[Process]:
+        """Return the processes that hear in time of what happens."""
+        return [each.process for host, each in self.replicas.items() if not (each.is_stopped or host == self.late)]
+
+    def idle_s(self) -> float | None:
+        """Tell how long nothing can happen but that time passes."""
+        is_led = any(replica.may_write for replica in self.replicas.values())
+        return None if is_led else self.random.choice(IDLE_S)
+
+    def aged(self) -> None:
+        """Do what is due now that time has passed."""
+        for replica in self.replicas.values():
+            if replica.may_write and replica is not self.led_by:
+                self.led_by = replica
+                self.desk.happened["taken over"] += 1
+        self._refresh()
+        for host, replica in tuple(self.replicas.items()):
+            if replica.ends_at is not None and self.clock.moment >= replica.ends_at and not replica.is_stopped:
+                self._replace(host)
+
+    def change(self) -> None:
+        """Have other things go wrong from now on."""
+        self.strays, self.faults = self.random.choice(STRAYS), self.random.choice(LEASE_FAULTS)
+        self.late = self.random.choice(("", "", *HOSTS))
+
+    def relax(self) -> None:
+        """Have nothing go wrong from now on."""
+        self.strays, self.faults, self.late = 0.0, 0.0, ""
+        for replica in self.replicas.values():
+            replica.process.loop.is_stopped = replica.hotline.is_cut = False
+        self.clock.settle()
+
+    def trespass(self, request: Request) -> str:
+        """Say that *request* is a write of one who leads no more, while another may write."""
+        if request.method == "GET" or isinstance(request.sender, Hotline) or "/leases" in request.path:
+            return ""
+        others = [each for each in self.replicas.values() if each.process.line is not request.sender]
+        return "another leads" if any(other.may_write for other in others) else ""
+
+    def acts(self) -> Acts:
+        return {
+            "stop": (6.0, self.stop),
+            "go on": (4.0, self.go_on),
+            "cut off": (1.0, self.cut_off),
+            "scheduler moves": (1.0, self.move),
+            "hand over": (0.3, self.hand_over),
+            "crash": (2.0, self.crash),
+            "Lease deleted": (0.6, self.forget),
+        }
+
+    def stop(self) -> bool:
+        """Stop a replica, perhaps while it goes on with something that it has just heard."""
+        replica = self._chosen(self._awake())
+        if replica is None:
+            return False
+        heard = self._sent_by(replica)
+        if heard:
+            self.desk.land(self.random.choice(heard))
+        for _ in range(self.random.choice(TURNS)):
+            replica.process.loop.turn()
+        replica.process.loop.is_stopped = True
+        self._leave()
+        return True
+
+    def go_on(self) -> bool:
+        """Let those go on that were stopped or cut off."""
+        hindered = [each for each in self.replicas.values() if each.is_stopped or each.hotline.is_cut]
+        for replica in hindered:
+            replica.process.loop.is_stopped = replica.hotline.is_cut = False
+        return bool(hindered)
+
+    def cut_off(self) -> bool:
+        """Keep a replica from its Lease, and from nothing else."""
+        replica = self.random.choice(list(self.replicas.values()))
+        is_new, replica.hotline.is_cut = not replica.hotline.is_cut, True
+        self._leave()
+        return is_new
+
+    def move(self) -> None:
+        """Have the other scheduler lead; what this one has asked goes on."""
+        self.host = self._other(self.host)
+        held = {"holderIdentity": f"{self.host}_scheduler"}
+        self.desk.api.registry.update(LEASE, THEIRS, "", lambda old: {**old, "spec": held})
+        self.moved()
+
+    def hand_over(self) -> bool:
+        """Ask a replica to end: it finishes what is under way, and gives up its Lease."""
+        replica = self.random.choice(list(self.replicas.values()))
+        if replica.ends_at is not None:
+            return False
+        replica.leading.is_ending = True
+        replica.ends_at = self.clock.moment + LONGEST_BIND_S + FAREWELL_S
+        return True
+
+    def crash(self) -> bool:
+        """End a replica at once."""
+        replica = self._chosen(list(self.replicas.values()))
+        if replica is not None:
+            self._replace(next(host for host, each in self.replicas.items() if each is replica))
+            self._leave()
+        return replica is not None
+
+    def forget(self) -> None:
+        """Delete our Lease, whoever has it."""
+        if self.desk.api.store.get(LEASE, OURS):
+            self.desk.api.registry.delete(LEASE, OURS, {})
+
+    def _refresh(self) -> None:
+        """Have nobody believe that its view is old; one that is late goes on by a step, which looks no older."""
+        told = self.told()
+        for process in self.living():
+            if process in told:
+                process.refresh()
+            else:
+                for watch in process.watches.values():
+                    watch.step()
+
+    def _awake(self) -> list[Replica]:
+        return [replica for replica in self.replicas.values() if not replica.is_stopped]
+
+    def _other(self, host: str) -> str:
+        return HOSTS[1 - HOSTS.index(host)]
+
+    def _chosen(self, replicas: list[Replica]) -> Replica | None:
+        """Choose one to whom something happens, mostly where it has sent something."""
+        replica = self.random.choice(replicas) if replicas else None
+        is_spared = replica is None or (not self._sent_by(replica) and self.random.random() < SPARED)
+        return None if is_spared else replica
+
+    def _sent_by(self, replica: Replica) -> list[Request]:
+        return [each for each in self.desk.open if each.sender is replica.process.line and each.is_awaited]
+
+    def _leave(self) -> None:
+        """Have the other scheduler lead, perhaps, and nothing else happen for a while."""
+        if self.random.random() < MOVES:
+            self.move()
+        self.clock.pass_to(self.clock.moment + self.random.choice(LULLS_S))
+        self.desk.too_late()
+
+    def _replace(self, host: str) -> None:
+        self.replicas[host].end()
+        self.start(host)
