@@ -139,7 +139,7 @@ class _Work:
     def unwritten(self) -> list[Uid]:
         """Return the claims that are reserved in the ledger, and will not be written by this work."""
         claims = [claim.uid for claim, _ in self.placement.claims] + [claim.uid for claim in self.made]
-        return [uid for uid in claims if self.belief.ledger.is_reserved(uid)]
+        return [uid for uid in claims if self.belief.ledger.is_reserved(uid, self.needs.pod.uid)]
 
     def carried_out(self) -> Doing:
         problem = yield from self._claims()

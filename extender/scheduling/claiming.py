@@ -70,7 +70,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
     """Write *allocation*, which is reserved in the ledger already."""
     for _ in range(ATTEMPTS):
         step = _next_write(claim, allocation, pod)
-        if not belief.ledger.is_reserved(claim.uid):
+        if not belief.ledger.is_reserved(claim.uid, pod.uid):
             return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod")
         belief.ledger.rebase(claim.uid, version(claim))
         outcome = yield step
@@ -79,13 +79,13 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
                 claim = fresh
                 continue
             case Done(ResourceClaim() as fresh):
-                belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
+                belief.ledger.tell(pod.uid, Event.ACCEPTED, claim.uid)
                 return Written(fresh, is_ours=True)
             case Later(seconds):
                 yield Pause(seconds)
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
-                belief.ledger.tell_claim(claim.uid, Event.REFUSED)
+                belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
                 return NotHad(f"claim {claim.key.name}: {message or kind.value}")
         is_open = isinstance(outcome, Unknown) and isinstance(step, WriteAllocation)
         if is_open:
@@ -94,7 +94,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
         if not isinstance(found, ResourceClaim):
             return found
         claim = found
-    belief.ledger.tell_claim(claim.uid, Event.REFUSED)
+    belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
     return NotHad(f"claim {claim.key.name} kept changing")
 
 
@@ -118,9 +118,9 @@ def _looked_up(
         # A write may still land: the hold stays until the watch tells.
         return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
     if fresh is None:
-        return _lost(claim, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
+        return _lost(claim, pod, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
-        belief.ledger.tell_claim(claim.uid, Event.ACCEPTED)
+        belief.ledger.tell(pod.uid, Event.ACCEPTED, claim.uid)
         if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
             # Perhaps by another of our kind, which chose alike and may have sent a Binding, or take it back just now:
             # it is touched, so that what was sent for that, based on its own write, cannot land after our Binding.
@@ -128,8 +128,8 @@ def _looked_up(
             return replace(found, is_ours=True) if isinstance(found, Written) else found
         return NotHad(f"claim {claim.key.name} was allocated by somebody else")
     if fresh.is_deleting:
-        return _lost(claim, belief, "is being deleted")
-    belief.ledger.tell_claim(claim.uid, Event.RESUMED)
+        return _lost(claim, pod, belief, "is being deleted")
+    belief.ledger.tell(pod.uid, Event.RESUMED, claim.uid)
     return fresh
 
 
@@ -139,10 +139,10 @@ def same_claim(uid: Uid, outcome: Outcome) -> ResourceClaim | None:
     return fresh if isinstance(fresh, ResourceClaim) and fresh.uid == uid else None
 
 
-def _lost(claim: ResourceClaim, belief: Belief, why: str) -> NotHad:
+def _lost(claim: ResourceClaim, pod: Pod, belief: Belief, why: str) -> NotHad:
     """Give *claim* up, and its hold: no write of ours can land."""
-    belief.ledger.tell_claim(claim.uid, Event.REFUSED)
-    belief.ledger.tell_claim(claim.uid, Event.OUTDATED)
+    belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
+    belief.ledger.tell(pod.uid, Event.OUTDATED, claim.uid)
     return NotHad(f"claim {claim.key.name} {why}")
 
 

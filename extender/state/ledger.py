@@ -132,9 +132,12 @@ class Ledger:
         promise = self.of_claim(claim)
         return next((hold for hold in promise.claims if hold.claim == claim), None) if promise else None
 
-    def is_reserved(self, claim: Uid) -> bool:
-        """Tell whether a write for *claim* may be sent: its devices are kept, and no other write is under way."""
-        hold = self.hold_of(claim)
+    def is_reserved(self, claim: Uid, pod: Uid) -> bool:
+        """Tell whether a write for *claim* may be sent: its devices are kept for *pod*, and none other is under way.
+
+        Of a claim that is shared they may be kept for another pod by now: others, which that one is about to write.
+        """
+        hold = self.hold_of(claim) if self._pod_of_claim.get(claim) == pod else None
         return hold is not None and hold.phase is Phase.RESERVED
 
     def is_binding(self, claim: Uid) -> bool:

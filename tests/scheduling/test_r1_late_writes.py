@@ -300,3 +300,25 @@ def test_r1_only_a_refusal_frees_at_once(answer: Outcome) -> None:
     world.fault, world.at = (lambda _server, _step: answer), 0
     bind(world)
     assert (phases(world) == []) is isinstance(answer, Refused)
+
+
+def test_r1_what_another_pod_was_promised_of_a_shared_claim_is_not_taken_for_the_own_promise() -> None:
+    server, sharer = Server((node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1))), pod("s", "a")
+    for item in (POD, sharer, claim("a")):
+        server.put(item)
+    world = World(server, server.believed())
+    binder = binder_of(world.belief)
+    slow = binder.bind(Order(POD.key, POD.uid, N1))
+    assert isinstance(next(slow), WriteAllocation)
+    assert isinstance(slow.send(Unknown("no answer")), ReadClaim)
+    world.carry(settled(world.belief))
+    assert promised(world.belief) == []
+    server.deliver(world.belief)
+    quick = binder.bind(Order(sharer.key, sharer.uid, NodeName("n2")))
+    assert isinstance(next(quick), WriteAllocation)
+    with pytest.raises(StopIteration) as end:
+        slow.send(server.do(ReadClaim(claim("a").key)))
+    assert end.value.value == NotBound("claim a: its devices are no longer kept for the pod")
+    # The other's write is on its way still.
+    assert phases(world) == [Phase.RESERVED]
+    assert promised(world.belief) == [device("n2", 0)]

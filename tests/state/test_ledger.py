@@ -115,7 +115,7 @@ def test_a_claim_that_was_made_is_found_by_its_identity_from_then_on() -> None:
     ledger = ledger_in(Phase.RESERVED)
     ledger.rename(CLAIM, Uid("made"), ObjectKey("ns", "made"))
     assert ledger.of_claim(CLAIM) is None
-    assert ledger.is_reserved(Uid("made"))
+    assert ledger.is_reserved(Uid("made"), POD)
     ledger.saw(Uid("made"))
     hold = ledger.hold_of(Uid("made"))
     assert hold is not None
