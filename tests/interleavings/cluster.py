@@ -36,6 +36,8 @@ OWNED: Final = "dra-extender.x-k8s.io/owned"
 # Whoever allocates beside us, and for how many pods at a time.
 STRANGER: Final = "stranger"
 MOST_STRANGERS: Final = 2
+# How often they take a share of what is shared, where anything is left.
+THRIFTY: Final = 0.1
 # How many of the pods that leave have not been bound.
 IMPATIENT: Final = 0.2
 GRACE: Final = {"gracePeriodSeconds": 0}
@@ -150,7 +152,9 @@ class People:
         """
         claims, stock = self.kind("resourceclaims"), Stock(self.api.store.all(self.kind("resourceslices")))
         known = {claim["metadata"]["name"]: claim for claim in self.api.store.all(claims)}
-        free = stock.free(known)
+        shares = stock.shares(known)
+        # A share is left where others have some of the device; of the others whoever comes first has all.
+        free = list(shares) if shares and self.random.random() < THRIFTY else stock.free(known)
         if not free or len(self.strangers()) >= MOST_STRANGERS:
             return False
         device, name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
@@ -161,7 +165,7 @@ class People:
         metadata = {"name": name, "ownerReferences": [owner], "finalizers": [FINALIZER]}
         self.api.registry.create(claims, NAMESPACE, {"metadata": metadata, "spec": _claim_spec(1)})
         status = {
-            "allocation": _allocation(*device[1:], stock.limit(device) if stock.is_shared(device) else 0),
+            "allocation": _allocation(*device[1:], self.random.randint(1, shares[device]) if device in shares else 0),
             "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
         }
         key = NAMESPACE, name

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model.parse import claim
-from extender.scheduling import assigning, binding, claiming, remedy
+from extender.scheduling import assigning, binding, claiming, conditions, remedy
 from extender.scheduling.binding import Binder
 from extender.service.ahead import Ahead
 from extender.service.lapses import Lapses
@@ -80,6 +80,12 @@ VARIED: Final = {
     ),
     "what partitions draw from is not looked at before a pod is bound": Bug(
         contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"
+    ),
+    "what is shared with a stranger is bound though it is not enough for both": Bug(
+        contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
+    ),
+    "who makes nothing ready is waited for for ever": Bug(
+        conditions._in_time, "-SKEW_S <= now - since <= TIMEOUT_S", "True"
     ),
     "the devices of a claim that makes no sense look free": Bug(
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"

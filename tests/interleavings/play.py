@@ -44,6 +44,8 @@ IN_VAIN = 0.1
 WAITS_S = (0.01, 0.01, 0.1, 0.1, 0.3, 0.3, 1.0, 1.0, 1.0, 3.0, 12.0)
 # How long devices are waited for in vain.
 TOO_LONG_S = 650.0
+# In how many calms drivers say nothing for so long.
+SILENCES = 0.3
 # How much more often, or less, something may happen in one storm than in others.
 WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
 # Of writes that are on their way, how many arrive.
@@ -302,6 +304,8 @@ class Play:
         self.people.share()
         self.people.expel()
         self.until_led()
+        if self.is_varied and self.random.random() < SILENCES:
+            self.until_given_up()
         self.until_ordered(is_empty=False)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
@@ -315,6 +319,23 @@ class Play:
                 raise Broken(f"nobody leads for ever ({self.where()})")
             self.breathe()
 
+    def until_given_up(self) -> None:
+        """Have no driver say anything, until nobody waits any more for what each has been asked to make ready."""
+        before = self.awaited()
+        if before:
+            self.happened["silence"] += 1
+            self.pass_time(TOO_LONG_S)
+        since = self.clock.moment
+        while left := [name for name, given in self.awaited().items() if before.get(name) == given]:
+            if self.clock.moment - since > CALM_S:
+                raise Broken(f"{', '.join(left)} have devices that nobody makes ready, for ever ({self.where()})")
+            self.breathe(is_told=False)
+
+    def awaited(self) -> dict[str, object]:
+        """Return what pods wait for to be made ready: what they no longer name is no concern of theirs."""
+        objects, silent = self.objects(), self.variety.silent()
+        return {name: silent[name] for pod in objects.waiting() for name in objects.wanted(pod) if name in silent}
+
     def until_ordered(self, *, is_empty: bool) -> None:
         since = self.clock.moment
         self.scheduler.event()
@@ -326,12 +347,13 @@ class Play:
                 raise Broken(f"{wrong} for ever ({self.where()})")
             self.breathe()
 
-    def breathe(self) -> None:
+    def breathe(self, *, is_told: bool = True) -> None:
         """Let everything go as it should for a moment."""
         self.happened["calm"] += 1
         self.people.clear(is_all=False)
         self.controller.reconcile()
-        self.variety.report(is_well=True)
+        if is_told:
+            self.variety.report(is_well=True)
         while self.desk.open or any(watch.is_behind for watch in self.watches()):
             for request in tuple(self.desk.open):
                 self.desk.land(request)

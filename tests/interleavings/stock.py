@@ -76,6 +76,12 @@ class Stock:
             and self.suffices([None], claims, device[1], device)
         ]
 
+    def shares(self, claims: Mapping[str, Json]) -> dict[Device, int]:
+        """Return the shared devices, each with what *claims* leave of it, where that is anything."""
+        taken = {part.place: sum(part.taken.values()) for part in self.parts(claims)}
+        left = {device: self.limit(device) - taken.get(device, 0) for device in self.devices if self.is_shared(device)}
+        return {device: amount for device, amount in left.items() if amount > 0}
+
     def is_shared(self, device: Device) -> bool:
         return self.capacities.get(device, 0) > 0
 

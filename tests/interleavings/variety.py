@@ -140,6 +140,11 @@ class Variety:
         """Tell whether anybody waits for a driver: it may take too long."""
         return any(_silent(claim) for claim in self.api.store.all(self._kind("resourceclaims")))
 
+    def silent(self) -> dict[str, Json]:
+        """Return what is allocated of which drivers have not said all, by the names of the claims."""
+        claims = self.api.store.each(self._kind("resourceclaims"))
+        return {claim["metadata"]["name"]: claim["status"]["allocation"] for claim in claims if _silent(claim)}
+
     def _write(self, claim: Json, change: Callable[[Json], Json]) -> None:
         key: Key = key_of(claim)
         self.api.registry.update(self._kind("resourceclaims"), key, "status", change, manager="driver")
