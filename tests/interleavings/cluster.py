@@ -1,6 +1,6 @@
 """The cluster and the people in it: what is there at the beginning, and what they do to it later."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -11,7 +11,7 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
-from tests.interleavings.stock import MEMORY, Stock
+from tests.interleavings.stock import MEMORY, Device, Stock
 from tests.interleavings.variety import DRIVER, varied
 
 Json = dict[str, Any]
@@ -33,11 +33,12 @@ VARIED: Final = (*WANTS, ("share-1",), ("share-1",), ("share-2",), ("share-1", "
 CROWD: Final = (("shared-a",), ("shared-b",), ("one",))
 MOST_PODS: Final = 12
 OWNED: Final = "dra-extender.x-k8s.io/owned"
-# Whoever allocates beside us, and for how many pods at a time.
+# Whoever allocates beside us, and for how many pods at a time; who is picky has one leave for the next.
 STRANGER: Final = "stranger"
 MOST_STRANGERS: Final = 2
-# How often they take a share of what is shared, where anything is left.
-THRIFTY: Final = 0.1
+MOST_PICKY: Final = 4
+# What they take where devices are of all kinds: at times only what they have to share with us, and more of that.
+TASTES: Final = ("all", "shares", "partitions")
 # How many of the pods that leave have not been bound.
 IMPATIENT: Final = 0.2
 GRACE: Final = {"gracePeriodSeconds": 0}
@@ -53,10 +54,12 @@ class People:
     is_varied: bool = False
     numbers: Iterator[int] = field(default_factory=count)
     wants: Sequence[tuple[str, ...]] = WANTS
+    taste: str = "all"
 
     def change(self) -> None:
-        """Have pods ask for something else from now on."""
+        """Have pods ask for something else from now on, and strangers take something else."""
         self.wants = self.random.choice((VARIED, VARIED, CROWD))
+        self.taste = self.random.choice(TASTES)
 
     def kind(self, plural: str) -> Kind:
         return self.api.kinds[DRA, "v1", plural]
@@ -152,10 +155,12 @@ class People:
         """
         claims, stock = self.kind("resourceclaims"), Stock(self.api.store.all(self.kind("resourceslices")))
         known = {claim["metadata"]["name"]: claim for claim in self.api.store.all(claims)}
-        shares = stock.shares(known)
-        # A share is left where others have some of the device; of the others whoever comes first has all.
-        free = list(shares) if shares and self.random.random() < THRIFTY else stock.free(known)
-        if not free or len(self.strangers()) >= MOST_STRANGERS:
+        shares, free = stock.shares(known), self.tasty(stock, known)
+        strangers, is_picky = self.strangers(), self.taste != "all"
+        if is_picky and len(strangers) == MOST_PICKY:
+            self.api.registry.delete(POD, key_of(self.random.choice(strangers)), GRACE)
+            return True
+        if not free or (len(strangers) >= MOST_STRANGERS and not is_picky):
             return False
         device, name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
         pod = _pod(name, (), self.random)
@@ -173,6 +178,12 @@ class People:
         target = {"apiVersion": "v1", "kind": "Node", "name": device[1]}
         self.api.registry.bind(POD, key, {"metadata": {"name": name}, "target": target})
         return True
+
+    def tasty(self, stock: Stock, known: Mapping[str, Json]) -> list[Device]:
+        """Return what strangers take. Of what is shared a part may be left; of the rest whoever comes first has all."""
+        if self.taste == "shares":
+            return list(stock.shares(known))
+        return [device for device in stock.free(known) if self.taste == "all" or device in stock.drawn]
 
     def strangers(self) -> list[Json]:
         return [pod for pod in self.pods() if pod["spec"]["schedulerName"] == STRANGER]

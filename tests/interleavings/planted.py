@@ -78,12 +78,6 @@ VARIED: Final = {
     "a pod is bound before its devices are ready": Bug(
         binding._Work.carried_out, "standing.readiness is Readiness.WAITING", "standing.readiness is None"
     ),
-    "what partitions draw from is not looked at before a pod is bound": Bug(
-        contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"
-    ),
-    "what is shared with a stranger is bound though it is not enough for both": Bug(
-        contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
-    ),
     "who makes nothing ready is waited for for ever": Bug(
         conditions._in_time, "-SKEW_S <= now - since <= TIMEOUT_S", "True"
     ),
@@ -91,7 +85,13 @@ VARIED: Final = {
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
     ),
 }
-
+# Those that only show where strangers take a part of what we take a part of, by what that is.
+PARTED: Final = {
+    "shares": Bug(
+        contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
+    ),
+    "partitions": Bug(contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"),
+}
 # Those that only show where there are two replicas.
 CONTENDED: Final = {
     "a leader relies on a renewal for ever": Bug(

@@ -219,7 +219,7 @@ class Play:
             "arrive": (40, people.arrive),
             "leave": (20, people.leave),
             "meddle": (8, people.meddle),
-            "intrude": (2, people.intrude),
+            "intrude": (8 if self.is_varied else 2, people.intrude),
             "republish": (2, people.republish),
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, VARIED, Bug, planted
+from tests.interleavings import cluster
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, VARIED, Bug, planted
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -60,6 +61,15 @@ def test_a_bug_planted_where_pods_are_nominated_ahead_is_found(bug: Bug) -> None
 
 @pytest.mark.parametrize("bug", VARIED.values(), ids=VARIED)
 def test_a_bug_planted_where_devices_are_of_all_kinds_is_found(bug: Bug) -> None:
+    with planted(bug), pytest.raises(Broken):
+        long_test(is_varied=True)
+
+
+@pytest.mark.parametrize(("taste", "bug"), PARTED.items(), ids=PARTED)
+def test_that_a_part_is_bound_though_a_stranger_has_left_too_little_is_found(
+    taste: str, bug: Bug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "TASTES", (taste,))
     with planted(bug), pytest.raises(Broken):
         long_test(is_varied=True)
 
