@@ -1,5 +1,7 @@
 """Whatever comes in between: no device in two claims, nothing lost, nothing for ever; and bugs would be noticed."""
 
+from typing import Final
+
 import pytest
 
 from tests.interleavings import cluster
@@ -10,6 +12,13 @@ from tests.interleavings.successors import CRASHES, TAKEOVER_S
 STEPS = 10_000
 # So many runs are looked through for a bug, at most: 100,000 steps.
 RUNS = 10
+# In which kind of play which bugs show.
+PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
+    ({}, BUGS),
+    ({"nominates": True}, AHEAD),
+    ({"is_varied": True}, VARIED),
+    ({"is_contended": True}, CONTENDED),
+)
 
 
 def long_test(
@@ -47,22 +56,12 @@ def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> No
     assert min(happened[name] for name in ("stop", "go on", "cut off", "scheduler moves", "hand over", "crash")) > 0
 
 
-@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
-def test_a_planted_bug_is_found(bug: Bug) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "bug"), [pytest.param(kinds, bug, id=name) for kinds, bugs in PLACES for name, bug in bugs.items()]
+)
+def test_a_planted_bug_is_found_where_it_shows(kinds: dict[str, bool], bug: Bug) -> None:
     with planted(bug), pytest.raises(Broken):
-        long_test()
-
-
-@pytest.mark.parametrize("bug", AHEAD.values(), ids=AHEAD)
-def test_a_bug_planted_where_pods_are_nominated_ahead_is_found(bug: Bug) -> None:
-    with planted(bug), pytest.raises(Broken):
-        long_test(nominates=True)
-
-
-@pytest.mark.parametrize("bug", VARIED.values(), ids=VARIED)
-def test_a_bug_planted_where_devices_are_of_all_kinds_is_found(bug: Bug) -> None:
-    with planted(bug), pytest.raises(Broken):
-        long_test(is_varied=True)
+        long_test(**kinds)
 
 
 @pytest.mark.parametrize(("taste", "bug"), PARTED.items(), ids=PARTED)
@@ -72,12 +71,6 @@ def test_that_a_part_is_bound_though_a_stranger_has_left_too_little_is_found(
     monkeypatch.setattr(cluster, "TASTES", (taste,))
     with planted(bug), pytest.raises(Broken):
         long_test(is_varied=True)
-
-
-@pytest.mark.parametrize("bug", CONTENDED.values(), ids=CONTENDED)
-def test_a_bug_planted_where_there_are_two_replicas_is_found(bug: Bug) -> None:
-    with planted(bug), pytest.raises(Broken):
-        long_test(is_contended=True)
 
 
 def test_taking_over_before_the_last_write_has_landed_is_found() -> None:
