@@ -30,12 +30,13 @@ SUMMARY = "answer kube-scheduler and allocate devices"
 DESCRIPTION = (
     "Serve the scheduler's calls until a signal ends it. Settings come from a file, the environment and flags. "
     "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used, 3 for "
-    "settings that are not safe on the cluster that was found."
+    "settings that are not safe on the cluster that was found, 4 where the cluster was set back, as from a backup: "
+    "started anew, it reads everything as it is now."
 )
 GIVE_BACK_EVERY_S: Final = 30.0
 # A start that takes longer waits for somebody.
 START_S: Final = 60.0
-SERVED, NO_CLUSTER, UNUSABLE, UNSAFE = 0, 1, 2, 3
+SERVED, NO_CLUSTER, UNUSABLE, UNSAFE, SET_BACK = 0, 1, 2, 3, 4
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -56,7 +57,7 @@ def run(arguments: Namespace) -> int:
     raise_limit()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings, options))
+            return runner.run(_serve(settings, options))
     except NoCredentials as error:
         place = settings.api.kubeconfig or "the usual places"
         sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
@@ -67,10 +68,9 @@ def run(arguments: Namespace) -> int:
     except Unsafe as unsafe:
         sys.stderr.writelines(f"dra-extender: {reason}\n" for reason in unsafe.reasons)
         return UNSAFE
-    return SERVED
 
 
-async def _serve(settings: Settings, options: Options) -> None:
+async def _serve(settings: Settings, options: Options) -> int:
     ended = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, ended.set)
@@ -78,10 +78,12 @@ async def _serve(settings: Settings, options: Options) -> None:
     # What is read at the start stays, and has no circles in it: looking through it, even once, takes half a second.
     gc.disable()
     async with running(settings, access, options) as service:
+        service.health.history.end = ended.set
         if await before(ended, service.ready()):
             settle()
             gc.enable()
             await until(ended)
+    return SET_BACK if service.health.history.is_over else SERVED
 
 
 async def before(ended: asyncio.Event, begun: Coroutine[Any, Any, object]) -> bool:

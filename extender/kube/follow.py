@@ -11,8 +11,8 @@ from extender.kube.probe import probe
 from extender.kube.recent import Recent
 from extender.kube.resource import Resource, Served
 from extender.kube.setback import Remedy, Setback, setback_of
-from extender.kube.stream import Lines, is_newer
-from extender.kube.told import Seen, Sink, Trouble, Unserved
+from extender.kube.stream import Lines, is_newer, is_older
+from extender.kube.told import Reverted, Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
 from extender.kube.watches import Watches
 from extender.model.change import Listed
@@ -23,6 +23,8 @@ SHORT_LIFE_S: Final = 5.0
 WATCH_S: Final = 300.0
 # The API server sends a bookmark two seconds before a watch ends: what is asked for so briefly gets one after a second.
 CHECK_S: Final = 3.0
+# The API server counts the seconds of a watch from a little before we do, and in whole ones.
+EARLY_S: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,12 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 
 
 class _Following:
-    """Where one follow is: *position* is the version up to which all was told; without one, a list is next."""
+    """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
+
+    What was *reached* stays known when everything is listed anew. A follow that is *shaken* asks how far the cluster is
+    before it goes on: a store is restored while API servers are away, and a watch from a version that the cluster no
+    longer has brings nothing until it has come there again.
+    """
 
     def __init__(self, api: Api, resource: Resource, sink: Sink, rhythm: Rhythm) -> None:
         self._api = api
@@ -63,9 +70,9 @@ class _Following:
         self._rhythm = rhythm
         self._pace = rhythm.pace
         self._backoff = Backoff(rhythm.pace)
-        self._position = ""
+        self._position = self._reached = ""
         self._barren = 0
-        self._is_in_doubt = False
+        self._is_in_doubt = self._is_shaken = False
 
     async def once(self, served: Served | None) -> Remedy:
         """List, or watch until that ends; say what is to be done before the next time."""
@@ -74,6 +81,7 @@ class _Following:
         setback = await (self._watch(served) if self._position else self._list(served))
         if setback is None:
             return Remedy.AGAIN
+        self._is_shaken = True
         self._sink(Trouble(self._resource, setback.why, self._pace.now()))
         if setback.remedy is not Remedy.AGAIN:
             self._position = ""
@@ -94,20 +102,26 @@ class _Following:
         version = await listing.read()
         if isinstance(version, Setback):
             return version
+        if is_older(version, self._reached):
+            self._sink(Reverted(self._resource, self._reached, version))
         self._sink(Listed(self._resource.kind, tuple(listing.items)))
         self._advance(version, asked)
         return None
 
     async def _watch(self, served: Served) -> Setback | None:
+        if self._is_shaken and isinstance(version := await self._probed(served), Setback):
+            return version
         began, before, was_in_doubt = self._pace.now(), self._position, self._is_in_doubt
-        opened = await self._api.open(served.path(), self._query())
+        seconds = self._seconds()
+        opened = await self._api.open(served.path(), self._query(seconds))
         if not isinstance(opened, Stream):
             return setback_of(opened)
         delivery = Delivery(served, self._sink, before, self._rhythm.recent)
         with self._rhythm.watches.reading(self._resource, opened, began):
             setback = await self._drain(opened, delivery)
-        is_ours = self._is_in_doubt and not was_in_doubt
-        is_fruitful = self._position != before or is_ours or self._pace.now() - began >= SHORT_LIFE_S
+        is_ours, lived_s = self._is_in_doubt and not was_in_doubt, self._pace.now() - began
+        is_fruitful = self._position != before or is_ours or lived_s >= SHORT_LIFE_S
+        self._is_shaken = not is_ours and lived_s < seconds - EARLY_S
         self._barren = 0 if is_fruitful else self._barren + 1
         if is_fruitful:
             self._backoff.reset()
@@ -150,24 +164,34 @@ class _Following:
         either an event that the quiet one has lost, or a bookmark which says that there was none.
         """
         asked = self._pace.now()
-        version = await probe(self._api, served)
+        version = await self._probed(served)
         if isinstance(version, Setback):
             return version
-        if is_newer(self._position, version):
-            return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
         self._is_in_doubt = is_newer(version, self._position)
         if not self._is_in_doubt:
             self._advance(self._position, asked)
         return None
 
+    async def _probed(self, served: Served) -> str | Setback:
+        """Return how far the cluster is; that it is not even where we are is a setback."""
+        version = await probe(self._api, served)
+        if isinstance(version, Setback):
+            return version
+        if is_newer(self._position, version):
+            return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
+        self._is_shaken = False
+        return version
+
     def _advance(self, version: str, at: float) -> None:
-        self._position = version
-        self._is_in_doubt = False
+        self._position = self._reached = version
+        self._is_in_doubt = self._is_shaken = False
         self._sink(Seen(self._resource, version, at))
 
-    def _query(self) -> Query:
-        """Ask for a watch that ends by itself, at a time that differs from client to client."""
-        seconds = CHECK_S if self._is_in_doubt else WATCH_S * (1 + self._pace.chance())
+    def _seconds(self) -> float:
+        """Return after how long a watch is to end by itself, which differs from client to client."""
+        return CHECK_S if self._is_in_doubt else WATCH_S * (1 + self._pace.chance())
+
+    def _query(self, seconds: float) -> Query:
         return (
             *self._resource.query,
             ("watch", "true"),

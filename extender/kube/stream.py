@@ -63,6 +63,11 @@ def is_newer(version: str, position: str) -> bool:
     return version != position
 
 
+def is_older(version: str, position: str) -> bool:
+    """Tell whether *version* comes before *position* for certain."""
+    return version.isdigit() and position.isdigit() and int(version) < int(position)
+
+
 def _error(status: Json) -> Setback:
     """Read what a watch says last. It is not resumed then: nobody can say what it left out."""
     told = setback_in(complaint_in(status))

@@ -33,5 +33,14 @@ class Trouble:
     at: float
 
 
-Told = Changed | Gone | Listed | Seen | Unserved | Trouble
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """The cluster is at *version*, before *known*: it was set back, and what was told since was never so in it."""
+
+    resource: Resource
+    known: str
+    version: str
+
+
+Told = Changed | Gone | Listed | Seen | Unserved | Trouble | Reverted
 Sink = Callable[[Told], None]

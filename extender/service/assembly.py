@@ -45,6 +45,7 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
+from extender.service.history import History
 from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
@@ -152,14 +153,14 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     """Build everything; nothing waits for the API server before it runs."""
     api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
-    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink()
+    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink(history := History())
     belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
     versions, rhythm = Versions(api, pace, sink), _rhythm(settings, pace)
     inspection = Inspection(settings, api, versions, freshness, pace)
     leading = leading_of(settings, apis.leases, inspection.allows)
-    fence = Fence(leading.why_not, since_boot, settings.leading.server_seconds)
+    fence = Fence(lambda: history.why_not() or leading.why_not(), since_boot, settings.leading.server_seconds)
     writes = Writes(api, lambda: versions.known(CLAIMS), settings.api.timeout_seconds, fence)
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent, rhythm.watches)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
@@ -171,7 +172,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
     sink.attention, sink.journal, sink.warming = attention, journal, Warming(belief)
-    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning)
+    health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning, history)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
         mind, sink.lapses = (belief, planner, Suitable(belief.loads)), Lapses(belief, writes, metrics, now, may)
@@ -240,7 +241,11 @@ class _Sink:
     warming: Warming | None = None
     keeping: Keeping | None = None
 
+    def __init__(self, history: History) -> None:
+        self.history = history
+
     def __call__(self, told: Told) -> None:
+        self.history.note(told)
         if self.feed is not None and self.observer is not None and self.intrusion is not None:
             self.observer.note(told)
             self.intrusion.before(told)

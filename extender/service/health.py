@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.freshness import Freshness
+from extender.service.history import History
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class Health:
     now: Callable[[], float]
     trouble: Callable[[], str] = lambda: ""
     worry: Callable[[], str] = lambda: ""
+    history: History = field(default_factory=History)
     is_broken: bool = False
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -43,7 +45,7 @@ class Health:
 
     def is_alive(self) -> bool:
         """Tell whether a restart would not help."""
-        return not self.is_broken
+        return not (self.is_broken or self.history.is_over)
 
     def missing(self) -> Sequence[str]:
         """Say what is missing until we are ready."""
@@ -58,6 +60,8 @@ class Health:
 
     def hindering(self) -> Sequence[str]:
         """Say what keeps us from answering."""
+        if why_not := self.history.why_not():
+            return [why_not]
         vital = self.freshness.vital
         unsynced = [name for name in self.freshness.unsynced() if name in vital]
         if unsynced:

@@ -1,14 +1,14 @@
 """A control plane on loopback: etcd, kube-apiserver and kube-controller-manager, and kube-schedulers beside them."""
 
 import asyncio
-import base64
 import json
 import secrets
+import shutil
 import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from tests.controlplane.client import PATIENCE_SECONDS, Client, until
+from tests.controlplane.credentials import kubeconfig, signing_key, token_file
 from tests.controlplane.processes import free_port, start, stop
 
 # Whoever asks as admin may do everything; the others may do what they are granted, which at first is nothing.
@@ -85,13 +86,13 @@ class Plane:
     def kubeconfig(self, user: str) -> Path:
         """Return a file with which programs are one of USERS."""
         path = self.folder / f"{user}.kubeconfig"
-        path.write_text(json.dumps(_kubeconfig(self.url, self.authority, self.tokens[user])))
+        path.write_text(json.dumps(kubeconfig(self.url, self.authority, self.tokens[user])))
         return path
 
     def start(self) -> None:
         """Start everything but schedulers, and wait until the API server is ready."""
-        (self.folder / "tokens.csv").write_text(_token_file(self.tokens))
-        (self.folder / "accounts.key").write_text(_signing_key())
+        (self.folder / "tokens.csv").write_text(token_file(self.tokens))
+        (self.folder / "accounts.key").write_text(signing_key())
         (self.folder / "admission.json").write_text(json.dumps(_admission()))
         etcd = f"http://127.0.0.1:{free_port()}"
         self._run("etcd", *_etcd(self.folder, etcd))
@@ -110,10 +111,27 @@ class Plane:
 
     def restart(self, name: str) -> None:
         """Kill a program, and start it with the same arguments."""
-        process, arguments = self.running[name], self._arguments(name)
-        process.kill()
-        process.wait()
-        self._run(name, *arguments)
+        self._run(name, *self._killed(name))
+
+    def back_up(self) -> Path:
+        """Copy what is stored, and return where that is. etcd is away meanwhile."""
+        backup = self.folder / f"backup-{secrets.token_hex(4)}"
+        etcd = self._killed("etcd")
+        shutil.copytree(self.folder / "etcd", backup)
+        self._run("etcd", *etcd)
+        _until_ready(self)
+        return backup
+
+    def restore(self, backup: Path) -> None:
+        """Have everything that is stored be as it was then; schedulers and extenders run on."""
+        names = ("etcd", "kube-apiserver", "kube-controller-manager")
+        arguments = {name: self._killed(name) for name in names}
+        shutil.rmtree(self.folder / "etcd")
+        shutil.copytree(backup, self.folder / "etcd")
+        self._run("etcd", *arguments["etcd"])
+        self._run("kube-apiserver", *arguments["kube-apiserver"])
+        _until_ready(self)
+        self._run("kube-controller-manager", *arguments["kube-controller-manager"])
 
     @asynccontextmanager
     async def second_server(self) -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
@@ -158,6 +176,13 @@ class Plane:
 
     def _run(self, name: str, *arguments: str, program: str = "", host: str = "") -> None:
         self.running[name] = start(self.programs / (program or name), *arguments, log=self.log(name), host=host)
+
+    def _killed(self, name: str) -> list[str]:
+        """Kill a program, and return what it was started with."""
+        arguments, process = self._arguments(name), self.running.pop(name)
+        process.kill()
+        process.wait()
+        return arguments
 
     def _arguments(self, name: str) -> list[str]:
         """Return what a program was started with."""
@@ -252,33 +277,9 @@ def _answers(url: str, authority: Path | None = None) -> bool:
         return False
 
 
-def _token_file(tokens: Mapping[str, str]) -> str:
-    rights = {"admin": ',"system:masters"'}
-    return "".join(f"{token},{user},{user}{rights.get(user, '')}\n" for user, token in tokens.items())
-
-
 def _admission() -> dict[str, Any]:
     version = "apiserver.config.k8s.io/v1"
     limited = [{"resource": "pods", "matchScopes": [LIMITED]}]
     quota = {"apiVersion": version, "kind": "ResourceQuotaConfiguration", "limitedResources": limited}
     plugins = [{"name": "ResourceQuota", "configuration": quota}]
     return {"apiVersion": version, "kind": "AdmissionConfiguration", "plugins": plugins}
-
-
-def _signing_key() -> str:
-    """Return a new private key on P-256, in the form of RFC 5915: version, scalar, name of the curve."""
-    scalar = bytes([secrets.randbelow(0x7F) + 1]) + secrets.token_bytes(31)
-    encoded = bytes.fromhex("303102010104 20") + scalar + bytes.fromhex("a00a06082a8648ce3d030107")
-    body = base64.encodebytes(encoded).decode()
-    return f"-----BEGIN EC PRIVATE KEY-----\n{body}-----END EC PRIVATE KEY-----\n"
-
-
-def _kubeconfig(url: str, authority: Path, token: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "plane", "cluster": {"server": url, "certificate-authority": str(authority)}}],
-        "users": [{"name": "user", "user": {"token": token}}],
-        "contexts": [{"name": "plane", "context": {"cluster": "plane", "user": "user"}}],
-        "current-context": "plane",
-    }

@@ -17,7 +17,10 @@ Json = dict[str, Any]
 
 @dataclass
 class Script:
-    """Raw answers by kind of request: "list", "watch", or a path. The last of a list of answers is given again."""
+    """Raw answers by kind of request: "list", "watch", or a path. The last of a list of answers is given again.
+
+    Whoever asks how far the cluster is gets those of "probe", and those of "list" where there are none.
+    """
 
     answers: defaultdict[str, deque[bytes]] = field(default_factory=lambda: defaultdict(deque))
     asked: list[str] = field(default_factory=list)
@@ -33,7 +36,8 @@ class Script:
             target = head.split(" ")[1]
             self.asked.append(target)
             self.headers.append(head)
-            answers = self.answers[kind_of(target)]
+            kind = kind_of(target)
+            answers = self.answers["list" if kind == "probe" and not self.answers[kind] else kind]
             answer = answers.popleft() if len(answers) > 1 else answers[0]
             writer.write(answer.removesuffix(HANGING))
             await writer.drain()
@@ -53,7 +57,9 @@ def kind_of(target: str) -> str:
     path, _, query = target.partition("?")
     if "watch=true" in query:
         return "watch"
-    return "list" if "limit=" in query else path
+    if "limit=" not in query:
+        return path
+    return "probe" if query.startswith("limit=1&") or query == "limit=1" else "list"
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from extender.kube.api import Api
 from extender.kube.follow import Rhythm, follow
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, NODES, RULES, Resource
-from extender.kube.told import Seen, Told, Trouble, Unserved
+from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.kube.versions import GONE_S, GONE_TIMES, Versions
 from extender.model.change import Changed, Gone, Listed
 from extender.model.node import Node
@@ -115,6 +115,7 @@ def last_change(name: str) -> Callable[[Watcher], bool]:
 async def test_a_stream_that_ends_is_resumed_at_once_from_the_last_version() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
         script.add("watch", stream(event("ADDED", 11, "b")), stream(event("ADDED", 12, "c")), QUIET)
         watcher = await followed(api, last_change("c"))
     assert watcher.words == ["listed a", "changed b", "changed c"]
@@ -134,6 +135,7 @@ async def test_a_stream_that_ends_again_and_again_without_an_event_backs_off() -
 async def test_half_a_line_at_the_end_of_a_stream_is_not_an_event() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
         whole, half = event("ADDED", 11, "b"), event("ADDED", 12, "c")[:40]
         script.add("watch", stream(whole, half), stream(event("ADDED", 12, "c")), QUIET)
         watcher = await followed(api, last_change("c"))
@@ -144,6 +146,7 @@ async def test_half_a_line_at_the_end_of_a_stream_is_not_an_event() -> None:
 async def test_a_connection_that_breaks_inside_a_line_is_resumed() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
         broken = stream(event("ADDED", 11, "b"), event("ADDED", 12, "c")[:40], is_cut=True)
         script.add("watch", broken, stream(event("ADDED", 12, "c")), QUIET)
         watcher = await followed(api, last_change("c"))
@@ -255,6 +258,7 @@ async def test_duplicate_and_backward_events_are_not_told() -> None:
 async def test_a_bookmark_moves_the_version_on_and_tells_nothing_else() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST)
+        script.add("probe", page("51", ["a"]))
         script.add("watch", stream(event("BOOKMARK", 50)), stream(event("ADDED", 51, "b")), QUIET)
         watcher = await followed(api, last_change("b"))
     assert watcher.words == ["listed a", "changed b"]
@@ -322,6 +326,7 @@ async def test_a_watch_that_is_ended_for_being_behind_is_followed_by_another_wit
 
     async with scripted() as (script, api):
         script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
         script.add("watch", stream(event("ADDED", 11, "b"))[:-5] + HANGING, stream(event("ADDED", 12, "c")), QUIET)
         watcher = await followed(api, ended, rhythm=rhythm)
     assert (watcher.words, watches(script)[:2]) == (["listed a", "changed b", "changed c"], ["10", "11"])
@@ -349,6 +354,54 @@ async def test_a_cluster_that_was_set_back_is_listed_anew() -> None:
         watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=hasty(Watcher()))
     assert watcher.troubles[0] == "the cluster is at 5, after 10"
     assert watcher.seen[:2] == ["10", "5"]
+
+
+async def test_a_cluster_that_was_set_back_is_told_as_such_before_it_is_listed_anew() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["b"]))
+        script.add("probe", page("4", ["b"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=hasty(Watcher()))
+    assert watcher.words == ["listed a", "Reverted", "listed b"]
+    assert [told for told in watcher.told if isinstance(told, Reverted)] == [Reverted(NODES, known="10", version="5")]
+
+
+@pytest.mark.parametrize(
+    "ended", [stream(is_cut=True), stream(), failure(500, "InternalError"), stream(error(410, "Expired"))]
+)
+async def test_after_a_watch_that_ended_early_it_is_found_out_at_once_that_the_cluster_was_set_back(
+    ended: bytes,
+) -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["b"]))
+        script.add("probe", page("5", ["b"]))
+        script.add("watch", ended, QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert watcher.words == ["listed a", "Reverted", "listed b"]
+    assert set(watches(script)[1:]) <= {"5"}
+
+
+async def test_a_list_that_is_as_far_as_the_one_before_tells_of_nothing_that_was_set_back() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("10", ["b"]))
+        script.add("watch", stream(error(410, "Expired")), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    assert watcher.words == ["listed a", "listed b"]
+
+
+async def test_after_a_watch_that_lasted_its_time_nobody_is_asked_how_far_the_cluster_is() -> None:
+    watcher = Watcher()
+
+    def lasting(told: Watcher) -> bool:
+        watcher.time += 300.0
+        return last_change("c")(told)
+
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", stream(event("ADDED", 11, "b")), stream(event("ADDED", 12, "c")), QUIET)
+        told = await followed(api, lasting, rhythm=Rhythm(pace=watcher.pace))
+    assert told.words == ["listed a", "changed b", "changed c"]
+    assert not [target for target in script.asked if target.endswith("?limit=1")]
 
 
 async def test_doubt_lasts_until_a_bookmark_or_an_event() -> None:

@@ -1,0 +1,49 @@
+"""A cluster that was set back: nothing is answered or written any more by whoever knew what came after."""
+
+import logging
+
+import pytest
+
+from extender.kube.freshness import Freshness
+from extender.kube.resource import CLAIMS, NODES
+from extender.kube.told import Reverted, Seen, Trouble
+from extender.service.health import Health
+from extender.service.history import WHY_NOT, History
+
+BACK = Reverted(CLAIMS, known="10", version="5")
+
+
+def begun(history: History) -> Health:
+    freshness = Freshness((NODES,))
+    freshness.note(Seen(NODES, "1", 0.0))
+    health = Health(freshness, 90.0, lambda: 0.0, history=history)
+    health.begin()
+    return health
+
+
+def test_after_it_is_over_nobody_is_answered_nothing_is_written_and_a_restart_helps() -> None:
+    history = History()
+    health = begun(history)
+    assert (health.missing(), health.is_alive(), history.why_not()) == ([], True, "")
+    history.note(BACK)
+    assert (health.hindering(), health.is_alive(), history.why_not()) == ([WHY_NOT], False, WHY_NOT)
+
+
+def test_it_ends_once_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[str] = []
+    history = History(lambda: ended.append("ended"))
+    with caplog.at_level(logging.CRITICAL):
+        history.note(BACK)
+        history.note(Reverted(NODES, known="9", version="5"))
+    (record,) = caplog.records
+    assert (ended, record.__dict__["resource"], record.__dict__["error"]) == (
+        ["ended"],
+        str(CLAIMS),
+        "it is at 5, after 10",
+    )
+
+
+def test_other_troubles_end_nothing() -> None:
+    history = History()
+    history.note(Trouble(CLAIMS, "500 InternalError", 0.0))
+    assert not history.is_over
