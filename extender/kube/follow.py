@@ -29,12 +29,16 @@ EARLY_S: Final = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How following goes about it. All follows of a process share one *turns*, what is *recent* and *watches*."""
+    """How following goes about it. All follows of a process share all of it, one after the other too.
+
+    *reached* says how far each resource was ever known: whoever follows it anew may meet a cluster that was set back.
+    """
 
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
+    reached: dict[str, str] = field(default_factory=dict)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
 
@@ -58,9 +62,8 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 class _Following:
     """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
 
-    What was *reached* stays known when everything is listed anew. A follow that is *shaken* asks how far the cluster is
-    before it goes on: a store is restored while API servers are away, and a watch from a version that the cluster no
-    longer has brings nothing until it has come there again.
+    One that is *shaken* asks how far the cluster is before it goes on: a store is restored while API servers are away,
+    and a watch from a version that the cluster no longer has brings nothing until it has come there again.
     """
 
     def __init__(self, api: Api, resource: Resource, sink: Sink, rhythm: Rhythm) -> None:
@@ -70,7 +73,7 @@ class _Following:
         self._rhythm = rhythm
         self._pace = rhythm.pace
         self._backoff = Backoff(rhythm.pace)
-        self._position = self._reached = ""
+        self._position = ""
         self._barren = 0
         self._is_in_doubt = self._is_shaken = False
 
@@ -102,8 +105,8 @@ class _Following:
         version = await listing.read()
         if isinstance(version, Setback):
             return version
-        if is_older(version, self._reached):
-            self._sink(Reverted(self._resource, self._reached, version))
+        if is_older(version, reached := self._rhythm.reached.get(self._resource.name, "")):
+            self._sink(Reverted(self._resource, reached, version))
         self._sink(Listed(self._resource.kind, tuple(listing.items)))
         self._advance(version, asked)
         return None
@@ -183,7 +186,7 @@ class _Following:
         return version
 
     def _advance(self, version: str, at: float) -> None:
-        self._position = self._reached = version
+        self._position = self._rhythm.reached[self._resource.name] = version
         self._is_in_doubt = self._is_shaken = False
         self._sink(Seen(self._resource, version, at))
 

@@ -381,6 +381,16 @@ async def test_after_a_watch_that_ended_early_it_is_found_out_at_once_that_the_c
     assert set(watches(script)[1:]) <= {"5"}
 
 
+async def test_whoever_follows_anew_finds_out_too_that_the_cluster_was_set_back() -> None:
+    rhythm = Rhythm(pace=Watcher().pace)
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["b"]))
+        script.add("watch", QUIET)
+        first = await followed(api, lambda watcher: watcher.seen == ["10"], rhythm=rhythm)
+        second = await followed(api, lambda watcher: watcher.seen == ["5"], rhythm=rhythm)
+    assert (first.words, second.words) == (["listed a"], ["Reverted", "listed b"])
+
+
 async def test_a_list_that_is_as_far_as_the_one_before_tells_of_nothing_that_was_set_back() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, page("10", ["b"]))
