@@ -64,7 +64,11 @@ def _is_overdrawn(use: Usage, earlier: Usage, device: Device | None) -> bool:
     """Tell whether what *use* consumes is more than *earlier* leaves; what it does not consume is not its concern."""
     if not use.consumed:
         return False
-    capacities, taken = dict(device.capacity) if device else {}, dict(earlier.consumed)
+    taken = dict(earlier.consumed)
+    if device is None:
+        # How much there is of what is published no more nobody knows: in doubt whoever came first has it.
+        return any(name in taken for name, _ in use.consumed)
+    capacities = dict(device.capacity)
     return any(
         name in capacities and nanos + taken.get(name, 0) > capacities[name].value.nanos for name, nanos in use.consumed
     )

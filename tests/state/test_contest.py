@@ -181,3 +181,14 @@ def test_devices_that_are_no_longer_published_are_contested_all_the_same() -> No
         seniority.put(held(name, "1", [result("whole", None)]))
     found = [contested(seniority.of(key), seniority.before(key), inventory_of(())) for key in KEYS.values()]
     assert found == [None, DeviceKey(DRIVER, POOL, DeviceName("whole"))]
+
+
+def test_of_a_device_that_is_no_longer_published_nobody_knows_whether_it_suffices_for_a_second_share() -> None:
+    seniority = Seniority()
+    for name in "ab":
+        seniority.put(held(name, "1", [result("shared", 3)]))
+    shared = DeviceKey(DRIVER, POOL, DeviceName("shared"))
+    found = [contested(seniority.of(key), seniority.before(key), inventory_of(())) for key in KEYS.values()]
+    assert found == [None, shared]
+    told = [contested(seniority.of(key), seniority.before(key), inventory_of((published(),))) for key in KEYS.values()]
+    assert told == [None, None]
