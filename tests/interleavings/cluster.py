@@ -102,7 +102,7 @@ class People:
     def arrive(self) -> bool:
         """Create a pod; a name that is free again may be used again."""
         name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
-        if len(self.pods()) == MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
+        if len(self.pods()) >= MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
             return False
         self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(self.wants), self.random))
         return True
@@ -273,7 +273,7 @@ def _claim_spec(number: int, memory: int = 0) -> Json:
 def _pod(name: str, wants: tuple[str, ...], random: Random) -> Json:
     entries: list[Json] = []
     for index, want in enumerate(wants):
-        if want in TEMPLATES:
+        if want in TEMPLATES or want in SHARES:
             entries.append({"name": f"c{index}", "resourceClaimTemplateName": want})
         elif want in SHARED:
             entries.append({"name": f"c{index}", "resourceClaimName": want})
