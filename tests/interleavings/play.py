@@ -21,6 +21,7 @@ from extender.scheduling.drift import findings
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
 from tests.interleavings.loop import Clock
+from tests.interleavings.manner import Manner
 from tests.interleavings.rivals import Rivals
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
@@ -85,6 +86,7 @@ class Play:
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
     house: Successors | Rivals = field(init=False)
+    manner: Manner = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
@@ -92,7 +94,8 @@ class Play:
         self.people = People(self.api, self.random, self.is_varied)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
-        parts = self.clock, self.desk, self.random, self.nominates
+        self.manner = Manner(self.nominates)
+        parts = self.clock, self.desk, self.random, self.manner
         self.house = (
             Rivals(*parts, self.moved) if self.is_contended else Successors(*parts, self.takeover_s, self.crashes)
         )
@@ -207,6 +210,13 @@ class Play:
             self.pass_time(TOO_LONG_S)
         return is_waiting
 
+    def prefer(self) -> bool:
+        """Replace somebody's placement document."""
+        living = self.house.living()
+        for process in self.random.sample(living, min(1, len(living))):
+            process.prefer(self.manner.another(self.random))
+        return bool(living)
+
     def acts(self) -> dict[str, tuple[float, Callable[[], object]]]:
         people = self.people
         acts: dict[str, tuple[float, Callable[[], object]]] = {
@@ -224,6 +234,7 @@ class Play:
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
             "scheduler restarts": (2, self.scheduler.restart),
+            "placement": (2, self.prefer),
         }
         beside = {"preempt": (8, self.scheduler.preempt), "rename": (8, people.rename_any)}
         strange: dict[str, tuple[float, Callable[[], object]]] = {

@@ -20,10 +20,12 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Policy
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
+from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
@@ -44,7 +46,9 @@ from extender.service.sending import Sending
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
+from extender.topology.document import Document
 from tests.interleavings.loop import Loop
+from tests.interleavings.manner import Manner
 from tests.interleavings.server import LATE_S, Desk, Line
 from tests.interleavings.watching import Watching
 
@@ -79,6 +83,8 @@ class Process:
     attention: Attention
     leading: Sole | Leading
     watches: dict[str, Watching]
+    # Has something else preferred from now on: what another placement document says.
+    prefer: Callable[[Document | None], None]
     works: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
@@ -146,15 +152,20 @@ class Nominating:
             self.lapses.evicting(pod)
 
 
-def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, *, answer: Answer, nominates: bool) -> Process:
+def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) -> Process:
     """Put a process together; it knows nothing."""
     line, now = Line(desk), loop.time
-    followed = [resource for resource in RESOURCES if nominates or resource is not BOUND]
+    followed = [resource for resource in RESOURCES if manner.nominates or resource is not BOUND]
     domain = Domain(taint=SETTINGS.ownership.owner_taint, writer=writer_of(SETTINGS.schedulers))
     belief, freshness = Belief(SETTINGS.schedulers, Features(), domain=domain), Freshness(followed)
     numbers = count()
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
-    planner = Planner(belief, chooser, Policy(answer))
+    planner, commons = Planner(belief, chooser, Policy(manner.answer)), Commons(belief.loads)
+
+    def prefer(document: Document | None) -> None:
+        chooser.taste = None if document is None else Taste(document, belief.learning.mix_for, commons)
+
+    prefer(manner.document)
     fence = Fence(leading.why_not, now, SERVER_S)
     writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds, fence)
     stirred: list[Attention | Nominating] = []
@@ -175,7 +186,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, *, answer: Answe
     habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.rechecks)
     attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, now, now)
     health = Health(freshness, SETTINGS.watch.max_age_seconds, now)
-    if nominates:
+    if manner.nominates:
         nominating = _nominating(planner, writes, now, lambda: health.begun.is_set() and leading.leads(), recent)
     stirred += [attention, nominating]
 
@@ -193,7 +204,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, *, answer: Answe
 
     watches = _watches(desk, followed, recent, take, now)
     works = _works(leading, watches, attention, health, lambda: fence.is_quiet and binds.is_idle)
-    return Process(loop, line, belief, answers, attention, leading, watches, works + nominating.works)
+    return Process(loop, line, belief, answers, attention, leading, watches, prefer, works + nominating.works)
 
 
 def _watches(

@@ -17,9 +17,10 @@ from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Body, Query
 from extender.service.leading import Leading, leading_of
 from tests.interleavings.loop import Clock
+from tests.interleavings.manner import Manner
 from tests.interleavings.process import SERVER_S, Process, process_of
 from tests.interleavings.server import Desk, Line, Request
-from tests.interleavings.successors import LONGEST_BIND_S, OFFERS, Acts
+from tests.interleavings.successors import LONGEST_BIND_S, Acts
 
 if TYPE_CHECKING:
     from extender.kube.api import Api
@@ -99,7 +100,7 @@ class Rivals:
     clock: Clock
     desk: Desk
     random: Random
-    nominates: bool
+    manner: Manner
     moved: Callable[[], None]
     host: str = HOSTS[0]
     replicas: dict[str, Replica] = field(default_factory=dict)
@@ -125,8 +126,7 @@ class Rivals:
         leading = leading_of(settings, cast("Api", hotline), lambda: False)
         assert isinstance(leading, Leading)
         leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
-        loop, answer = self.clock.loop(), self.random.choice(OFFERS)
-        process = process_of(loop, self.desk, leading, answer=answer, nominates=self.nominates)
+        process = process_of(self.clock.loop(), self.desk, leading, self.manner.drawn(self.random))
         self.replicas[host] = Replica(process, hotline, leading)
         process.begin()
         self.clock.settle()

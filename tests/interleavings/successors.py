@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from extender.scheduling.ranking import Answer
 from tests.interleavings.loop import Clock
+from tests.interleavings.manner import Manner
 from tests.interleavings.process import Process, Sole, process_of
 from tests.interleavings.server import LATE_S, Desk
 
@@ -17,8 +17,6 @@ LONGEST_BIND_S = 20.0
 TAKEOVER_S = LATE_S + 1
 # How often a process ends at once, beside the weights of what else happens.
 CRASHES = 0.3
-# What is offered: the best node alone, or several, of which the scheduler may take another than the best.
-OFFERS = (Answer.AUTO, Answer.SHORTLIST)
 
 Acts = dict[str, tuple[float, Callable[[], object]]]
 
@@ -30,7 +28,7 @@ class Successors:
     clock: Clock
     desk: Desk
     random: Random
-    nominates: bool = False
+    manner: Manner
     takeover_s: float = TAKEOVER_S
     crashes: float = CRASHES
     process: Process | None = None
@@ -39,8 +37,7 @@ class Successors:
     def begin(self) -> None:
         """Begin a new life of the extender, which knows nothing."""
         # Whoever is restarted may have been configured anew.
-        answer = self.random.choice(OFFERS)
-        self.process = process_of(self.clock.loop(), self.desk, Sole(), answer=answer, nominates=self.nominates)
+        self.process = process_of(self.clock.loop(), self.desk, Sole(), self.manner.drawn(self.random))
         self.process.begin()
         if self.random.random() < PROMPT:
             self.process.catch_up()
