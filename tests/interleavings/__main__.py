@@ -13,8 +13,8 @@ RUN = 10_000
 def main() -> int:
     """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one.
 
-    In every second run pods are nominated ahead, in every third devices are of all kinds, and in two of five there are
-    two replicas.
+    In every second run pods are nominated ahead, in every third devices are of all kinds, in two of five there are
+    two replicas, and in three of seven taint rules and classes come and go.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -35,7 +35,8 @@ def main() -> int:
 
 def of_seed(seed: int, steps: int) -> Counter[str]:
     """Play the run that *seed* stands for."""
-    return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, is_contended=seed % 5 in (2, 4))
+    kinds = {"is_contended": seed % 5 in (2, 4), "is_ruled": seed % 7 in (1, 4, 6)}
+    return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, **kinds)
 
 
 def shorter(seed: int, steps: int, why: Broken) -> Broken:

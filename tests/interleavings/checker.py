@@ -8,7 +8,7 @@ claim keeps devices that no pod wants, and no pod waits that fits. What is share
 from collections.abc import Iterator
 from typing import Any
 
-from tests.interleavings.stock import Device, Part, Stock, asked, had, unready
+from tests.interleavings.stock import Ask, Part, Stock, asked, given, unready
 
 Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
@@ -57,14 +57,14 @@ class Objects:
             claim = self.claims.get(name or "")
             if claim is None:
                 yield f"claim {name} is not there"
-            elif not _devices(claim):
+            elif not given(claim):
                 yield f"claim {name} has no devices"
             elif _uid(pod) not in _reserved(claim):
                 yield f"claim {name} is not reserved for it"
-            elif {pool for _, pool, _ in _devices(claim)} != {node}:
+            elif {pool for _, pool, _ in given(claim)} != {node}:
                 yield f"claim {name} has devices elsewhere"
-            elif len(_devices(claim)) != len(asked(claim)):
-                yield f"claim {name} has {len(_devices(claim))} devices, not {len(asked(claim))}"
+            elif len(given(claim)) != len(asked(claim)):
+                yield f"claim {name} has {len(given(claim))} devices, not {len(asked(claim))}"
             elif waiting := list(unready(claim)):
                 yield f"claim {name} has device {'/'.join(waiting[0])}, which is not ready"
 
@@ -84,7 +84,7 @@ class Objects:
         living = {_uid(pod): pod for pod in self.pods if pod["status"].get("phase") not in FINISHED}
         named = {name for pod in living.values() for name in self.wanted(pod)}
         for name, claim in self.claims.items():
-            if _devices(claim) and name not in named and not (_reserved(claim) & living.keys()):
+            if given(claim) and name not in named and not (_reserved(claim) & living.keys()):
                 yield f"claim {name}"
 
     def waiting(self) -> list[Json]:
@@ -96,6 +96,14 @@ class Objects:
             and not pod["metadata"].get("deletionTimestamp")
             and all(self._is_usable(name) for name in self._asked(pod))
         ]
+
+    def is_asked_about(self, pod: Json) -> bool:
+        """Tell whether the scheduler asks about *pod*: it does not as long as no class stands behind what it asks."""
+        return not _extended(pod) or bool(self._by_number())
+
+    def _by_number(self) -> list[Ask]:
+        """Return what is asked for with each device of the extended resource, as far as a class stands behind it."""
+        return [Ask(requests=({"deviceClassName": name},)) for name in self.stock.law.behind(RESOURCE)]
 
     def fitting(self) -> list[str]:
         """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
@@ -114,21 +122,24 @@ class Objects:
         """Tell whether *pod* fits on *node*. What it alone has, here or elsewhere, could be freed."""
         uid = _uid(pod)
         claims = [self.claims[name] for name in dict.fromkeys(self._asked(pod)) if name]
-        fixed = [claim for claim in claims if _devices(claim) and _reserved(claim) - {uid}]
-        if any({pool for _, pool, _ in _devices(claim)} != {node} for claim in fixed):
+        fixed = [claim for claim in claims if given(claim) and _reserved(claim) - {uid}]
+        if any({pool for _, pool, _ in given(claim)} != {node} for claim in fixed):
             return False
         if any(self._is_kept(claim) for claim in fixed):
             return False
         own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
         others = {name: claim for name, claim in self._at(node).items() if name not in own}
-        wanted = [amount for claim in claims if claim not in fixed for amount in asked(claim)]
-        return self.stock.suffices([*wanted, *[None] * _extended(pod)], others, node)
+        wanted = [ask for claim in claims if claim not in fixed for ask in asked(claim)]
+        number = _extended(pod)
+        if number and not self._by_number():
+            return False
+        return self.stock.suffices([*wanted, *self._by_number()[:1] * number], others, node)
 
     def _at(self, node: str) -> dict[str, Json]:
         """Return the claims that have devices of *node*."""
         if not self._places:
             for name, claim in self.claims.items():
-                for _, pool, _ in _devices(claim):
+                for _, pool, _ in given(claim):
                     self._places.setdefault(pool, {})[name] = claim
         return self._places.get(node, {})
 
@@ -154,10 +165,6 @@ def _name(item: Json) -> str:
 
 def _uid(item: Json) -> str:
     return str(item["metadata"]["uid"])
-
-
-def _devices(claim: Json) -> list[Device]:
-    return [device for device, _ in had(claim)]
 
 
 def _reserved(claim: Json) -> set[str]:

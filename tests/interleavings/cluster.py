@@ -11,7 +11,10 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
-from tests.interleavings.stock import MEMORY, Device, Stock
+from tests.interleavings import regime
+from tests.interleavings.law import OWNED, Device
+from tests.interleavings.regime import Regime
+from tests.interleavings.stock import MEMORY, Stock
 from tests.interleavings.variety import DRIVER, varied
 
 Json = dict[str, Any]
@@ -32,7 +35,6 @@ VARIED: Final = (*WANTS, ("share-1",), ("share-1",), ("share-2",), ("share-1", "
 # What pods ask for now and then: all the same.
 CROWD: Final = (("shared-a",), ("shared-b",), ("one",))
 MOST_PODS: Final = 12
-OWNED: Final = "dra-extender.x-k8s.io/owned"
 # Whoever allocates beside us, and for how many pods at a time; who is picky has one leave for the next.
 STRANGER: Final = "stranger"
 MOST_STRANGERS: Final = 2
@@ -52,14 +54,18 @@ class People:
     random: Random
     # Whether there are devices that are shared, partitions, and such as have to be made ready.
     is_varied: bool = False
+    # Who decrees which devices nobody may have, where anybody does.
+    regime: Regime | None = None
     numbers: Iterator[int] = field(default_factory=count)
     wants: Sequence[tuple[str, ...]] = WANTS
     taste: str = "all"
 
     def change(self) -> None:
         """Have pods ask for something else from now on, and strangers take something else."""
-        self.wants = self.random.choice((VARIED, VARIED, CROWD))
-        self.taste = self.random.choice(TASTES)
+        kinds = (VARIED, VARIED, CROWD) if self.is_varied else ()
+        self.wants = self.random.choice((*kinds, *([regime.WANTS] * 2 if self.regime else ())))
+        if self.is_varied:
+            self.taste = self.random.choice(TASTES)
 
     def kind(self, plural: str) -> Kind:
         return self.api.kinds[DRA, "v1", plural]
@@ -70,31 +76,39 @@ class People:
             self.api.registry.create(NODE, "", {"metadata": {"name": name}, "status": {"allocatable": {"pods": "110"}}})
             for item in self.slices_of(name, devices, 1):
                 self.api.registry.create(self.kind("resourceslices"), "", item)
-        selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
-        spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
-        self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
-        for name, number in TEMPLATES.items():
-            spec = {"spec": _claim_spec(number)}
-            item = {"metadata": {"name": name}, "spec": spec}
-            self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
-        for name, memory in SHARES.items():
-            spec = {"spec": _claim_spec(1, memory)}
-            item = {"metadata": {"name": name}, "spec": spec}
+        if self.regime:
+            self.regime.furnish()
+        else:
+            selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
+            spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
+            self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
+        for name, asked in self.templates().items():
+            item = {"metadata": {"name": name}, "spec": {"spec": asked}}
             self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
         spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": OWNED, "effect": "NoSchedule"}}
         self.api.registry.create(self.kind("devicetaintrules"), "", {"metadata": {"name": "owned"}, "spec": spec})
         self.share()
 
+    def templates(self) -> dict[str, Json]:
+        """Return what each template asks for."""
+        found = {name: _claim_spec(number) for name, number in TEMPLATES.items()}
+        found |= {name: _claim_spec(1, memory) for name, memory in SHARES.items()}
+        return found | ({name: _claim_spec(**asked) for name, asked in regime.ASKED.items()} if self.regime else {})
+
     def share(self) -> None:
         """Make the shared claims that are not there."""
-        for name, number in SHARED.items():
+        asked = {name: _claim_spec(number) for name, number in SHARED.items()}
+        if self.regime:
+            asked |= {name: _claim_spec(**asked) for name, asked in regime.COMMON.items()}
+        for name, spec in asked.items():
             if self.api.store.get(self.kind("resourceclaims"), (NAMESPACE, name)) is None:
-                item = {"metadata": {"name": name}, "spec": _claim_spec(number)}
+                item = {"metadata": {"name": name}, "spec": spec}
                 self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)
 
     def slices_of(self, node: str, devices: int, generation: int) -> list[Json]:
         """Write what is published of *node*."""
-        return varied(node, generation) if self.is_varied else [_slice(node, range(devices), generation)]
+        slices = varied(node, generation) if self.is_varied else [_slice(node, range(devices), generation)]
+        return self.regime.marked(slices) if self.regime else slices
 
     def pods(self) -> list[Json]:
         return self.api.store.all(POD)
@@ -263,8 +277,10 @@ def _slice(node: str, devices: range, generation: int) -> Json:
     return {"metadata": {"name": f"{node}-gpus"}, "spec": spec}
 
 
-def _claim_spec(number: int, memory: int = 0) -> Json:
-    exactly: Json = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": number}
+def _claim_spec(count: int = 1, memory: int = 0, **beside: Any) -> Json:
+    if "firstAvailable" in beside:
+        return {"devices": {"requests": [{"name": "gpu", **beside}]}}
+    exactly: Json = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **beside}
     if memory:
         exactly["capacity"] = {"requests": {MEMORY: str(memory)}}
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
@@ -273,9 +289,9 @@ def _claim_spec(number: int, memory: int = 0) -> Json:
 def _pod(name: str, wants: tuple[str, ...], random: Random) -> Json:
     entries: list[Json] = []
     for index, want in enumerate(wants):
-        if want in TEMPLATES or want in SHARES:
+        if want in TEMPLATES or want in SHARES or want in regime.ASKED:
             entries.append({"name": f"c{index}", "resourceClaimTemplateName": want})
-        elif want in SHARED:
+        elif want in SHARED or want in regime.COMMON:
             entries.append({"name": f"c{index}", "resourceClaimName": want})
     amounts = {"requests": {"example.com/gpu": str(random.randint(1, 2))}} if "extended" in wants else {}
     container = {"name": "main", "image": "none", "resources": amounts}

@@ -7,16 +7,21 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
+from extender.allocation import eligibility, question, usage
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
+from extender.model import taint
 from extender.model.parse import claim
 from extender.scheduling import assigning, binding, claiming, conditions, remedy
 from extender.scheduling.binding import Binder
+from extender.scheduling.planner import Planner
+from extender.scheduling.recall import World
 from extender.service.ahead import Ahead
 from extender.service.lapses import Lapses
 from extender.service.wakes import Wakes
-from extender.state import contest, ledger
+from extender.state import contest, ledger, questions
 from extender.state.belief import Belief
+from extender.state.cluster import Cluster
 from extender.state.ledger import Ledger
 from extender.state.taken import Taken
 from extender.state.tenure import Tenure
@@ -91,6 +96,33 @@ PARTED: Final = {
         contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
     ),
     "partitions": Bug(contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"),
+}
+# Those that only show where taint rules and classes come and go, and where some only look at devices.
+RULED: Final = {
+    "what was offered is had whatever was decreed since": Bug(
+        World.is_like, "and all(map(is_, self[1:], other[1:]))", "and True"
+    ),
+    "a rule that is gone goes on": Bug(
+        Cluster._remove, "self._set(rules=_without(self.snapshot.rules, key.name))", "..."
+    ),
+    "who fitted nowhere is not looked at again when a decree is taken back": Bug(
+        Planner._with_devices,
+        "if self._hopeless.snapshot is not snapshot or",
+        "if getattr(self._hopeless.snapshot, 'usage', None) is not snapshot.usage or",
+    ),
+    "a class is known by its name alone": Bug(
+        questions._named, "(item.name, item.selectors, item.unknown_fields, flaws_in(item.config))", "(item.name,)"
+    ),
+    "devices are configured as their class said when it was first asked for": Bug(
+        question.asked_by, "{name: classes[name] for name in question.classes}", "question.classes"
+    ),
+    "who only looks takes what he looks at": Bug(usage.holds_of, "if not result.admin_access", "if result"),
+    "who only looks is shown nothing that others have": Bug(
+        eligibility._counted, "if usage.dedicated and not ask.is_admin:", "if usage.dedicated:"
+    ),
+    "a toleration of one effect is one of all": Bug(
+        taint.tolerates, 'toleration.effect not in ("", taint.effect) or', ""
+    ),
 }
 # Those that only show where there are two replicas.
 CONTENDED: Final = {

@@ -20,8 +20,10 @@ from extender.kube.answer import Unanswered
 from extender.scheduling.drift import findings
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
+from tests.interleavings.law import Law
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
+from tests.interleavings.regime import MILD, Regime
 from tests.interleavings.rivals import Rivals
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
@@ -29,6 +31,7 @@ from tests.interleavings.stock import Stock
 from tests.interleavings.successors import CRASHES, TAKEOVER_S, Successors
 from tests.interleavings.variety import Variety
 from tests.interleavings.watching import Watching
+from tests.interleavings.witness import RESOURCES, Witness
 
 # Steps from one calm to the next.
 STORM = 400
@@ -70,12 +73,14 @@ class Play:
     is_varied: bool = False
     # Whether there are two replicas, of which one leads.
     is_contended: bool = False
+    # Whether taint rules and device classes come, change and vanish, and some only look at devices.
+    is_ruled: bool = False
     clock: Clock = field(default_factory=Clock)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
     misery: float = 1.0
     checked: int = 0
-    published: int = 0
+    published: tuple[int, ...] = ()
     stock: Stock = field(default_factory=lambda: Stock(()))
     steps: int = 0
     mistakes: list[BaseException] = field(default_factory=list)
@@ -83,6 +88,7 @@ class Play:
     desk: Desk = field(init=False)
     people: People = field(init=False)
     variety: Variety = field(init=False)
+    regime: Regime | None = field(init=False)
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
     house: Successors | Rivals = field(init=False)
@@ -90,8 +96,10 @@ class Play:
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        self.desk = Desk(self.api, self.clock.time, self.happened)
-        self.people = People(self.api, self.random, self.is_varied)
+        witness = Witness(self.api) if self.is_ruled else None
+        self.desk = Desk(self.api, self.clock.time, self.happened, witness=witness)
+        self.regime = Regime(self.api, self.random) if self.is_ruled else None
+        self.people = People(self.api, self.random, self.is_varied, self.regime)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
         self.manner = Manner(self.nominates)
@@ -101,7 +109,7 @@ class Play:
         )
         self.scheduler = Scheduler(
             self.clock, self.api.store, self.people.kind("resourceclaims"), self.random,
-            self.house.asked, self.api.registry, self.nominates, self.desk.excused,
+            self.house.asked, self.api.registry, self.nominates, self.desk.excused, witness=witness,
         )  # fmt: skip
 
     # What happens
@@ -245,7 +253,9 @@ class Play:
             "evict": (12, self.scheduler.evict),
             "long wait": (1, self.linger),
         }
-        return acts | self.house.acts() | (beside if self.nominates else {}) | (strange if self.is_varied else {})
+        decreed = self.regime.acts() if self.regime else {}
+        kinds = (beside if self.nominates else {}) | (strange if self.is_varied else {})
+        return acts | self.house.acts() | kinds | decreed
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -265,8 +275,9 @@ class Play:
         """Draw how often what happens, and how often requests fail, until the next calm."""
         self.scheduler.change()
         self.house.change()
-        if self.is_varied:
+        if self.is_varied or self.is_ruled:
             self.people.change()
+        if self.is_varied:
             self.variety.change()
         self.misery = self.random.choice((0.3, 1.0, 1.0, 2.0, 4.0))
         return [weight * self.random.choice(WEATHER) for weight, _ in acts.values()]
@@ -285,10 +296,12 @@ class Play:
 
     def objects(self) -> Objects:
         store = self.api.store
-        claims, slices = self.people.kind("resourceclaims"), self.people.kind("resourceslices")
-        if self.published != store.changed_at(slices):
-            self.published, self.stock = store.changed_at(slices), Stock(store.each(slices))
-        return Objects(store.each(POD), store.each(claims), self.stock)
+        kinds = [self.people.kind(plural) for plural in RESOURCES]
+        published = tuple(map(store.changed_at, kinds))
+        if self.published != published:
+            self.published, parts = published, [store.each(kind) for kind in kinds]
+            self.stock = Stock(parts[0], Law(*parts))
+        return Objects(store.each(POD), store.each(self.people.kind("resourceclaims")), self.stock)
 
     def check(self) -> None:
         """Check what must hold at once, where anything was written."""
@@ -317,10 +330,26 @@ class Play:
         self.until_led()
         if self.is_varied and self.random.random() < SILENCES:
             self.until_given_up()
+        if self.regime and self.random.random() < MILD:
+            self.regime.repeal()
         self.until_ordered(is_empty=False)
+        if self.regime:
+            self.until_repealed(self.regime)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
             self.until_ordered(is_empty=True)
+
+    def until_repealed(self, regime: Regime) -> None:
+        """Take back all that was decreed, at once or piece by piece, and see after each that who fits now is bound.
+
+        Nobody but the extender tells the scheduler that those who were rejected may fit.
+        """
+        decrees = regime.decrees()
+        size = self.random.choice((1, max(1, len(decrees))))
+        for start in range(0, len(decrees), size):
+            for act in decrees[start : start + size]:
+                act()
+            self.until_ordered(is_empty=False, is_stirred=False)
 
     def until_led(self) -> None:
         """Wait for somebody to lead: nothing is put in order before."""
@@ -345,11 +374,13 @@ class Play:
     def awaited(self) -> dict[str, object]:
         """Return what pods wait for to be made ready: what they no longer name is no concern of theirs."""
         objects, silent = self.objects(), self.variety.silent()
-        return {name: silent[name] for pod in objects.waiting() for name in objects.wanted(pod) if name in silent}
+        pods = filter(objects.is_asked_about, objects.waiting())
+        return {name: silent[name] for pod in pods for name in objects.wanted(pod) if name in silent}
 
-    def until_ordered(self, *, is_empty: bool) -> None:
+    def until_ordered(self, *, is_empty: bool, is_stirred: bool = True) -> None:
         since = self.clock.moment
-        self.scheduler.event()
+        if is_stirred:
+            self.scheduler.event()
         while wrong := self.disorder(is_empty=is_empty):
             lasts_s = self.clock.moment - since
             if lasts_s > EXPIRY_S and (leaks := list(self.objects().leaks())):
@@ -413,11 +444,12 @@ def staged(
     nominates: bool = False,
     is_varied: bool = False,
     is_contended: bool = False,
+    is_ruled: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended)
+        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled)
         stack.callback(play.clock.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -455,9 +487,10 @@ def played(
     nominates: bool = False,
     is_varied: bool = False,
     is_contended: bool = False,
+    is_ruled: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended, "is_ruled": is_ruled}
     with staged(seed, takeover_s, crashes, **kinds) as play:
         play.run(steps)
         return play.happened

@@ -1,7 +1,7 @@
 """The extender, put together as in ``service.assembly`` but for HTTP: its line, its watches and its clock are ours."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -101,6 +101,10 @@ class Process:
             watch.step()
             while watch.is_behind:
                 watch.step()
+
+    def told(self, resources: Iterable[str]) -> dict[str, int]:
+        """Return up to which revision each of *resources* has been told."""
+        return {name: self.watches[name].position for name in resources}
 
     def refresh(self) -> None:
         """Have nobody believe that a watch is old that has nothing to tell."""

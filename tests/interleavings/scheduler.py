@@ -6,15 +6,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from extender.demo.apiserver.kinds import NODE, POD, Kind
+from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.registry import Registry
 from extender.demo.apiserver.store import Key, Store, key_of
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
+from extender.service.binds import UNDER_WAY
 from extender.web.verbs import BindRequest, Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
+from tests.interleavings import witness
 from tests.interleavings.loop import Clock
 from tests.interleavings.process import Process
+from tests.interleavings.witness import Witness
 
 Json = dict[str, Any]
 FIRST_BACKOFF_S: Final = 1.0
@@ -22,6 +25,7 @@ LAST_BACKOFF_S: Final = 10.0
 FLUSH_S: Final = 300.0
 HTTP_TIMEOUT_S: Final = 30.0
 MANAGER: Final = "kube-scheduler"
+CLASSES: Final = Kind(name="DeviceClass", plural="deviceclasses", group=DRA)
 
 
 @dataclass(slots=True)
@@ -56,6 +60,7 @@ class Scheduler:
     narrowness: float = 0.0
     spoilt: float = 0.0
     held: float = 0.0
+    witness: Witness | None = None
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
@@ -102,6 +107,9 @@ class Scheduler:
         names = [name for name in everything if name not in self.closed]
         if process is None:
             return self._again(noun)
+        if not self._is_served(pod):
+            # NodeResourcesFit finds no node that has what no class stands behind: extenders are not asked at all.
+            return self._reject(noun, is_ours=False)
         nominated = pod["status"].get("nominatedNodeName")
         filtered = process.answers.filter(FilterRequest(noun, [nominated])) if nominated in names else None
         if filtered is None or not filtered.names:
@@ -187,6 +195,12 @@ class Scheduler:
         claims = [self.store.get(self.claims, (pod["metadata"]["namespace"], name or "")) for name in names]
         return all(claim and not claim["metadata"].get("deletionTimestamp") for claim in claims)
 
+    def _is_served(self, pod: Json) -> bool:
+        """Tell whether classes stand behind all extended resources that *pod* asks for; no node has any."""
+        listed = [(container.get("resources") or {}).get("requests") or {} for container in pod["spec"]["containers"]]
+        known = {item["spec"].get("extendedResourceName") for item in self.store.each(CLASSES)}
+        return known.issuperset(name for amounts in listed for name in amounts)
+
     def _is_due(self, item: Queued, pod: Json) -> bool:
         if item.rejected_at and item.rejected_at != _told(pod):
             item.rejected_at, item.due = "", min(item.due, self.clock.moment)
@@ -206,9 +220,14 @@ class Scheduler:
         return NodeName(max(zip(scores, names, strict=True))[1])
 
     async def _bound(self, process: Process, pod: Pod, node: NodeName) -> str:
+        if self.witness:
+            self.witness.begins(process.line, pod.uid, process.told(witness.RESOURCES))
         try:
             async with asyncio.timeout(HTTP_TIMEOUT_S):
-                return await process.answers.bind(BindRequest(pod.key, pod.uid, node))
+                why = await process.answers.bind(BindRequest(pod.key, pod.uid, node))
+                if self.witness and not why.startswith(UNDER_WAY):
+                    self.witness.ends(process.line, pod.uid)
+                return why
         except TimeoutError:
             return "no answer"
         except asyncio.CancelledError:

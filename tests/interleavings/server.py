@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from extender.demo.apiserver.server import PATCHES, ApiServer
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Body, Query
 from extender.state.domain import writer_of
+from tests.interleavings.witness import Told, Witness
 
 Json = dict[str, Any]
 # How long a write can lie somewhere before it lands, whoever has given it up meanwhile.
@@ -34,6 +35,8 @@ class Request:
     sent_at: float
     answer: "asyncio.Future[Answer | Unanswered]"
     sender: "Line"
+    # What had been told when each binding began that its sender carries out, by pod.
+    told: Mapping[str, Told] = field(default_factory=dict)
 
     @property
     def is_awaited(self) -> bool:
@@ -64,6 +67,8 @@ class Desk:
     complaints: list[str] = field(default_factory=list)
     # Pods for whom others were evicted: once it is known that this does not help they may be sent elsewhere.
     excused: set[str] = field(default_factory=set)
+    # Who knows what each binding was told, where that matters.
+    witness: Witness | None = None
     # Says why a request must not arrive any more.
     forbidden: Callable[[Request], str] = lambda _request: ""
 
@@ -98,6 +103,8 @@ class Desk:
             target.kind, target.key, target.part, lambda old: patch(old, content), is_patch=True, manager=US
         )
         self._note(before, made)
+        if self.witness and target.kind.name == "ResourceClaim":
+            self.complaints += self.witness.objections(request.told, before, made)
         return told(200, made)
 
     def _note(self, before: Json, after: Json) -> None:
@@ -161,7 +168,8 @@ class Line:
         if body and (why_not := body.why_not()):
             return Unanswered(was_sent=False, why=why_not)
         answer: asyncio.Future[Answer | Unanswered] = asyncio.get_running_loop().create_future()
-        self._desk.open.append(Request(method, path, body, self._desk.moment(), answer, self))
+        told = self._desk.witness.told(self) if self._desk.witness else {}
+        self._desk.open.append(Request(method, path, body, self._desk.moment(), answer, self, told))
         try:
             async with asyncio.timeout(timeout_s):
                 return await answer

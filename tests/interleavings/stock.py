@@ -6,8 +6,9 @@ A device is for one claim, or for as many as its capacity is enough for; partiti
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tests.interleavings.law import Device, Law
+
 Json = dict[str, Any]
-Device = tuple[str, str, str]
 # What is had of a share, and what partitions draw from.
 MEMORY: Final = "memory"
 # What a driver says of a device that is made ready, or cannot be.
@@ -28,10 +29,19 @@ class Part(NamedTuple):
         return sum(self.taken.get(name, 0) for name in names) > self.limit
 
 
-class Stock:
-    """The devices that are published, and the counters of their pools."""
+class Ask(NamedTuple):
+    """A device that is asked for: so much of it or all, or only to look at it. *requests*: what else it may be."""
 
-    def __init__(self, slices: Iterable[Json]) -> None:
+    amount: int | None = None
+    is_admin: bool = False
+    requests: tuple[Json, ...] = ()
+
+
+class Stock:
+    """The devices that are published, and the counters of their pools. *law* says who may have which."""
+
+    def __init__(self, slices: Iterable[Json], law: Law | None = None) -> None:
+        self.law = law or Law((), (), ())
         self.devices: dict[Device, Json] = {}
         self.counters: dict[str, int] = {}
         for item in slices:
@@ -73,7 +83,7 @@ class Stock:
             device
             for device in self.devices
             if not any(device in dict(had(claim)) for claim in claims.values())
-            and self.suffices([None], claims, device[1], device)
+            and self.suffices([Ask()], claims, device[1], device)
         ]
 
     def shares(self, claims: Mapping[str, Json]) -> dict[Device, int]:
@@ -85,9 +95,7 @@ class Stock:
     def is_shared(self, device: Device) -> bool:
         return self.capacities.get(device, 0) > 0
 
-    def suffices(
-        self, asked: list[int | None], claims: Mapping[str, Json], pool: str, only: Device | None = None
-    ) -> bool:
+    def suffices(self, asked: list[Ask], claims: Mapping[str, Json], pool: str, only: Device | None = None) -> bool:
         """Tell whether all that is *asked* can be had of *pool* beside *claims*: so much of a share, or any device.
 
         *only* of one device, if one is named.
@@ -103,19 +111,23 @@ class Stock:
             memory,
         )
 
-    def _suffices(self, asked: list[int | None], free: Mapping[Device, int], memory: int) -> bool:
+    def _suffices(self, asked: list[Ask], free: Mapping[Device, int], memory: int) -> bool:
         if not asked:
             return True
         for device, room in free.items():
-            draws = self.drawn.get(device, 0)
+            draws = 0 if asked[0].is_admin else self.drawn.get(device, 0)
             if draws <= memory and self._is_enough(device, room, asked[0]):
                 others = {other: left for other, left in free.items() if other != device}
                 if self._suffices(asked[1:], others, memory - draws):
                     return True
         return False
 
-    def _is_enough(self, device: Device, room: int, asked: int | None) -> bool:
-        return room >= self.limit(device) if asked is None else room >= asked and self.is_shared(device)
+    def _is_enough(self, device: Device, room: int, asked: Ask) -> bool:
+        if asked.requests and not self.law.admits(asked.requests, device):
+            return False
+        if asked.is_admin or asked.amount is None:
+            return asked.is_admin or room >= self.limit(device)
+        return room >= asked.amount and self.is_shared(device)
 
 
 def _capacity(device: Json) -> int:
@@ -128,10 +140,18 @@ def _draws(device: Json) -> int:
 
 
 def had(claim: Json) -> Iterator[tuple[Device, int | None]]:
-    """Yield the devices that *claim* has, and how much it has of each; None for all of it."""
-    for item in results(claim):
+    """Yield the devices that *claim* has, and how much it has of each; None for all of it.
+
+    What somebody only looks at, with admin access, he does not have.
+    """
+    for item in (item for item in results(claim) if not item.get("adminAccess")):
         consumed = item.get("consumedCapacity")
         yield (item["driver"], item["pool"], item["device"]), int(consumed[MEMORY]) if consumed else None
+
+
+def given(claim: Json) -> list[Device]:
+    """Return the devices that *claim* has or only looks at."""
+    return [(item["driver"], item["pool"], item["device"]) for item in results(claim)]
 
 
 def results(claim: Json) -> list[Json]:
@@ -140,11 +160,17 @@ def results(claim: Json) -> list[Json]:
     return listed
 
 
-def asked(claim: Json) -> list[int | None]:
+def asked(claim: Json) -> list[Ask]:
     """Return what *claim* asks for: an entry for each device."""
-    exact = (item["exactly"] for item in claim["spec"]["devices"]["requests"])
-    amounts = ((item, (item.get("capacity") or {}).get("requests")) for item in exact)
-    return [int(amount[MEMORY]) if amount else None for item, amount in amounts for _ in range(int(item["count"]))]
+    found = []
+    for request in claim["spec"]["devices"]["requests"]:
+        # Of several alternatives each asks for one device.
+        item = request.get("exactly") or {}
+        amount = (item.get("capacity") or {}).get("requests")
+        asks = tuple(request.get("firstAvailable") or (item,))
+        ask = Ask(int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), asks)
+        found += [ask] * int(item.get("count", 1))
+    return found
 
 
 def unready(claim: Json) -> Iterator[Device]:

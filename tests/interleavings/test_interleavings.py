@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.interleavings import cluster
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, VARIED, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, VARIED, Bug, planted
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -18,6 +18,7 @@ PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({"nominates": True}, AHEAD),
     ({"is_varied": True}, VARIED),
     ({"is_contended": True}, CONTENDED),
+    ({"is_ruled": True}, RULED),
 )
 
 
@@ -28,8 +29,9 @@ def long_test(
     nominates: bool = False,
     is_varied: bool = False,
     is_contended: bool = False,
+    is_ruled: bool = False,
 ) -> None:
-    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended, "is_ruled": is_ruled}
     for seed in range(1, RUNS + 1):
         played(seed, STEPS, takeover_s, crashes, **kinds)
 
@@ -55,6 +57,12 @@ def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> No
     assert happened["bindings ended"] > 100
     assert happened["taken over"] > 10
     assert min(happened[name] for name in ("stop", "go on", "cut off", "scheduler moves", "hand over", "crash")) > 0
+
+
+def test_nothing_is_lost_where_rules_taints_and_classes_come_and_go_and_some_only_look_at_devices() -> None:
+    happened = played(6, STEPS, is_ruled=True)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("rule", "mark", "class", "repeal", "placement")) > 20
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,4 @@ def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000, nominates=True) == played(3, 1000, nominates=True)
     assert played(3, 1000, is_varied=True) == played(3, 1000, is_varied=True)
     assert played(3, 1000, is_contended=True) == played(3, 1000, is_contended=True)
+    assert played(3, 1000, is_ruled=True) == played(3, 1000, is_ruled=True)

@@ -10,7 +10,8 @@ from extender.demo.apiserver.kinds import DRA, NODE, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import Key, key_of
 from extender.state.foreign import BORNE
-from tests.interleavings.stock import FAILED, MEMORY, READY, STRANGE, Device, reports, results
+from tests.interleavings.law import Device
+from tests.interleavings.stock import FAILED, MEMORY, READY, STRANGE, reports, results
 
 Json = dict[str, Any]
 DRIVER: Final = "gpu.example.com"

@@ -1,0 +1,91 @@
+"""Who may be given what: by classes, taints and tolerations, as stored. Nothing of the product is imported here."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+Json = dict[str, Any]
+Device = tuple[str, str, str]
+DRIVER: Final = "gpu.example.com"
+# By which taint others are kept away: it is not for us.
+OWNED: Final = "dra-extender.x-k8s.io/owned"
+BARRING: Final = ("NoSchedule", "NoExecute")
+# All that classes select by, and what each says of a device of a driver.
+TEXTS: Final[dict[str, Callable[[str, Json], bool]]] = {
+    f"device.driver == '{DRIVER}'": lambda driver, _: driver == DRIVER,
+    "device.driver == 'nobody.example.com'": lambda driver, _: driver == "nobody.example.com",
+    f"device.attributes['{DRIVER}'].model == 'a'": lambda _, device: _model(device) == "a",
+    f"device.attributes['{DRIVER}'].model == 'b'": lambda _, device: _model(device) == "b",
+    f"device.attributes['{DRIVER}'].speed > 3": lambda _, _device: False,
+}
+# Which of them errs on every device: who asks for several things by turns gets nothing then, either.
+ERRING: Final = f"device.attributes['{DRIVER}'].speed > 3"
+
+
+class Law:
+    """What of *slices*, *rules* and *classes* decides who may be given what."""
+
+    def __init__(self, slices: Iterable[Json], rules: Iterable[Json], classes: Iterable[Json]) -> None:
+        self.devices = {
+            (item["spec"]["driver"], item["spec"]["pool"]["name"], device["name"]): device
+            for item in slices
+            for device in item["spec"].get("devices") or ()
+        }
+        self.rules = [rule["spec"] for rule in rules]
+        self.classes = {item["metadata"]["name"]: item["spec"] for item in classes}
+
+    def admits(self, requests: Sequence[Json], device: Device) -> bool:
+        """Tell whether *device* may be given to who asks one of *requests*, if it can be had; their classes are all."""
+        is_known = all(request["deviceClassName"] in self.classes for request in requests)
+        errs = is_known and any(ERRING in _texts(self.classes[request["deviceClassName"]]) for request in requests)
+        return (
+            is_known
+            and not errs
+            and any(self.selects(each, device) and not self.barred(each, device) for each in requests)
+        )
+
+    def selects(self, request: Json, device: Device) -> bool:
+        """Tell whether the class of *request* is there, and both select *device*."""
+        known, published = self.classes.get(request["deviceClassName"]), self.devices.get(device)
+        if known is None or published is None:
+            return False
+        return all(TEXTS[text](device[0], published) for text in (*_texts(known), *_texts(request)))
+
+    def behind(self, resource: str) -> list[str]:
+        """Name the class that stands behind *resource*, if there is one."""
+        return [name for name, spec in self.classes.items() if spec.get("extendedResourceName") == resource]
+
+    def barred(self, request: Json, device: Device) -> str:
+        """Name a taint of *device* that *request* does not tolerate."""
+        tolerations = request.get("tolerations") or ()
+        for taint in self._taints(device):
+            is_barring = taint["effect"] in BARRING and taint["key"] != OWNED
+            if is_barring and not any(_tolerates(each, taint) for each in tolerations):
+                return f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+        return ""
+
+    def _taints(self, device: Device) -> Iterator[Json]:
+        yield from self.devices.get(device, {}).get("taints") or ()
+        for rule in self.rules:
+            if (chosen := rule.get("deviceSelector")) is not None and _concerns(chosen, device):
+                yield rule["taint"]
+
+
+def _texts(asking: Json) -> list[str]:
+    return [selector["cel"]["expression"] for selector in asking.get("selectors") or ()]
+
+
+def _model(device: Json) -> object:
+    return (device.get("attributes") or {}).get("model", {}).get("string")
+
+
+def _concerns(chosen: Json, device: Device) -> bool:
+    return all(
+        chosen.get(field) in (None, value) for field, value in zip(("driver", "pool", "device"), device, strict=True)
+    )
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") not in (None, taint["effect"]) or toleration.get("key") not in (None, taint["key"]):
+        return False
+    is_any = toleration.get("operator", "Equal") == "Exists"
+    return is_any or bool(toleration.get("value", "") == taint.get("value", ""))

@@ -1,0 +1,97 @@
+"""What each binding had been told before it began: what was not true any more then, nothing may be allocated by.
+
+What a watch tells later nobody can know. Nothing of the product is imported here but the API server of the play.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from extender.demo.apiserver.kinds import DRA, Kind
+from extender.demo.apiserver.server import ApiServer
+from tests.interleavings.law import Device, Law
+from tests.interleavings.stock import results
+
+Json = dict[str, Any]
+RESOURCES: Final = ("resourceslices", "devicetaintrules", "deviceclasses")
+# Up to which revision each of them had been told.
+Told = Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Witness:
+    """Bindings under way, by who carries them out and for which pod."""
+
+    api: ApiServer
+    _told: dict[tuple[object, str], Told] = field(default_factory=dict)
+
+    def begins(self, who: object, pod: str, told: Told) -> None:
+        """Remember what had been told when the binding of *pod* began; of one that goes on it is known."""
+        self._told.setdefault((who, pod), told)
+
+    def ends(self, who: object, pod: str) -> None:
+        self._told.pop((who, pod), None)
+
+    def told(self, who: object) -> dict[str, Told]:
+        """Return what is known of the bindings of *who*, by pod."""
+        return {pod: told for (other, pod), told in self._told.items() if other is who}
+
+    def objections(self, told: Mapping[str, Told], before: Json, after: Json) -> Iterator[str]:
+        """Say what is wrong with what is allocated by the step from *before* to *after*, for all that was told."""
+        if results(before) or not results(after):
+            return
+        users = [entry["uid"] for entry in after["status"]["reservedFor"]]
+        known = told.get(users[0])
+        name = after["metadata"]["name"]
+        if known is None:
+            yield f"claim {name} is allocated by no binding"
+        else:
+            yield from (f"claim {name}: {why}" for why in self._objections(after, known))
+
+    def _objections(self, claim: Json, told: Told) -> Iterator[str]:
+        changed = {resource: self._changed(resource, revision) for resource, revision in told.items()}
+        settled = {
+            resource: [item for item in self.api.store.each(self._kind(resource)) if _name(item) not in names]
+            for resource, names in changed.items()
+        }
+        law = Law(*(settled[resource] for resource in RESOURCES))
+        requests = dict(_requests(claim))
+        for result in results(claim):
+            request, device = requests[result["request"]], (result["driver"], result["pool"], result["device"])
+            if bool(result.get("adminAccess")) != bool(request.get("adminAccess")):
+                yield f"{'/'.join(device)} is given with the wrong access"
+            if taint := law.barred(request, device):
+                yield f"{'/'.join(device)} is given in spite of {taint}"
+            if request["deviceClassName"] not in changed["deviceclasses"]:
+                yield from _by_class(law, request, device, claim)
+
+    def _changed(self, resource: str, revision: int) -> set[str]:
+        """Name what has changed since *revision*."""
+        return {name for _, name in self.api.store.changed(self._kind(resource), revision)}
+
+    def _kind(self, resource: str) -> Kind:
+        return self.api.kinds[DRA, "v1", resource]
+
+
+def _requests(claim: Json) -> Iterator[tuple[str, Json]]:
+    """Yield what *claim* asks for, by the names that results have for it."""
+    for request in claim["spec"]["devices"]["requests"]:
+        if "exactly" in request:
+            yield request["name"], request["exactly"]
+        yield from ((f"{request['name']}/{each['name']}", each) for each in request.get("firstAvailable") or ())
+
+
+def _by_class(law: Law, request: Json, device: Device, claim: Json) -> Iterator[str]:
+    name = request["deviceClassName"]
+    known = law.classes.get(name)
+    if known is None:
+        yield f"{'/'.join(device)} is given by class {name}, which is gone"
+    elif device in law.devices and not law.selects(request, device):
+        yield f"{'/'.join(device)} is given, which class {name} or its request does not select"
+    given = [entry["opaque"] for entry in claim["status"]["allocation"]["devices"].get("config") or ()]
+    if known is not None and any(entry["opaque"] not in given for entry in known.get("config") or ()):
+        yield f"{'/'.join(device)} is not configured as class {name} says"
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
