@@ -8,7 +8,7 @@ claim keeps devices that no pod wants, and no pod waits that fits. What is share
 from collections.abc import Iterator
 from typing import Any
 
-from tests.interleavings.stock import Ask, Part, Stock, asked, given, unready
+from tests.interleavings.stock import Ask, Part, Stock, asked, given, takes_all, unready
 
 Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
@@ -63,7 +63,7 @@ class Objects:
                 yield f"claim {name} is not reserved for it"
             elif {pool for _, pool, _ in given(claim)} != {node}:
                 yield f"claim {name} has devices elsewhere"
-            elif len(given(claim)) != len(asked(claim)):
+            elif not takes_all(claim) and len(given(claim)) != len(asked(claim)):
                 yield f"claim {name} has {len(given(claim))} devices, not {len(asked(claim))}"
             elif waiting := list(unready(claim)):
                 yield f"claim {name} has device {'/'.join(waiting[0])}, which is not ready"
@@ -129,7 +129,7 @@ class Objects:
             return False
         own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
         others = {name: claim for name, claim in self._at(node).items() if name not in own}
-        wanted = [ask for claim in claims if claim not in fixed for ask in asked(claim)]
+        wanted = [ask for claim in claims if claim not in fixed for ask in self.stock.asked(claim, node)]
         number = _extended(pod)
         if number and not self._by_number():
             return False

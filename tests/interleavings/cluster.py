@@ -280,7 +280,8 @@ def _slice(node: str, devices: range, generation: int) -> Json:
 def _claim_spec(count: int = 1, memory: int = 0, **beside: Any) -> Json:
     if "firstAvailable" in beside:
         return {"devices": {"requests": [{"name": "gpu", **beside}]}}
-    exactly: Json = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **beside}
+    mode: Json = {} if "allocationMode" in beside else {"allocationMode": "ExactCount", "count": count}
+    exactly: Json = {"deviceClassName": "gpu", **mode, **beside}
     if memory:
         exactly["capacity"] = {"requests": {MEMORY: str(memory)}}
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}

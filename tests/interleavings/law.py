@@ -66,8 +66,19 @@ class Law:
     def _taints(self, device: Device) -> Iterator[Json]:
         yield from self.devices.get(device, {}).get("taints") or ()
         for rule in self.rules:
-            if (chosen := rule.get("deviceSelector")) is not None and _concerns(chosen, device):
+            if (chosen := rule.get("deviceSelector")) is not None and self._concerns(chosen, device):
                 yield rule["taint"]
+
+    def _concerns(self, chosen: Json, device: Device) -> bool:
+        """Tell whether a rule is about *device*: by its names, a class that is there, and what it may match."""
+        wishes = zip(("driver", "pool", "device"), device, strict=True)
+        named, published = chosen.get("deviceClassName"), self.devices.get(device, {})
+        if any(chosen.get(field) not in (None, value) for field, value in wishes):
+            return False
+        if named is not None and named not in self.classes:
+            return False
+        texts = (*_texts(self.classes[named] if named else {}), *_texts(chosen))
+        return all(text == ERRING or TEXTS[text](device[0], published) for text in texts)
 
 
 def _texts(asking: Json) -> list[str]:
@@ -76,12 +87,6 @@ def _texts(asking: Json) -> list[str]:
 
 def _model(device: Json) -> object:
     return (device.get("attributes") or {}).get("model", {}).get("string")
-
-
-def _concerns(chosen: Json, device: Device) -> bool:
-    return all(
-        chosen.get(field) in (None, value) for field, value in zip(("driver", "pool", "device"), device, strict=True)
-    )
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:

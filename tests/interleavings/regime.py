@@ -32,6 +32,8 @@ ASKED: Final[dict[str, Json]] = {
     "hardy": {"count": 2, "tolerations": HARDY},
     "picked": {"deviceClassName": "picked"},
     "picked-2": {"deviceClassName": "picked", "count": 2, "tolerations": HARDY},
+    "all": {"allocationMode": "All", "deviceClassName": "picked"},
+    "look-all": {"allocationMode": "All", "adminAccess": True, "tolerations": HARDY},
     "chosen": {"selectors": [{"cel": {"expression": f"device.attributes['{DRIVER}'].model == 'b'"}}]},
     "either": {
         "firstAvailable": [
@@ -46,12 +48,15 @@ WANTS: Final = (
     ("one",), ("two",), ("extended",), ("extended", "look"), ("look",), ("look-2",), ("look", "one"), ("one", "look"),
     ("stoic",), ("hardy",), ("hardy", "one"), ("picked",), ("picked-2",), ("picked", "stoic"), ("picked", "extended"),
     ("chosen",), ("either",), ("either", "chosen"),
+    ("all",), ("look-all",), ("look-all", "one"),
     ("shared-a",), ("shared-b", "look"), ("shared-look",), ("shared-look", "two"), ("shared-picked",), ("three",),
 )  # fmt: skip
 # How often all that was decreed is taken back before a calm.
 MILD: Final = 0.3
 # Of the classes that change, how many are gone for a while.
 ABOLISHED: Final = 0.4
+# How many rules choose by classes and attributes.
+OLD: Final = 0.3
 # How often a change has another class stand behind the extended resource.
 MOVES: Final = 0.3
 
@@ -195,14 +200,21 @@ class Regime:
         return known is None or [item["cel"]["expression"] for item in known["spec"]["selectors"]] != [SOUND]
 
     def _chosen(self) -> Json | None:
-        """Choose devices for a rule: all, those of a pool, one by its name, or none."""
+        """Choose devices for a rule: all, those of a pool, one by its name, or none; or by class and attributes.
+
+        The latter is what rules of Kubernetes 1.33 and 1.34 could say.
+        """
         devices = list(self._devices())
         if not devices:
             return {}
         _, pool, device = self.random.choice(devices)
         named = {"driver": DRIVER, "pool": pool, "device": device}
         fields = self.random.choice(((), ("pool",), ("driver", "pool"), ("device",), ("pool", "device"), tuple(named)))
-        return None if self.random.random() < 0.1 else {name: named[name] for name in fields}
+        chosen: Json = {name: named[name] for name in fields}
+        if self.random.random() < OLD:
+            text = {"cel": {"expression": self.random.choice(tuple(TEXTS))}}
+            chosen |= self.random.choice(({"deviceClassName": self.random.choice(CLASSES)}, {"selectors": [text]}))
+        return None if self.random.random() < 0.1 else chosen
 
     def _taint(self) -> Json:
         value = self.random.choice(VALUES)

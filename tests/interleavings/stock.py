@@ -29,12 +29,20 @@ class Part(NamedTuple):
         return sum(self.taken.get(name, 0) for name in names) > self.limit
 
 
+# A device that is not published.
+NOWHERE: Final[Device] = ("", "", "")
+
+
 class Ask(NamedTuple):
-    """A device that is asked for: so much of it or all, or only to look at it. *requests*: what else it may be."""
+    """A device that is asked for: so much of it or all, or only to look at it.
+
+    *requests*: what it may be; *only*: which one it has to be.
+    """
 
     amount: int | None = None
     is_admin: bool = False
     requests: tuple[Json, ...] = ()
+    only: Device | None = None
 
 
 class Stock:
@@ -95,6 +103,15 @@ class Stock:
     def is_shared(self, device: Device) -> bool:
         return self.capacities.get(device, 0) > 0
 
+    def asked(self, claim: Json, pool: str) -> list[Ask]:
+        """Return what *claim* asks for of *pool*: where that is all, each device that it selects, or one of none."""
+        found = asked(claim)
+        for item in _taking_all(claim):
+            chosen = [device for device in self.devices if device[1] == pool and self.law.selects(item, device)]
+            ask = Ask(None, bool(item.get("adminAccess")), (item,))
+            found += [ask._replace(only=device) for device in chosen or [NOWHERE]]
+        return found
+
     def suffices(self, asked: list[Ask], claims: Mapping[str, Json], pool: str, only: Device | None = None) -> bool:
         """Tell whether all that is *asked* can be had of *pool* beside *claims*: so much of a share, or any device.
 
@@ -123,7 +140,7 @@ class Stock:
         return False
 
     def _is_enough(self, device: Device, room: int, asked: Ask) -> bool:
-        if asked.requests and not self.law.admits(asked.requests, device):
+        if asked.only not in (None, device) or (asked.requests and not self.law.admits(asked.requests, device)):
             return False
         if asked.is_admin or asked.amount is None:
             return asked.is_admin or room >= self.limit(device)
@@ -161,7 +178,7 @@ def results(claim: Json) -> list[Json]:
 
 
 def asked(claim: Json) -> list[Ask]:
-    """Return what *claim* asks for: an entry for each device."""
+    """Return what *claim* asks for, but for who takes all: an entry for each device."""
     found = []
     for request in claim["spec"]["devices"]["requests"]:
         # Of several alternatives each asks for one device.
@@ -169,8 +186,22 @@ def asked(claim: Json) -> list[Ask]:
         amount = (item.get("capacity") or {}).get("requests")
         asks = tuple(request.get("firstAvailable") or (item,))
         ask = Ask(int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), asks)
-        found += [ask] * int(item.get("count", 1))
+        found += [] if _is_for_all(item) else [ask] * int(item.get("count", 1))
     return found
+
+
+def takes_all(claim: Json) -> bool:
+    """Tell whether some request of *claim* is for all devices of a node, however many these are."""
+    return any(True for _ in _taking_all(claim))
+
+
+def _taking_all(claim: Json) -> Iterator[Json]:
+    listed = (request.get("exactly") or {} for request in claim["spec"]["devices"]["requests"])
+    return (item for item in listed if _is_for_all(item))
+
+
+def _is_for_all(item: Json) -> bool:
+    return bool(item.get("allocationMode") == "All")
 
 
 def unready(claim: Json) -> Iterator[Device]:
