@@ -79,7 +79,7 @@ class Attention:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
-        self._waits = Waits(self.belief, self.wakes, self._turns, self.wall)
+        self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
 
     def stir(self) -> None:

@@ -1,25 +1,34 @@
 """Pods that wait for a time, or for their devices to be made ready, woken then."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.model.names import NodeName, Uid
 from extender.scheduling.binding import NotBound, Order, Result
-from extender.scheduling.conditions import is_waited_for
+from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
 from extender.scheduling.needs import Needs, needs_of
 from extender.service.turns import Turns
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
 
+# For how long the scheduler may leave a pod alone that was woken, about: so many ticks are no refusal yet.
+UNASKED: Final = 30
+
 
 @dataclass(slots=True)
 class Waits:
-    """Knows until when, and where their devices are made ready. *wall* is the time of day."""
+    """Knows until when, and where their devices are made ready. *wall* is the time of day.
+
+    *refusals* are counted, and grow with time; who has had too many of them has his devices freed.
+    """
 
     belief: Belief
     wakes: Wakes
     turns: Turns
     wall: Callable[[], float]
+    refusals: Counter[Uid] = field(default_factory=Counter)
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
     _postponed: dict[Uid, float] = field(default_factory=dict)
 
@@ -65,6 +74,9 @@ class Waits:
         # Where its devices are free again, the pod has nothing to come back to.
         if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
             return None
+        if isinstance(needs, Needs) and standing_of(needs.allocated, self.wall()).readiness is Readiness.FAILED:
+            # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.
+            self.refusals.setdefault(uid, -UNASKED)
         is_answered = await self.wakes.wake(pod, node)
         if not is_answered:
             self._awaiting.setdefault(uid, node)

@@ -97,10 +97,6 @@ class Objects:
             and all(self._is_usable(name) for name in self._asked(pod))
         ]
 
-    def is_asked_about(self, pod: Json) -> bool:
-        """Tell whether the scheduler asks about *pod*: it does not as long as no class stands behind what it asks."""
-        return not _extended(pod) or bool(self._by_number())
-
     def _by_number(self) -> list[Ask]:
         """Return what is asked for with each device of the extended resource, as far as a class stands behind it."""
         return [Ask(requests=({"deviceClassName": name},)) for name in self.stock.law.behind(RESOURCE)]

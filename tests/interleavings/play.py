@@ -374,8 +374,7 @@ class Play:
     def awaited(self) -> dict[str, object]:
         """Return what pods wait for to be made ready: what they no longer name is no concern of theirs."""
         objects, silent = self.objects(), self.variety.silent()
-        pods = filter(objects.is_asked_about, objects.waiting())
-        return {name: silent[name] for pod in pods for name in objects.wanted(pod) if name in silent}
+        return {name: silent[name] for pod in objects.waiting() for name in objects.wanted(pod) if name in silent}
 
     def until_ordered(self, *, is_empty: bool, is_stirred: bool = True) -> None:
         since = self.clock.moment

@@ -23,6 +23,7 @@ from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention, Habits
+from extender.service.waits import UNASKED
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
@@ -102,6 +103,25 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
     world.server.deliver(world.belief)
     await attention._waits.ready()
     assert wakes.woken == []
+
+
+@pytest.mark.parametrize("is_asked_about", [False, True])
+async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_about_the_pod_any_more(
+    *, is_asked_about: bool
+) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START + TIMEOUT_S + 1, Steps(world))
+    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    await attention._waits.ready()
+    if is_asked_about:
+        attention.offered(POD)
+    left = []
+    for second in range(1, UNASKED + Habits().attempts + 1):
+        attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
+        await attention._free()
+        left.append(world.server.claims[A].allocation is not None)
+    assert left[:UNASKED] == [True] * UNASKED
+    assert left[-1] is is_asked_about
 
 
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
