@@ -96,7 +96,7 @@ class Attention:
             self._refusals[pod.uid] = self.habits.attempts
             self._cleared[pod.uid] = frozenset()
         elif unusable(pod, self.belief, self.wall()):
-            self._refusals[pod.uid] += 1
+            self._refusals[pod.uid] = max(self._refusals[pod.uid], 0) + 1
         self.stir()
 
     def offered(self, pod: Pod) -> None:

@@ -124,6 +124,20 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
     assert left[-1] is is_asked_about
 
 
+async def test_r7_where_the_scheduler_does_ask_such_devices_are_freed_as_soon_as_any_that_keep_a_pod_away() -> None:
+    world = waiting()
+    attention = attention_of(world.belief, Wakes(), START + TIMEOUT_S + 1, Steps(world))
+    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    await attention._waits.ready()
+    plan = attention.waker.planner.plan(POD, ["n2"], 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(POD, plan)
+    for second in range(1, Habits().attempts + 1):
+        attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
+        await attention._free()
+    assert world.server.claims[A].allocation is None
+
+
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
