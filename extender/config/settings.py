@@ -138,6 +138,10 @@ class Holds:
     """Devices that are promised."""
 
     offer_seconds: Annotated[float, Key("how long an offer is kept that the scheduler does not take up", least=1)] = 30
+    wait_seconds: Annotated[
+        float,
+        Key("how long an offer is kept while the scheduler waits for volumes or a plugin before it binds", least=0),
+    ] = 660
     rechecks: Annotated[int, Key("attempts of a pod before a claim on an unusable node is deallocated", least=1)] = 3
 
 

@@ -225,7 +225,7 @@ async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> Non
 
 def _habits(settings: Settings) -> Habits:
     holds, waking = settings.holds, settings.waking
-    return Habits(holds.offer_seconds, holds.rechecks, waking.nominate, waking.per_second)
+    return Habits(holds.offer_seconds, holds.wait_seconds, holds.rechecks, waking.nominate, waking.per_second)
 
 
 class _Sink:

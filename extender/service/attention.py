@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,18 +14,18 @@ from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Order, Result
+from extender.scheduling.expiry import Expiry
 from extender.scheduling.needs import Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
-from extender.scheduling.waking import Waker, expired
+from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
 from extender.service.remaking import Remaking
 from extender.service.turns import Turns
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
-from extender.state.ledger import Event
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
@@ -43,6 +44,7 @@ class Habits:
     """How attentive to be."""
 
     offer_s: float = 30.0
+    wait_s: float = 660.0
     attempts: int = 3
     nominates: bool = True
     wakes_per_second: float = 50.0
@@ -74,6 +76,7 @@ class Attention:
     _turns: Turns = field(init=False)
     wakes: Wakes = field(init=False)
     _waits: Waits = field(init=False)
+    _expiry: Expiry = field(init=False)
 
     def __post_init__(self) -> None:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
@@ -81,6 +84,7 @@ class Attention:
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
+        self._expiry = Expiry(*mind, self.habits.offer_s, self.habits.wait_s)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -105,6 +109,7 @@ class Attention:
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
         self._waits.offered(pod.uid)
+        self._expiry.offered(pod)
 
     def postponed(self, pod: Pod, at: float) -> None:
         """Have *pod* tried again at a time, unless it is offered something before."""
@@ -155,8 +160,7 @@ class Attention:
             await asyncio.sleep(TICK_S)
 
     def _expire(self) -> None:
-        for pod in expired(self.belief, self.now(), self.habits.offer_s):
-            self.belief.ledger.tell(pod, Event.EXPIRED)
+        if self._expiry.round(self.now()):
             self.stir()
 
     async def _tried(self, work: Callable[[], Awaitable[bool | None] | None]) -> bool:
@@ -170,11 +174,9 @@ class Attention:
             return False
 
     async def _stirring(self) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(TICK_S):
                 await self._stirred.wait()
-        except TimeoutError:
-            pass
         self._stirred.clear()
 
     async def round(self) -> bool:
@@ -229,8 +231,7 @@ class Attention:
 
     def _is_refused(self, pod: Pod) -> bool:
         """Tell whether its own claims keep *pod* away, perhaps some that it may not free: others use them, too."""
-        needs = needs_of(pod, self.belief)
-        return isinstance(needs, Unplaceable) and needs.word in FREED_AT_ONCE
+        return isinstance(needs := needs_of(pod, self.belief), Unplaceable) and needs.word in FREED_AT_ONCE
 
     async def _freed(self, pod: Pod) -> bool | None:
         held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief, self.wall()))
@@ -286,8 +287,7 @@ class Attention:
             await (self._turns.holds_up(wake.pod.uid, self._roused(*wake)) if wake else asyncio.sleep(0))
 
     async def _roused(self, pod: Pod, node: NodeName) -> bool | None:
-        is_answered = await self._sent(pod, node)
-        if not is_answered:
+        if not (is_answered := await self._sent(pod, node)):
             self.waker.unwoken(pod.uid)
         return is_answered
 

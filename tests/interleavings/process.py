@@ -187,7 +187,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     notices = Notices(writes, "model", 20, is_enabled=False)
     journal = Journal(belief, notices, METRICS, now, Decisions(1000))
     intrusion = Intrusion(belief, METRICS, notices, leading.leads, now)
-    habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.rechecks)
+    habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.wait_seconds, SETTINGS.holds.rechecks)
     attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, now, now)
     health = Health(freshness, SETTINGS.watch.max_age_seconds, now)
     if manner.nominates:

@@ -1,0 +1,81 @@
+"""Offers that end because nobody comes for them, and those that do not: the scheduler is on its way.
+
+Between filter and bind it may wait for minutes, for volumes that are made where the pod will be, or for a plugin of its
+phase Permit. Before it does, it nominates the pod for the node that it has taken; when that comes to nothing, it takes
+the nomination back or says in the pod's condition why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.scheduling.choosing import Chooser
+from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.placement import Placement
+from extender.scheduling.waking import expired
+from extender.state.belief import Belief
+from extender.state.ledger import Event
+
+
+class Said(NamedTuple):
+    """What the scheduler has said of a pod: where it is to be, and why it was not placed before."""
+
+    node: NodeName | None
+    refusal: str
+
+
+@dataclass(slots=True)
+class Expiry:
+    """Ends offers after *offer_s*, or after *wait_s* where the scheduler is on its way."""
+
+    belief: Belief
+    chooser: Chooser
+    offer_s: float
+    wait_s: float
+    # Of pods that were offered something, when they were, or when they were nominated since.
+    _said: dict[Uid, Said] = field(default_factory=dict)
+
+    def offered(self, pod: Pod) -> None:
+        """Remember that *pod* was offered something."""
+        self._said[pod.uid] = _said(self.belief.pods.with_uid(pod.uid) or pod)
+
+    def round(self, now: float) -> Sequence[Uid]:
+        """End the offers that nobody has come for; name the pods that had them."""
+        for uid in tuple(self._said):
+            self._look(uid, now)
+        ended = [uid for uid in expired(self.belief, now, self.offer_s) if not self._is_awaited(uid, now)]
+        for uid in ended:
+            self._said.pop(uid, None)
+            self.belief.ledger.tell(uid, Event.EXPIRED)
+        return ended
+
+    def _look(self, uid: Uid, now: float) -> None:
+        """Have the offer of a pod go with it to the node that the scheduler has taken, of several perhaps."""
+        promise, pod = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid)
+        if promise is None or promise.is_binding:
+            del self._said[uid]
+        elif pod is not None and pod.nominated_node not in (None, self._said[uid].node):
+            self._said[uid] = _said(pod)
+            if pod.nominated_node != promise.node:
+                self._move(pod, now)
+
+    def _move(self, pod: Pod, now: float) -> None:
+        needs = needs_of(pod, self.belief)
+        if not isinstance(needs, Needs) or pod.nominated_node is None:
+            return
+        placement = self.chooser.place(needs, pod.nominated_node)
+        if isinstance(placement, Placement):
+            self.belief.ledger.offer(placement.promise(needs, now, is_answer=True))
+
+    def _is_awaited(self, uid: Uid, now: float) -> bool:
+        """Tell whether the scheduler is on its way to bind a pod, as far as it has said."""
+        promise, pod = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid)
+        if promise is None or not promise.is_answer or pod is None or now - promise.since > self.wait_s:
+            return False
+        return pod.nominated_node == promise.node and self._said.get(uid) == _said(pod)
+
+
+def _said(pod: Pod) -> Said:
+    return Said(pod.nominated_node, pod.refusal)

@@ -1,0 +1,110 @@
+"""Offers end in time, and not while the scheduler is on its way: it waits for volumes, or for a plugin."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed, Gone
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.expiry import Expiry
+from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.ranking import Answer, Policy
+from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, names, node, pod, promised
+
+N1, N2 = names("n1", "n2")
+OFFER_S, WAIT_S = 30.0, 600.0
+FRESH = pod("p", "a")
+WAITED = replace(FRESH, refusal="too few devices are free")
+
+
+class Scene:
+    """Two nodes with one device each; a pod that was offered both, and the device of the first."""
+
+    def __init__(self, before: Pod = FRESH) -> None:
+        self.belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), claim("a"), before)
+        self.expiry = Expiry(self.belief, chooser_of(self.belief), OFFER_S, WAIT_S)
+        self.planner = Planner(self.belief, chooser_of(self.belief), Policy(answer=Answer.ALL))
+        plan = self.planner.plan(before, [N1, N2], 0.0)
+        assert isinstance(plan, Offer)
+        assert promised(self.belief) == [device("n1", 0)]
+        self.expiry.offered(before)
+
+    def shown(self, item: Pod) -> None:
+        self.belief.apply(Changed(replace(item, resource_version=f"{item.refusal}{item.nominated_node}")))
+
+    def left(self, *moments: float) -> list[str]:
+        """Return where the pod has a device after rounds at these *moments*."""
+        for moment in moments:
+            self.expiry.round(moment)
+        return [key.pool for key in promised(self.belief)]
+
+
+def at(node: NodeName | None, item: Pod = FRESH, refusal: str | None = None) -> Pod:
+    return replace(item, nominated_node=node, refusal=item.refusal if refusal is None else refusal)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        (FRESH, (), []),
+        (FRESH, (at(N1),), ["n1"]),
+        (WAITED, (at(N1, WAITED),), ["n1"]),
+        (FRESH, (at(N2),), ["n2"]),
+        (FRESH, (at(N1), at(None)), []),
+        (FRESH, (at(N1), at(N1, refusal="another plugin's words")), []),
+        (FRESH, (at(None, refusal="another plugin's words"),), []),
+        (at(N1, WAITED), (), ["n1"]),
+        (at(N1, WAITED), (at(N1, refusal="another plugin's words"),), []),
+        (at(N2, WAITED), (), []),
+        (at(N2, WAITED), (at(N1, WAITED),), ["n1"]),
+    ],
+    ids=[
+        "nobody comes",
+        "the scheduler waits",
+        "it had refused the pod before",
+        "it has taken the other node",
+        "it has given up",
+        "it has said why not",
+        "it has said so at once",
+        "the pod was nominated, and it waits",
+        "the pod was nominated, and it has said why not",
+        "the pod was nominated for the other node, and nobody comes",
+        "the pod was nominated for the other node, and it waits",
+    ],
+)
+def test_an_offer_is_kept_as_long_as_the_scheduler_is_on_its_way(
+    before: Pod, after: tuple[Pod, ...], left: list[str]
+) -> None:
+    scene = Scene(before)
+    for second, item in enumerate(after, 1):
+        scene.shown(item)
+        scene.left(float(second))
+    assert scene.left(OFFER_S + 10) == left
+
+
+def test_an_offer_is_not_kept_for_ever() -> None:
+    scene = Scene()
+    scene.shown(at(N1))
+    assert scene.left(1.0, WAIT_S) == ["n1"]
+    assert scene.left(WAIT_S + 1) == []
+
+
+def test_of_devices_that_are_gone_on_the_node_that_was_taken_nothing_is_promised() -> None:
+    scene = Scene()
+    other = pod("q", "b")
+    for item in (claim("b"), other):
+        scene.belief.apply(Changed(item))
+    assert isinstance(scene.planner.plan(other, [N2], 0.5), Offer)
+    scene.shown(at(N2))
+    # What it has on the other node it may need, if this comes to nothing.
+    assert scene.left(1.0) == ["n1", "n2"]
+    assert scene.left(OFFER_S + 1) == []
+
+
+def test_what_was_promised_to_a_pod_that_is_gone_is_not_waited_for() -> None:
+    scene = Scene()
+    scene.shown(at(N1))
+    scene.belief.apply(Gone(Pod, FRESH.key))
+    assert scene.left(1.0) == []
+    assert not scene.expiry._said
