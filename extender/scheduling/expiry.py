@@ -5,7 +5,7 @@ phase Permit. Before it does, it nominates the pod for the node that it has take
 the nomination back or says in the pod's condition why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,26 +20,40 @@ from extender.state.ledger import Event
 
 
 class Said(NamedTuple):
-    """What the scheduler has said of a pod: where it is to be, and why it was not placed before."""
+    """What the scheduler has said of a pod: where it is to be, and why it was not placed before.
+
+    *refusals*: as it knew the pod and as we do; either may be behind. *since*: since when there is a promise for that.
+    """
 
     node: NodeName | None
-    refusal: str
+    refusals: frozenset[str]
+    since: float
 
 
 @dataclass(slots=True)
 class Expiry:
-    """Ends offers after *offer_s*, or after *wait_s* where the scheduler is on its way."""
+    """Ends offers after *offer_s*, or after *wait_s* where the scheduler is on its way.
+
+    is_offered: whether a node was among those that a pod was offered last.
+    """
 
     belief: Belief
     chooser: Chooser
     offer_s: float
     wait_s: float
+    is_offered: Callable[[Uid, NodeName], bool] = lambda _pod, _node: True
     # Of pods that were offered something, when they were, or when they were nominated since.
     _said: dict[Uid, Said] = field(default_factory=dict)
 
     def offered(self, pod: Pod) -> None:
-        """Remember that *pod* was offered something."""
-        self._said[pod.uid] = _said(self.belief.pods.with_uid(pod.uid) or pod)
+        """Remember that *pod*, as the scheduler knows it, was offered something."""
+        promise = self.belief.ledger.of_pod(pod.uid)
+        self._said.pop(pod.uid, None)
+        if promise is None:
+            return
+        shown = self.belief.pods.with_uid(pod.uid) or pod
+        said = Said(shown.nominated_node, frozenset((shown.refusal, pod.refusal)), promise.since)
+        self._said[pod.uid] = said
 
     def round(self, now: float) -> Sequence[Uid]:
         """End the offers that nobody has come for; name the pods that had them."""
@@ -53,12 +67,13 @@ class Expiry:
 
     def _look(self, uid: Uid, now: float) -> None:
         """Have the offer of a pod go with it to the node that the scheduler has taken, of several perhaps."""
-        promise, pod = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid)
-        if promise is None or promise.is_binding:
+        promise, pod, said = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid), self._said[uid]
+        if promise is None or promise.is_binding or not promise.is_answer:
             del self._said[uid]
-        elif pod is not None and pod.nominated_node not in (None, self._said[uid].node):
-            self._said[uid] = _said(pod)
-            if pod.nominated_node != promise.node:
+        elif pod is not None and pod.nominated_node and pod.nominated_node != said.node and _is_unrefused(pod, said):
+            self._said[uid] = said._replace(node=pod.nominated_node, since=promise.since)
+            # Preemption nominates, too, and so do we: to a node that was not offered the scheduler does not go.
+            if pod.nominated_node != promise.node and self.is_offered(uid, pod.nominated_node):
                 self._move(pod, now)
 
     def _move(self, pod: Pod, now: float) -> None:
@@ -66,16 +81,18 @@ class Expiry:
         if not isinstance(needs, Needs) or pod.nominated_node is None:
             return
         placement = self.chooser.place(needs, pod.nominated_node)
-        if isinstance(placement, Placement):
-            self.belief.ledger.offer(placement.promise(needs, now, is_answer=True))
+        if isinstance(placement, Placement) and self.belief.ledger.offer(placement.promise(needs, now, is_answer=True)):
+            self._said[pod.uid] = self._said[pod.uid]._replace(since=now)
 
     def _is_awaited(self, uid: Uid, now: float) -> bool:
         """Tell whether the scheduler is on its way to bind a pod, as far as it has said."""
-        promise, pod = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid)
-        if promise is None or not promise.is_answer or pod is None or now - promise.since > self.wait_s:
+        promise, pod, said = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid), self._said.get(uid)
+        if promise is None or pod is None or said is None or now - said.since > self.wait_s:
             return False
-        return pod.nominated_node == promise.node and self._said.get(uid) == _said(pod)
+        # One that is being deleted the API server lets nobody bind, however long it stays.
+        return pod.nominated_node == promise.node and _is_unrefused(pod, said) and not pod.is_deleting
 
 
-def _said(pod: Pod) -> Said:
-    return Said(pod.nominated_node, pod.refusal)
+def _is_unrefused(pod: Pod, said: Said) -> bool:
+    """Tell whether nothing new is said against *pod*."""
+    return pod.refusal in said.refusals

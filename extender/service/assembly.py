@@ -182,7 +182,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     binds = Binds(_binder(settings, belief, chooser, offers), carrier, settings.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
-    attention.wakes.victims = answers.evictions.victims
+    attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen, answers.hindrance), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)

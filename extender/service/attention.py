@@ -76,7 +76,7 @@ class Attention:
     _turns: Turns = field(init=False)
     wakes: Wakes = field(init=False)
     _waits: Waits = field(init=False)
-    _expiry: Expiry = field(init=False)
+    expiry: Expiry = field(init=False)
 
     def __post_init__(self) -> None:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
@@ -84,7 +84,7 @@ class Attention:
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
-        self._expiry = Expiry(*mind, self.habits.offer_s, self.habits.wait_s)
+        self.expiry = Expiry(*mind, self.habits.offer_s, self.habits.wait_s)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -109,7 +109,7 @@ class Attention:
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
         self._waits.offered(pod.uid)
-        self._expiry.offered(pod)
+        self.expiry.offered(pod)
 
     def postponed(self, pod: Pod, at: float) -> None:
         """Have *pod* tried again at a time, unless it is offered something before."""
@@ -160,7 +160,7 @@ class Attention:
             await asyncio.sleep(TICK_S)
 
     def _expire(self) -> None:
-        if self._expiry.round(self.now()):
+        if self.expiry.round(self.now()):
             self.stir()
 
     async def _tried(self, work: Callable[[], Awaitable[bool | None] | None]) -> bool:

@@ -199,7 +199,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     parts = belief, planner, chooser, binds, journal, attention, offers
     told = nominating.asked, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
-    attention.wakes.victims = answers.evictions.victims
+    attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
 
     def take(told: Told) -> None:
         intrusion.before(told)

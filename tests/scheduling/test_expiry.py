@@ -10,6 +10,7 @@ from extender.model.node import Pod
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, names, node, pod, promised
 
 N1, N2 = names("n1", "n2")
@@ -21,14 +22,22 @@ WAITED = replace(FRESH, refusal="too few devices are free")
 class Scene:
     """Two nodes with one device each; a pod that was offered both, and the device of the first."""
 
-    def __init__(self, before: Pod = FRESH) -> None:
+    def __init__(self, before: Pod = FRESH, *nodes: NodeName, known: Pod | None = None) -> None:
         self.belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), claim("a"), before)
-        self.expiry = Expiry(self.belief, chooser_of(self.belief), OFFER_S, WAIT_S)
+        self.names: tuple[NodeName, ...] = ()
+        self.expiry = Expiry(
+            self.belief, chooser_of(self.belief), OFFER_S, WAIT_S, lambda _pod, node: node in self.names
+        )
         self.planner = Planner(self.belief, chooser_of(self.belief), Policy(answer=Answer.ALL))
-        plan = self.planner.plan(before, [N1, N2], 0.0)
-        assert isinstance(plan, Offer)
+        self.asked(known or before, 0.0, *nodes)
         assert promised(self.belief) == [device("n1", 0)]
-        self.expiry.offered(before)
+
+    def asked(self, known: Pod, now: float, *nodes: NodeName) -> None:
+        """Answer the scheduler, which knows the pod so."""
+        plan = self.planner.plan(known, nodes or [N1, N2], now)
+        assert isinstance(plan, Offer)
+        self.names = plan.nodes
+        self.expiry.offered(known)
 
     def shown(self, item: Pod) -> None:
         self.belief.apply(Changed(replace(item, resource_version=f"{item.refusal}{item.nominated_node}")))
@@ -54,6 +63,9 @@ def at(node: NodeName | None, item: Pod = FRESH, refusal: str | None = None) -> 
         (FRESH, (at(N1), at(None)), []),
         (FRESH, (at(N1), at(N1, refusal="another plugin's words")), []),
         (FRESH, (at(None, refusal="another plugin's words"),), []),
+        (FRESH, (at(N1, refusal="another plugin's words"),), []),
+        (FRESH, (at(N2, refusal="another plugin's words"),), []),
+        (FRESH, (replace(at(N1), is_deleting=True),), []),
         (at(N1, WAITED), (), ["n1"]),
         (at(N1, WAITED), (at(N1, refusal="another plugin's words"),), []),
         (at(N2, WAITED), (), []),
@@ -67,6 +79,9 @@ def at(node: NodeName | None, item: Pod = FRESH, refusal: str | None = None) -> 
         "it has given up",
         "it has said why not",
         "it has said so at once",
+        "it has given up at once, and the nomination has outlasted that",
+        "it evicts others on the other node",
+        "it waits in vain, for the pod is being deleted",
         "the pod was nominated, and it waits",
         "the pod was nominated, and it has said why not",
         "the pod was nominated for the other node, and nobody comes",
@@ -107,4 +122,34 @@ def test_what_was_promised_to_a_pod_that_is_gone_is_not_waited_for() -> None:
     scene.shown(at(N1))
     scene.belief.apply(Gone(Pod, FRESH.key))
     assert scene.left(1.0) == []
+    assert not scene.expiry._said
+
+
+def test_the_node_that_was_not_offered_is_not_where_the_scheduler_goes() -> None:
+    scene = Scene(FRESH, N1)
+    scene.shown(at(N2))
+    assert scene.left(1.0) == ["n1"]
+    assert scene.left(OFFER_S + 1) == []
+
+
+def test_what_the_scheduler_knew_when_it_asked_is_no_news_once_the_watch_shows_it() -> None:
+    scene = Scene(at(N1), known=at(N1, WAITED))
+    scene.shown(at(N1, WAITED))
+    assert scene.left(1.0, OFFER_S + 1) == ["n1"]
+
+
+def test_what_a_pod_is_only_woken_for_goes_nowhere_else_and_is_not_waited_for() -> None:
+    scene = Scene()
+    scene.planner.withdraw(FRESH.uid)
+    assert isinstance(scene.planner.plan(FRESH, [N1], 0.5, is_answer=False), Offer)
+    scene.shown(at(N2))
+    assert scene.left(1.0) == ["n1"]
+    scene.shown(at(N1))
+    assert scene.left(2.0, OFFER_S + 1) == []
+
+
+def test_of_a_pod_that_is_promised_nothing_nothing_is_remembered() -> None:
+    scene = Scene()
+    scene.belief.ledger.tell(FRESH.uid, Event.EXPIRED)
+    scene.expiry.offered(FRESH)
     assert not scene.expiry._said
