@@ -48,11 +48,14 @@ class Expiry:
     def offered(self, pod: Pod) -> None:
         """Remember that *pod*, as the scheduler knows it, was offered something."""
         promise = self.belief.ledger.of_pod(pod.uid)
-        self._said.pop(pod.uid, None)
+        before = self._said.pop(pod.uid, None)
         if promise is None:
             return
         shown = self.belief.pods.with_uid(pod.uid) or pod
         said = Said(shown.nominated_node, frozenset((shown.refusal, pod.refusal)), promise.since)
+        if before and said.node and before.node == said.node and before.refusals & said.refusals:
+            # It came back, and neither is the nomination taken back then, nor anything new said: once is enough.
+            said = said._replace(since=before.since)
         self._said[pod.uid] = said
 
     def round(self, now: float) -> Sequence[Uid]:

@@ -138,6 +138,25 @@ def test_what_the_scheduler_knew_when_it_asked_is_no_news_once_the_watch_shows_i
     assert scene.left(1.0, OFFER_S + 1) == ["n1"]
 
 
+def test_a_nomination_that_outlasts_each_attempt_does_not_keep_devices_for_ever() -> None:
+    scene = Scene(at(N1))
+    for moment in (200.0, 400.0, WAIT_S - 10):
+        assert scene.left(moment) == ["n1"]
+        scene.asked(at(N1), moment, N1)
+    assert scene.left(WAIT_S) == ["n1"]
+    assert scene.left(WAIT_S - 10 + OFFER_S + 1) == []
+
+
+def test_after_each_wait_for_volumes_that_came_to_nothing_the_next_is_as_long() -> None:
+    scene = Scene()
+    for begin in (0.0, WAIT_S):
+        scene.shown(at(N1))
+        assert scene.left(begin + 1, begin + WAIT_S - 1) == ["n1"]
+        scene.shown(at(None))
+        scene.asked(FRESH, begin + WAIT_S, N1)
+    assert scene.left(2 * WAIT_S + OFFER_S + 1) == []
+
+
 def test_what_a_pod_is_only_woken_for_goes_nowhere_else_and_is_not_waited_for() -> None:
     scene = Scene()
     scene.planner.withdraw(FRESH.uid)
