@@ -1,6 +1,7 @@
 """Pods whose volumes are made once their node is known: between filter and bind the scheduler waits for them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest_asyncio
@@ -9,20 +10,30 @@ from extender.config.settings import Holds, Settings
 from extender.model.names import Uid
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
-from tests.e2e.world import World, staged, world_on
+from tests.e2e.world import Stage, World, behind, served, staged, world_on
 
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
-@pytest_asyncio.fixture
-async def hasty(control_plane: Plane) -> AsyncIterator[World]:
-    """Give a world with one device, where an offer that is not taken up ends soon."""
-    async with staged(control_plane, Settings(holds=Holds(offer_seconds=1))) as stage, world_on(stage) as here:
+HASTY = Settings(holds=Holds(offer_seconds=1))
+
+
+@asynccontextmanager
+async def _world(stage: Stage) -> AsyncIterator[World]:
+    """Give a world with one device."""
+    async with world_on(stage) as here:
         await here.device_class()
         await here.node("a")
         await here.slice("a", [{"name": "gpu-0"}])
         await here.template("t", here.request())
         await _storage(here)
+        yield here
+
+
+@pytest_asyncio.fixture
+async def hasty(control_plane: Plane) -> AsyncIterator[World]:
+    """Give a world with one device, where an offer that is not taken up ends soon."""
+    async with staged(control_plane, HASTY) as stage, _world(stage) as here:
         yield here
 
 
@@ -40,10 +51,78 @@ async def test_devices_are_kept_for_a_pod_as_long_as_its_volumes_are_made(hasty:
     assert await hasty.bound(second) == "a"
 
 
-async def _has_waited(here: World, uid: Uid, seconds: float) -> bool:
+async def test_devices_are_kept_where_the_scheduler_prefers_another_node_than_the_best_by_devices(hasty: World) -> None:
+    await hasty.node("b")
+    await hasty.slice("b", [{"name": f"gpu-{number}"} for number in range(2)])
+    await until(partial(_has_slices, hasty, 2), "all devices to be known")
+    first = await hasty.pod("first", templates=("t",), volumes=[_volume(hasty)], affinity=_preferring(hasty.full("b")))
+    await hasty.when(_volume_claim(hasty), _is_at(hasty.full("b")))
+    assert (await hasty.stage.decided(first))["node"] == hasty.full("a")
+    uid = Uid((await hasty.admin.read(first))["metadata"]["uid"])
+    await until(partial(_has_waited, hasty, uid, 3.0, hasty.full("b")), "the offer to be older than offers become")
+    others = [await hasty.pod(f"other-{number}", templates=("t",)) for number in range(3)]
+    assert sorted([await hasty.bound(pod) for pod in others[:2]]) == ["a", "b"]
+    await hasty.refused(others[2], "too few matching devices are free")
+    await _make(hasty)
+    assert await hasty.bound(first) == "b"
+    assert not hasty.refusals()
+
+
+async def test_a_pod_whose_scheduler_ends_while_it_waits_keeps_its_devices_with_the_next(control_plane: Plane) -> None:
+    async with served(control_plane, HASTY) as stage, _world(stage) as here:
+        async with behind(control_plane, stage.server_port):
+            first = await here.pod("first", templates=("t",), volumes=[_volume(here)])
+            await here.when(_volume_claim(here), _is_at(here.full("a")))
+            await here.when(first, lambda read: read["status"].get("nominatedNodeName"))
+        asked = len(here.asked(first))
+        async with behind(control_plane, stage.server_port):
+            await here.until_asked(first, asked + 1)
+            second = await here.pod("second", templates=("t",))
+            await here.refused(second, "too few matching devices are free")
+            uid = Uid((await here.admin.read(first))["metadata"]["uid"])
+            await until(partial(_has_waited, here, uid, 3.0), "the offer to be older than offers become")
+            await _make(here)
+            assert await here.bound(first) == "a"
+            assert await here.unbound(second)
+
+
+async def test_a_pod_whose_volumes_are_not_made_in_time_leaves_its_devices_to_others(control_plane: Plane) -> None:
+    async with staged(control_plane, HASTY, changed=_impatient) as stage, _world(stage) as here:
+        first = await here.pod("first", templates=("t",), volumes=[_volume(here)])
+        await here.when(_volume_claim(here), _is_at(here.full("a")))
+        second = await here.pod("second", templates=("t",))
+        await here.refused(second, "too few matching devices are free")
+        assert await here.bound(second) == "a"
+        assert await here.unbound(first)
+
+
+def _impatient(configuration: Object) -> None:
+    """Wait for volumes for a few seconds, and try again only later."""
+    configuration["podInitialBackoffSeconds"] = configuration["podMaxBackoffSeconds"] = 30
+    kind = {"apiVersion": configuration["apiVersion"], "kind": "VolumeBindingArgs", "bindTimeoutSeconds": 4}
+    configuration["profiles"][0]["pluginConfig"] = [{"name": "VolumeBinding", "args": kind}]
+
+
+def _preferring(node: str) -> Object:
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    preferred = [{"weight": 100, "preference": {"matchExpressions": [here]}}]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+def _is_at(node: str) -> Callable[[Object], bool]:
+    """Tell of a claim for a volume whether the scheduler has chosen *node* for it."""
+    return lambda read: read["metadata"].get("annotations", {}).get(SELECTED) == node
+
+
+async def _has_slices(here: World, count: int) -> bool:
+    slices = here.service.belief.cluster.snapshot.inventory.slices
+    return sum(published.driver == here.driver for published in slices) == count
+
+
+async def _has_waited(here: World, uid: Uid, seconds: float, node: str = "") -> bool:
     promise = here.service.belief.ledger.of_pod(uid)
     assert promise is not None, "nothing is kept for the pod"
-    return here.service.attention.now() - promise.since > seconds
+    return node in (promise.node, "") and here.service.attention.now() - promise.since > seconds
 
 
 async def _storage(here: World) -> None:
