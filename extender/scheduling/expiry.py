@@ -22,7 +22,7 @@ from extender.state.ledger import Event
 class Said(NamedTuple):
     """What the scheduler has said of a pod: where it is to be, and why it was not placed before.
 
-    *refusals*: as it knew the pod and as we do; either may be behind. *since*: since when there is a promise for that.
+    *refusals*: as it knew the pod and as we do; either may be behind. *since*: when the first such offer was made.
     """
 
     node: NodeName | None
@@ -53,8 +53,8 @@ class Expiry:
             return
         shown = self.belief.pods.with_uid(pod.uid) or pod
         said = Said(shown.nominated_node, frozenset((shown.refusal, pod.refusal)), promise.since)
-        if before and said.node and before.node == said.node and before.refusals & said.refusals:
-            # It came back, and neither is the nomination taken back then, nor anything new said: once is enough.
+        if before is not None and before.node == said.node:
+            # It came back, and a nomination that outlasts that says little: it is waited for once.
             said = said._replace(since=before.since)
         self._said[pod.uid] = said
 
@@ -64,7 +64,6 @@ class Expiry:
             self._look(uid, now)
         ended = [uid for uid in expired(self.belief, now, self.offer_s) if not self._is_awaited(uid, now)]
         for uid in ended:
-            self._said.pop(uid, None)
             self.belief.ledger.tell(uid, Event.EXPIRED)
         return ended
 
@@ -84,8 +83,8 @@ class Expiry:
         if not isinstance(needs, Needs) or pod.nominated_node is None:
             return
         placement = self.chooser.place(needs, pod.nominated_node)
-        if isinstance(placement, Placement) and self.belief.ledger.offer(placement.promise(needs, now, is_answer=True)):
-            self._said[pod.uid] = self._said[pod.uid]._replace(since=now)
+        if isinstance(placement, Placement):
+            self.belief.ledger.offer(placement.promise(needs, now, is_answer=True))
 
     def _is_awaited(self, uid: Uid, now: float) -> bool:
         """Tell whether the scheduler is on its way to bind a pod, as far as it has said."""

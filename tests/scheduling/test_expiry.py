@@ -42,6 +42,10 @@ class Scene:
     def shown(self, item: Pod) -> None:
         self.belief.apply(Changed(replace(item, resource_version=f"{item.refusal}{item.nominated_node}")))
 
+    def ended(self, moment: float) -> bool:
+        """Tell whether the pod's offer ends in a round then."""
+        return list(self.expiry.round(moment)) == [FRESH.uid]
+
     def left(self, *moments: float) -> list[str]:
         """Return where the pod has a device after rounds at these *moments*."""
         for moment in moments:
@@ -102,7 +106,9 @@ def test_an_offer_is_not_kept_for_ever() -> None:
     scene = Scene()
     scene.shown(at(N1))
     assert scene.left(1.0, WAIT_S) == ["n1"]
+    assert scene.ended(WAIT_S + 1)
     assert scene.left(WAIT_S + 1) == []
+    assert not scene.expiry._said
 
 
 def test_of_devices_that_are_gone_on_the_node_that_was_taken_nothing_is_promised() -> None:
@@ -132,10 +138,23 @@ def test_the_node_that_was_not_offered_is_not_where_the_scheduler_goes() -> None
     assert scene.left(OFFER_S + 1) == []
 
 
-def test_what_the_scheduler_knew_when_it_asked_is_no_news_once_the_watch_shows_it() -> None:
-    scene = Scene(at(N1), known=at(N1, WAITED))
+def test_where_others_are_evicted_for_the_pod_is_not_where_the_scheduler_goes() -> None:
+    scene = Scene()
+    scene.shown(at(N2, refusal="others have to go"))
+    assert scene.left(1.0) == ["n1"]
+
+
+@pytest.mark.parametrize(("shown", "known"), [(FRESH, WAITED), (WAITED, FRESH)], ids=["our watch", "the scheduler's"])
+def test_what_was_said_before_it_asked_is_no_news_once_the_watch_that_is_behind_has_it(shown: Pod, known: Pod) -> None:
+    scene = Scene(at(N1, shown), known=at(N1, known))
     scene.shown(at(N1, WAITED))
     assert scene.left(1.0, OFFER_S + 1) == ["n1"]
+
+
+def test_where_we_sent_the_pod_too_late_is_not_where_the_scheduler_goes() -> None:
+    scene = Scene(at(N2), known=FRESH)
+    assert scene.left(1.0) == ["n1"]
+    assert scene.left(OFFER_S + 1) == []
 
 
 def test_a_nomination_that_outlasts_each_attempt_does_not_keep_devices_for_ever() -> None:
@@ -145,6 +164,16 @@ def test_a_nomination_that_outlasts_each_attempt_does_not_keep_devices_for_ever(
         scene.asked(at(N1), moment, N1)
     assert scene.left(WAIT_S) == ["n1"]
     assert scene.left(WAIT_S - 10 + OFFER_S + 1) == []
+
+
+@pytest.mark.parametrize("is_heard", [False, True], ids=["it goes there now", "it had been sent there before"])
+def test_a_nomination_for_another_node_is_waited_for_as_long_as_the_first(*, is_heard: bool) -> None:
+    scene = Scene(at(N1))
+    scene.shown(at(N2 if is_heard else N1))
+    scene.asked(at(N1), WAIT_S - 10, N2)
+    scene.shown(at(N2))
+    assert scene.left(WAIT_S + OFFER_S + 1, 2 * WAIT_S - 10) == ["n2"]
+    assert scene.left(2 * WAIT_S) == []
 
 
 def test_after_each_wait_for_volumes_that_came_to_nothing_the_next_is_as_long() -> None:
