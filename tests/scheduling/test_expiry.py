@@ -201,3 +201,11 @@ def test_of_a_pod_that_is_promised_nothing_nothing_is_remembered() -> None:
     scene.belief.ledger.tell(FRESH.uid, Event.EXPIRED)
     scene.expiry.offered(FRESH)
     assert not scene.expiry._said
+
+
+def test_once_the_scheduler_has_given_up_the_offer_is_as_old_as_it_is() -> None:
+    scene = Scene()
+    scene.shown(at(N1))
+    assert scene.left(OFFER_S - 1) == ["n1"]
+    scene.shown(at(None))
+    assert scene.left(OFFER_S + 1) == []
