@@ -96,6 +96,20 @@ async def test_a_pod_whose_volumes_are_not_made_in_time_leaves_its_devices_to_ot
         assert await here.unbound(first)
 
 
+async def test_on_a_node_that_it_was_not_offered_nothing_is_kept_for_a_pod_that_is_nominated_there(
+    hasty: World,
+) -> None:
+    await hasty.node("b")
+    await hasty.slice("b", [{"name": "gpu-0"}])
+    await until(partial(_has_slices, hasty, 2), "all devices to be known")
+    only: Object = {"nodeSelector": hasty.on("a"), "volumes": [_volume(hasty)]}
+    first = await hasty.pod("first", templates=("t",), **only)
+    await hasty.when(first, lambda read: read["status"].get("nominatedNodeName"))
+    await hasty.admin.patch(first, {"status": {"nominatedNodeName": hasty.full("b")}}, "status")
+    uid = Uid((await hasty.admin.read(first))["metadata"]["uid"])
+    await until(partial(_has_nothing, hasty, uid), "the offer to end")
+
+
 def _impatient(configuration: Object) -> None:
     """Wait for volumes for a few seconds, and try again only later."""
     configuration["podInitialBackoffSeconds"] = configuration["podMaxBackoffSeconds"] = 30
@@ -117,6 +131,10 @@ def _is_at(node: str) -> Callable[[Object], bool]:
 async def _has_slices(here: World, count: int) -> bool:
     slices = here.service.belief.cluster.snapshot.inventory.slices
     return sum(published.driver == here.driver for published in slices) == count
+
+
+async def _has_nothing(here: World, uid: Uid) -> bool:
+    return here.service.belief.ledger.of_pod(uid) is None
 
 
 async def _has_waited(here: World, uid: Uid, seconds: float, node: str = "") -> bool:
