@@ -91,8 +91,10 @@ class Expiry:
         promise, pod, said = self.belief.ledger.of_pod(uid), self.belief.pods.with_uid(uid), self._said.get(uid)
         if promise is None or pod is None or said is None or now - said.since > self.wait_s:
             return False
-        # One that is being deleted the API server lets nobody bind, however long it stays.
-        return pod.nominated_node == promise.node and _is_unrefused(pod, said) and not pod.is_deleting
+        # One that is being deleted the API server lets nobody bind, however long it stays. One whose claims are gone a
+        # scheduler that was started anew does not even try, and says nothing of it.
+        is_possible = not pod.is_deleting and isinstance(needs_of(pod, self.belief), Needs)
+        return is_possible and pod.nominated_node == promise.node and _is_unrefused(pod, said)
 
 
 def _is_unrefused(pod: Pod, said: Said) -> bool:

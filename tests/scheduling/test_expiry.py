@@ -209,3 +209,9 @@ def test_once_the_scheduler_has_given_up_the_offer_is_as_old_as_it_is() -> None:
     assert scene.left(OFFER_S - 1) == ["n1"]
     scene.shown(at(None))
     assert scene.left(OFFER_S + 1) == []
+
+
+def test_a_pod_one_of_whose_claims_is_not_there_is_not_waited_for() -> None:
+    scene = Scene()
+    scene.shown(replace(at(N1), claims=pod("p", "a", "gone").claims))
+    assert scene.left(1.0, OFFER_S + 1) == []
