@@ -109,7 +109,8 @@ class Play:
         )
         self.scheduler = Scheduler(
             self.clock, self.api.store, self.people.kind("resourceclaims"), self.random,
-            self.house.asked, self.api.registry, self.nominates, self.desk.excused, witness=witness,
+            self.house.asked, self.api.registry, self.nominates, self.desk.excused, has_volumes=self.is_varied,
+            happened=self.happened, witness=witness,
         )  # fmt: skip
 
     # What happens

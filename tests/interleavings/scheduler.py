@@ -1,10 +1,11 @@
 """A pretend kube-scheduler: pods with back-off, filter, prioritize, bind; it gives up calls, and it is restarted."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.registry import Registry
@@ -25,6 +26,9 @@ LAST_BACKOFF_S: Final = 10.0
 FLUSH_S: Final = 300.0
 HTTP_TIMEOUT_S: Final = 30.0
 MANAGER: Final = "kube-scheduler"
+# How long volumes may take, and how often they cannot be made.
+VOLUMES_S: Final = (0.5, 5.0, 40.0, 300.0)
+FAILING: Final = 0.2
 CLASSES: Final = Kind(name="DeviceClass", plural="deviceclasses", group=DRA)
 
 
@@ -38,12 +42,21 @@ class Queued:
     is_held: bool = False
 
 
+class Delayed(NamedTuple):
+    """A pod that is bound later: its volumes are made first."""
+
+    pod: Pod
+    node: NodeName
+    until: float
+
+
 @dataclass(slots=True)
 class Scheduler:
     """One kube-scheduler after another. *extender* is whom it calls, None while there is nobody.
 
     closed: nodes that other plugins refuse; narrowness: how often it looks at some nodes only; spoilt: how many pods
-    something else stops after they were let pass; held: how many it does not try at all, as long as *preempts*.
+    something else stops after they were let pass; held: how many it does not try at all, as long as *preempts*;
+    slowness: how many wait for volumes before they are bound.
     """
 
     clock: Clock
@@ -60,9 +73,14 @@ class Scheduler:
     narrowness: float = 0.0
     spoilt: float = 0.0
     held: float = 0.0
+    # Whether there are volumes that are made once the node is known.
+    has_volumes: bool = False
+    slowness: float = 0.0
+    happened: Counter[str] = field(default_factory=Counter)
     witness: Witness | None = None
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
+    delayed: dict[str, Delayed] = field(default_factory=dict)
 
     def restart(self) -> None:
         """Forget everything; what was asked of the extender goes on there."""
@@ -70,6 +88,7 @@ class Scheduler:
             task.cancel()
         self.queue.clear()
         self.binding.clear()
+        self.delayed.clear()
         self.clock.settle()
 
     def change(self) -> None:
@@ -80,10 +99,13 @@ class Scheduler:
         self.spoilt = self.random.choice((0.0, 0.05, 0.3))
         if self.nominates:
             self.held = self.random.choice((0.0, 0.2, 0.5))
+        if self.has_volumes:
+            self.slowness = self.random.choice((0.0, 0.1, 0.5))
 
     def relax(self) -> None:
         """Have nobody but the extender refuse anything."""
-        self.closed, self.narrowness, self.spoilt, self.held = (), 0.0, 0.0, 0.0
+        self.closed, self.narrowness, self.spoilt, self.held, self.slowness = (), 0.0, 0.0, 0.0, 0.0
+        self.delayed = {uid: item._replace(until=self.clock.moment) for uid, item in self.delayed.items()}
         for item in self.queue.values():
             item.is_held = False
         self.event()
@@ -96,7 +118,8 @@ class Scheduler:
         for uid in waiting:
             if uid not in self.queue:
                 self.queue[uid] = Queued(self.clock.moment, is_held=self.held > 0 and self.random.random() < self.held)
-        return [pod for uid, pod in waiting.items() if uid not in self.binding and self._is_due(self.queue[uid], pod)]
+        tried = [uid for uid in waiting if uid not in self.binding and uid not in self.delayed]
+        return [waiting[uid] for uid in tried if self._is_due(self.queue[uid], waiting[uid])]
 
     def attempt(self, pod: Json) -> None:
         """Try *pod* once."""
@@ -119,10 +142,36 @@ class Scheduler:
         if not filtered.names or self.random.random() < self.spoilt:
             return self._reject(noun, is_ours=not filtered.names)
         node = self._chosen(process, noun, list(filtered.names))
-        task = process.loop.create_task(self._bound(process, noun, node), name=f"scheduler binds {noun.key}")
-        self.binding[noun.uid] = task
+        if self.slowness and self.random.random() < self.slowness:
+            return self._wait(noun, node, pod)
+        return self._bind(process, noun, node)
+
+    def _wait(self, noun: Pod, node: NodeName, pod: Json) -> None:
+        """Have the volumes of a pod made first, and say so."""
+        self.happened["waits for volumes"] += 1
+        self.delayed[noun.uid] = Delayed(noun, node, self.clock.moment + self.random.choice(VOLUMES_S))
+        if pod["status"].get("nominatedNodeName") != node:
+            self._nominate(pod, node)
+
+    def _go_on(self) -> None:
+        """Bind the pods whose volumes are there, or give up."""
+        for uid, item in tuple(self.delayed.items()):
+            if item.until > self.clock.moment:
+                continue
+            del self.delayed[uid]
+            process, known = self.extender(), self.store.get(POD, item.pod.key)
+            if known is None or known["metadata"]["uid"] != uid or uid not in self.queue:
+                continue
+            if process is None or self.random.random() < FAILING:
+                self._delay(self.queue[uid])
+                self._nominate(known, None)
+            else:
+                self._bind(process, item.pod, item.node)
+
+    def _bind(self, process: Process, pod: Pod, node: NodeName) -> None:
+        task = process.loop.create_task(self._bound(process, pod, node), name=f"scheduler binds {pod.key}")
+        self.binding[pod.uid] = task
         self.clock.settle()
-        return None
 
     def preempt(self) -> bool:
         """Nominate a node for some pod, as where others have to make room for it."""
@@ -166,7 +215,8 @@ class Scheduler:
         }
 
     def poll(self) -> int:
-        """See which bindings have ended, and count those that ended well."""
+        """See which bindings have ended, and count those that ended well; begin those that had to wait."""
+        self._go_on()
         ended = [(uid, task) for uid, task in self.binding.items() if task.done()]
         for uid, task in ended:
             del self.binding[uid]

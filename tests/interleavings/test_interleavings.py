@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.interleavings import cluster
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, VARIED, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, VARIED, Bug, planted
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -17,6 +17,7 @@ PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({}, BUGS),
     ({"nominates": True}, AHEAD),
     ({"is_varied": True}, VARIED),
+    ({"nominates": True, "is_varied": True}, SENT),
     ({"is_contended": True}, CONTENDED),
     ({"is_ruled": True}, RULED),
 )
@@ -49,7 +50,7 @@ def test_nothing_is_lost_whatever_comes_in_between(seed: int, *, nominates: bool
 def test_nothing_is_lost_where_devices_are_shared_cut_up_or_made_ready_and_nodes_come_and_go() -> None:
     happened = played(4, STEPS, nominates=True, is_varied=True)
     assert happened["bindings ended"] > 100
-    assert min(happened[name] for name in ("report", "garble", "node", "evict", "long wait")) > 0
+    assert min(happened[name] for name in ("report", "garble", "node", "evict", "long wait", "waits for volumes")) > 0
 
 
 def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> None:
