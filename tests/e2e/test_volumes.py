@@ -10,11 +10,10 @@ from extender.config.settings import Holds, Settings
 from extender.model.names import Uid
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
-from tests.e2e.world import Stage, World, behind, served, staged, world_on
+from tests.controlplane.processes import free_port
+from tests.e2e.world import Stage, World, behind, impatient, served, staged, unserved, world_on
 
 SELECTED = "volume.kubernetes.io/selected-node"
-
-
 HASTY = Settings(holds=Holds(offer_seconds=1))
 
 
@@ -84,6 +83,23 @@ async def test_a_pod_whose_scheduler_ends_while_it_waits_keeps_its_devices_with_
             await _make(here)
             assert await here.bound(first) == "a"
             assert await here.unbound(second)
+
+
+async def test_an_extender_that_is_started_anew_meanwhile_refuses_the_bind_and_is_asked_anew(
+    control_plane: Plane,
+) -> None:
+    port = free_port()
+    async with unserved(control_plane) as bare, _world(bare) as here, behind(control_plane, port, impatient):
+        async with served(control_plane, HASTY, port=port):
+            first = await here.pod("first", templates=("t",), volumes=[_volume(here)])
+            await here.when(_volume_claim(here), _is_at(here.full("a")))
+        async with served(control_plane, HASTY, port=port) as stage:
+            await stage.service.ready()
+            await _make(here)
+            assert await here.bound(first) == "a"
+            refused, bound = (said for name, said in stage.heard.ended if name == first["metadata"]["name"])
+            assert "was not offered" in refused
+            assert not bound
 
 
 async def test_a_pod_whose_volumes_are_not_made_in_time_leaves_its_devices_to_others(control_plane: Plane) -> None:
