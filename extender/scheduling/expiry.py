@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.planner import Planner
 from extender.scheduling.waking import expired
 from extender.state.belief import Belief
 from extender.state.ledger import Event
@@ -38,7 +38,7 @@ class Expiry:
     """
 
     belief: Belief
-    chooser: Chooser
+    planner: Planner
     offer_s: float
     wait_s: float
     is_offered: Callable[[Uid, NodeName], bool] = lambda _pod, _node: True
@@ -82,7 +82,8 @@ class Expiry:
         needs = needs_of(pod, self.belief)
         if not isinstance(needs, Needs) or pod.nominated_node is None:
             return
-        placement = self.chooser.place(needs, pod.nominated_node)
+        self.planner.went(pod.uid, pod.nominated_node)
+        placement = self.planner.chooser.place(needs, pod.nominated_node)
         if isinstance(placement, Placement):
             self.belief.ledger.offer(placement.promise(needs, now, is_answer=True))
 

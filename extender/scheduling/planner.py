@@ -109,6 +109,10 @@ class Planner:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
         return self._trips.steered_at(pod)
 
+    def went(self, pod: Uid, node: NodeName) -> None:
+        """Remember that the scheduler has taken *node* for *pod*, of those that it was offered."""
+        self._trips.of(pod).begin(node, is_answer=True)
+
     def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
         if isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:

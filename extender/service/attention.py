@@ -84,7 +84,7 @@ class Attention:
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
-        self.expiry = Expiry(*mind, self.habits.offer_s, self.habits.wait_s)
+        self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
 
     def stir(self) -> None:
         """Have a round done: something has changed."""

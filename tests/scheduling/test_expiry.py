@@ -25,10 +25,8 @@ class Scene:
     def __init__(self, before: Pod = FRESH, *nodes: NodeName, known: Pod | None = None) -> None:
         self.belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), claim("a"), before)
         self.names: tuple[NodeName, ...] = ()
-        self.expiry = Expiry(
-            self.belief, chooser_of(self.belief), OFFER_S, WAIT_S, lambda _pod, node: node in self.names
-        )
         self.planner = Planner(self.belief, chooser_of(self.belief), Policy(answer=Answer.ALL))
+        self.expiry = Expiry(self.belief, self.planner, OFFER_S, WAIT_S, lambda _pod, node: node in self.names)
         self.asked(known or before, 0.0, *nodes)
         assert promised(self.belief) == [device("n1", 0)]
 
@@ -136,6 +134,14 @@ def test_the_node_that_was_not_offered_is_not_where_the_scheduler_goes() -> None
     scene.shown(at(N2))
     assert scene.left(1.0) == ["n1"]
     assert scene.left(OFFER_S + 1) == []
+
+
+def test_r6_a_pod_that_comes_back_finds_the_node_last_that_the_scheduler_had_taken() -> None:
+    scene = Scene()
+    scene.shown(at(N2))
+    scene.left(1.0)
+    scene.asked(FRESH, 2.0)
+    assert scene.left(3.0) == ["n1"]
 
 
 def test_where_others_are_evicted_for_the_pod_is_not_where_the_scheduler_goes() -> None:
