@@ -14,7 +14,7 @@ def main() -> int:
     """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one.
 
     In every second run pods are nominated ahead, in every third devices are of all kinds, in two of five there are
-    two replicas, and in three of seven taint rules and classes come and go.
+    two replicas, in three of seven taint rules and classes come and go, and in four of eleven claims tie devices.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -35,7 +35,11 @@ def main() -> int:
 
 def of_seed(seed: int, steps: int) -> Counter[str]:
     """Play the run that *seed* stands for."""
-    kinds = {"is_contended": seed % 5 in (2, 4), "is_ruled": seed % 7 in (1, 4, 6)}
+    kinds = {
+        "is_contended": seed % 5 in (2, 4),
+        "is_ruled": seed % 7 in (1, 4, 6),
+        "is_tied": seed % 11 in (2, 5, 7, 8),
+    }
     return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, **kinds)
 
 

@@ -6,9 +6,10 @@ claim keeps devices that no pod wants, and no pod waits that fits. What is share
 """
 
 from collections.abc import Iterator
+from itertools import chain, product
 from typing import Any
 
-from tests.interleavings.stock import Ask, Part, Stock, asked, given, takes_all, unready
+from tests.interleavings.stock import Ask, Part, Stock, given, is_complete, unready
 
 Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
@@ -63,8 +64,8 @@ class Objects:
                 yield f"claim {name} is not reserved for it"
             elif {pool for _, pool, _ in given(claim)} != {node}:
                 yield f"claim {name} has devices elsewhere"
-            elif not takes_all(claim) and len(given(claim)) != len(asked(claim)):
-                yield f"claim {name} has {len(given(claim))} devices, not {len(asked(claim))}"
+            elif not is_complete(claim):
+                yield f"claim {name} has {len(given(claim))} devices, which is not what it asks for"
             elif waiting := list(unready(claim)):
                 yield f"claim {name} has device {'/'.join(waiting[0])}, which is not ready"
 
@@ -99,7 +100,7 @@ class Objects:
 
     def _by_number(self) -> list[Ask]:
         """Return what is asked for with each device of the extended resource, as far as a class stands behind it."""
-        return [Ask(requests=({"deviceClassName": name},)) for name in self.stock.law.behind(RESOURCE)]
+        return [Ask(request={"deviceClassName": name}) for name in self.stock.law.behind(RESOURCE)]
 
     def fitting(self) -> list[str]:
         """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
@@ -125,11 +126,12 @@ class Objects:
             return False
         own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
         others = {name: claim for name, claim in self._at(node).items() if name not in own}
-        wanted = [ask for claim in claims if claim not in fixed for ask in self.stock.asked(claim, node)]
         number = _extended(pod)
         if number and not self._by_number():
             return False
-        return self.stock.suffices([*wanted, *self._by_number()[:1] * number], others, node)
+        counted = self._by_number()[:1] * number
+        choices = product(*(self.stock.ways(claim, node) for claim in claims if claim not in fixed))
+        return any(self.stock.suffices([*chain(*ways), *counted], others, node) for ways in choices)
 
     def _at(self, node: str) -> dict[str, Json]:
         """Return the claims that have devices of *node*."""

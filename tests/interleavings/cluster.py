@@ -11,10 +11,13 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
-from tests.interleavings import regime
+from tests.interleavings import regime, ties
 from tests.interleavings.law import OWNED, Device
+from tests.interleavings.manifests import STRANGER, allocation, claim_spec, node_slice
+from tests.interleavings.manifests import pod as pod_of
 from tests.interleavings.regime import Regime
-from tests.interleavings.stock import MEMORY, Stock
+from tests.interleavings.stock import Stock
+from tests.interleavings.ties import Ties
 from tests.interleavings.variety import DRIVER, varied
 
 Json = dict[str, Any]
@@ -36,7 +39,6 @@ VARIED: Final = (*WANTS, ("share-1",), ("share-1",), ("share-2",), ("share-1", "
 CROWD: Final = (("shared-a",), ("shared-b",), ("one",))
 MOST_PODS: Final = 12
 # Whoever allocates beside us, and for how many pods at a time; who is picky has one leave for the next.
-STRANGER: Final = "stranger"
 MOST_STRANGERS: Final = 2
 MOST_PICKY: Final = 4
 # What they take where devices are of all kinds: at times only what they have to share with us, and more of that.
@@ -56,6 +58,8 @@ class People:
     is_varied: bool = False
     # Who decrees which devices nobody may have, where anybody does.
     regime: Regime | None = None
+    # Who publishes what ties devices together, where anything does.
+    ties: Ties | None = None
     numbers: Iterator[int] = field(default_factory=count)
     wants: Sequence[tuple[str, ...]] = WANTS
     taste: str = "all"
@@ -63,9 +67,12 @@ class People:
     def change(self) -> None:
         """Have pods ask for something else from now on, and strangers take something else."""
         kinds = (VARIED, VARIED, CROWD) if self.is_varied else ()
-        self.wants = self.random.choice((*kinds, *([regime.WANTS] * 2 if self.regime else ())))
+        self.wants = self.random.choice((*kinds, *([regime.WANTS] * 2 if self.regime else ()), *self._tied()))
         if self.is_varied:
             self.taste = self.random.choice(TASTES)
+
+    def _tied(self) -> list[Sequence[tuple[str, ...]]]:
+        return [ties.WANTS] * 3 if self.ties else []
 
     def kind(self, plural: str) -> Kind:
         return self.api.kinds[DRA, "v1", plural]
@@ -91,24 +98,29 @@ class People:
 
     def templates(self) -> dict[str, Json]:
         """Return what each template asks for."""
-        found = {name: _claim_spec(number) for name, number in TEMPLATES.items()}
-        found |= {name: _claim_spec(1, memory) for name, memory in SHARES.items()}
-        return found | ({name: _claim_spec(**asked) for name, asked in regime.ASKED.items()} if self.regime else {})
+        found = {name: claim_spec(number) for name, number in TEMPLATES.items()}
+        found |= {name: claim_spec(1, memory) for name, memory in SHARES.items()}
+        found |= {name: claim_spec(**asked) for name, asked in regime.ASKED.items()} if self.regime else {}
+        return found | (ties.ASKED if self.ties else {})
+
+    def common(self) -> dict[str, Json]:
+        """Return what each shared claim asks for."""
+        found = {name: claim_spec(number) for name, number in SHARED.items()}
+        found |= {name: claim_spec(**asked) for name, asked in regime.COMMON.items()} if self.regime else {}
+        return found | (ties.COMMON if self.ties else {})
 
     def share(self) -> None:
         """Make the shared claims that are not there."""
-        asked = {name: _claim_spec(number) for name, number in SHARED.items()}
-        if self.regime:
-            asked |= {name: _claim_spec(**asked) for name, asked in regime.COMMON.items()}
-        for name, spec in asked.items():
+        for name, spec in self.common().items():
             if self.api.store.get(self.kind("resourceclaims"), (NAMESPACE, name)) is None:
                 item = {"metadata": {"name": name}, "spec": spec}
                 self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)
 
     def slices_of(self, node: str, devices: int, generation: int) -> list[Json]:
         """Write what is published of *node*."""
-        slices = varied(node, generation) if self.is_varied else [_slice(node, range(devices), generation)]
-        return self.regime.marked(slices) if self.regime else slices
+        slices = varied(node, generation) if self.is_varied else [node_slice(node, range(devices), generation)]
+        slices = self.regime.marked(slices) if self.regime else slices
+        return self.ties.told(slices) if self.ties else slices
 
     def pods(self) -> list[Json]:
         return self.api.store.all(POD)
@@ -118,7 +130,9 @@ class People:
         name = f"p{next(self.numbers)}" if self.random.random() < 0.7 else f"p-{self.random.randrange(4)}"
         if len(self.pods()) >= MOST_PODS or self.api.store.get(POD, (NAMESPACE, name)) is not None:
             return False
-        self.api.registry.create(POD, NAMESPACE, _pod(name, self.random.choice(self.wants), self.random))
+        self.api.registry.create(
+            POD, NAMESPACE, pod_of(name, self.random.choice(self.wants), self.common(), self.random)
+        )
         return True
 
     def leave(self) -> bool:
@@ -177,14 +191,14 @@ class People:
         if not free or (len(strangers) >= MOST_STRANGERS and not is_picky):
             return False
         device, name = self.random.choice(free), f"{STRANGER}-{next(self.numbers)}"
-        pod = _pod(name, (), self.random)
+        pod = pod_of(name, (), (), self.random)
         pod["spec"] |= {"schedulerName": STRANGER, "resourceClaims": [{"name": "c", "resourceClaimName": name}]}
         uid = self.api.registry.create(POD, NAMESPACE, pod)["metadata"]["uid"]
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": True}
         metadata = {"name": name, "ownerReferences": [owner], "finalizers": [FINALIZER]}
-        self.api.registry.create(claims, NAMESPACE, {"metadata": metadata, "spec": _claim_spec(1)})
+        self.api.registry.create(claims, NAMESPACE, {"metadata": metadata, "spec": claim_spec(1)})
         status = {
-            "allocation": _allocation(*device[1:], self.random.randint(1, shares[device]) if device in shares else 0),
+            "allocation": allocation(*device[1:], self.random.randint(1, shares[device]) if device in shares else 0),
             "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
         }
         key = NAMESPACE, name
@@ -243,14 +257,6 @@ class People:
                 self.api.registry.update(kind, key, "", partial(_specified, spec=item["spec"]))
 
 
-def _allocation(node: str, device: str, memory: int) -> Json:
-    result: Json = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
-    if memory:
-        result |= {"shareID": f"{STRANGER}-share", "consumedCapacity": {MEMORY: str(memory)}}
-    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    return {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]}}
-
-
 def _with_status(item: Json, status: Json) -> Json:
     return {**item, "status": status}
 
@@ -268,33 +274,3 @@ def _renamed(pod: Json, entry: str, claim: str) -> Json:
 def _annotated(item: Json, mark: Json) -> Json:
     annotations = {**(item["metadata"].get("annotations") or {}), **mark}
     return {**item, "metadata": {**item["metadata"], "annotations": annotations}}
-
-
-def _slice(node: str, devices: range, generation: int) -> Json:
-    pool = {"name": node, "generation": generation, "resourceSliceCount": 1}
-    listed = [{"name": f"d{index}"} for index in devices]
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
-    return {"metadata": {"name": f"{node}-gpus"}, "spec": spec}
-
-
-def _claim_spec(count: int = 1, memory: int = 0, **beside: Any) -> Json:
-    if "firstAvailable" in beside:
-        return {"devices": {"requests": [{"name": "gpu", **beside}]}}
-    mode: Json = {} if "allocationMode" in beside else {"allocationMode": "ExactCount", "count": count}
-    exactly: Json = {"deviceClassName": "gpu", **mode, **beside}
-    if memory:
-        exactly["capacity"] = {"requests": {MEMORY: str(memory)}}
-    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-
-
-def _pod(name: str, wants: tuple[str, ...], random: Random) -> Json:
-    entries: list[Json] = []
-    for index, want in enumerate(wants):
-        if want in TEMPLATES or want in SHARES or want in regime.ASKED:
-            entries.append({"name": f"c{index}", "resourceClaimTemplateName": want})
-        elif want in SHARED or want in regime.COMMON:
-            entries.append({"name": f"c{index}", "resourceClaimName": want})
-    amounts = {"requests": {"example.com/gpu": str(random.randint(1, 2))}} if "extended" in wants else {}
-    container = {"name": "main", "image": "none", "resources": amounts}
-    spec = {"schedulerName": "dra-scheduler", "containers": [container], "resourceClaims": entries}
-    return {"metadata": {"name": name}, "spec": {**spec, "priority": random.choice((0, 0, 10))}}

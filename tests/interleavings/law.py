@@ -1,6 +1,6 @@
 """Who may be given what: by classes, taints and tolerations, as stored. Nothing of the product is imported here."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 Json = dict[str, Any]
@@ -33,15 +33,14 @@ class Law:
         self.rules = [rule["spec"] for rule in rules]
         self.classes = {item["metadata"]["name"]: item["spec"] for item in classes}
 
-    def admits(self, requests: Sequence[Json], device: Device) -> bool:
-        """Tell whether *device* may be given to who asks one of *requests*, if it can be had; their classes are all."""
-        is_known = all(request["deviceClassName"] in self.classes for request in requests)
-        errs = is_known and any(ERRING in _texts(self.classes[request["deviceClassName"]]) for request in requests)
-        return (
-            is_known
-            and not errs
-            and any(self.selects(each, device) and not self.barred(each, device) for each in requests)
-        )
+    def is_askable(self, requests: Iterable[Json]) -> bool:
+        """Tell whether *requests* can be asked together: all their classes are there, and none errs."""
+        known = [self.classes.get(request["deviceClassName"]) for request in requests]
+        return all(found is not None and ERRING not in _texts(found) for found in known)
+
+    def admits(self, request: Json, device: Device) -> bool:
+        """Tell whether *device* may be given to who asks *request*, if it can be had."""
+        return self.is_askable([request]) and self.selects(request, device) and not self.barred(request, device)
 
     def selects(self, request: Json, device: Device) -> bool:
         """Tell whether the class of *request* is there, and both select *device*."""

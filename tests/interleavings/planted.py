@@ -7,7 +7,7 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from extender.allocation import eligibility, question, usage
+from extender.allocation import attempt, eligibility, question, state, usage
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
@@ -129,6 +129,19 @@ RULED: Final = {
     ),
     "a toleration of one effect is one of all": Bug(
         taint.tolerates, 'toleration.effect not in ("", taint.effect) or', ""
+    ),
+}
+# Those that only show where claims tie devices together.
+TIED: Final = {
+    "a constraint of one alternative binds nobody": Bug(
+        question.Rule.covers, "slot.name in self.requests or ask.name in self.requests", "slot.name in self.requests"
+    ),
+    "nodes that say otherwise of their devices are taken for one another": Bug(
+        state._published, "paths |= {path_of(rule.attribute) for rule in part.rules}", "..."
+    ),
+    "what has to differ may be the same": Bug(attempt._joined, "if bits & state & ~OPAQUE or", "if"),
+    "what was offered is had whatever its driver says of it since": Bug(
+        World.is_like, "are_same(self.slices, other.slices) and", ""
     ),
 }
 # Those that only show where there are two replicas.

@@ -29,6 +29,7 @@ from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
 from tests.interleavings.stock import Stock
 from tests.interleavings.successors import CRASHES, TAKEOVER_S, Successors
+from tests.interleavings.ties import Ties
 from tests.interleavings.variety import Variety
 from tests.interleavings.watching import Watching
 from tests.interleavings.witness import RESOURCES, Witness
@@ -75,6 +76,8 @@ class Play:
     is_contended: bool = False
     # Whether taint rules and device classes come, change and vanish, and some only look at devices.
     is_ruled: bool = False
+    # Whether claims tie several devices together, which say now this and now that of themselves.
+    is_tied: bool = False
     clock: Clock = field(default_factory=Clock)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -89,6 +92,7 @@ class Play:
     people: People = field(init=False)
     variety: Variety = field(init=False)
     regime: Regime | None = field(init=False)
+    ties: Ties | None = field(init=False)
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
     house: Successors | Rivals = field(init=False)
@@ -96,10 +100,11 @@ class Play:
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        witness = Witness(self.api) if self.is_ruled else None
+        witness = Witness(self.api) if self.is_ruled or self.is_tied else None
         self.desk = Desk(self.api, self.clock.time, self.happened, witness=witness)
         self.regime = Regime(self.api, self.random) if self.is_ruled else None
-        self.people = People(self.api, self.random, self.is_varied, self.regime)
+        self.ties = Ties(self.api, self.random) if self.is_tied else None
+        self.people = People(self.api, self.random, self.is_varied, self.regime, self.ties)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
         self.manner = Manner(self.nominates)
@@ -254,9 +259,13 @@ class Play:
             "evict": (12, self.scheduler.evict),
             "long wait": (1, self.linger),
         }
-        decreed = self.regime.acts() if self.regime else {}
+        decreed = {name: act for part in self.decreeing() for name, act in part.acts().items()}
         kinds = (beside if self.nominates else {}) | (strange if self.is_varied else {})
         return acts | self.house.acts() | kinds | decreed
+
+    def decreeing(self) -> list[Regime | Ties]:
+        """Return who changes what may be given to whom."""
+        return [part for part in (self.regime, self.ties) if part]
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -276,7 +285,7 @@ class Play:
         """Draw how often what happens, and how often requests fail, until the next calm."""
         self.scheduler.change()
         self.house.change()
-        if self.is_varied or self.is_ruled:
+        if self.is_varied or self.decreeing():
             self.people.change()
         if self.is_varied:
             self.variety.change()
@@ -334,13 +343,13 @@ class Play:
         if self.regime and self.random.random() < MILD:
             self.regime.repeal()
         self.until_ordered(is_empty=False)
-        if self.regime:
-            self.until_repealed(self.regime)
+        for part in self.decreeing():
+            self.until_repealed(part)
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
             self.until_ordered(is_empty=True)
 
-    def until_repealed(self, regime: Regime) -> None:
+    def until_repealed(self, regime: Regime | Ties) -> None:
         """Take back all that was decreed, at once or piece by piece, and see after each that who fits now is bound.
 
         Nobody but the extender tells the scheduler that those who were rejected may fit.
@@ -445,11 +454,12 @@ def staged(
     is_varied: bool = False,
     is_contended: bool = False,
     is_ruled: bool = False,
+    is_tied: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled)
+        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied)
         stack.callback(play.clock.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -488,9 +498,11 @@ def played(
     is_varied: bool = False,
     is_contended: bool = False,
     is_ruled: bool = False,
+    is_tied: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
-    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended, "is_ruled": is_ruled}
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
+    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied}
     with staged(seed, takeover_s, crashes, **kinds) as play:
         play.run(steps)
         return play.happened

@@ -166,7 +166,7 @@ class Regime:
 
     def _told(self, device: Json, number: int, key: Device) -> Json:
         told = {name: value for name, value in device.items() if name != "taints"}
-        told["attributes"] = {"model": {"string": "ab"[number % 2]}}
+        told["attributes"] = {**(device.get("attributes") or {}), "model": {"string": "ab"[number % 2]}}
         return {**told, "taints": [self.marks[key]]} if key in self.marks else told
 
     def _devices(self) -> Iterator[Device]:

@@ -3,10 +3,12 @@
 A device is for one claim, or for as many as its capacity is enough for; partitions draw from counters of their pool.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tests.interleavings.law import Device, Law
+from tests.interleavings.terms import Term, Wish, terms_of, ways, wishes
 
 Json = dict[str, Any]
 # What is had of a share, and what partitions draw from.
@@ -36,13 +38,21 @@ NOWHERE: Final[Device] = ("", "", "")
 class Ask(NamedTuple):
     """A device that is asked for: so much of it or all, or only to look at it.
 
-    *requests*: what it may be; *only*: which one it has to be.
+    *request*: what it may be; *only*: which one it has to be; *terms*: what it has to have in common with others.
     """
 
     amount: int | None = None
     is_admin: bool = False
-    requests: tuple[Json, ...] = ()
+    request: Json | None = None
     only: Device | None = None
+    terms: tuple[Term, ...] = ()
+
+
+class Given(NamedTuple):
+    """A device that somebody who asks is given."""
+
+    ask: Ask
+    device: Device
 
 
 class Stock:
@@ -103,14 +113,22 @@ class Stock:
     def is_shared(self, device: Device) -> bool:
         return self.capacities.get(device, 0) > 0
 
-    def asked(self, claim: Json, pool: str) -> list[Ask]:
-        """Return what *claim* asks for of *pool*: where that is all, each device that it selects, or one of none."""
-        found = asked(claim)
-        for item in _taking_all(claim):
-            chosen = [device for device in self.devices if device[1] == pool and self.law.selects(item, device)]
-            ask = Ask(None, bool(item.get("adminAccess")), (item,))
-            found += [ask._replace(only=device) for device in chosen or [NOWHERE]]
-        return found
+    def ways(self, claim: Json, pool: str) -> list[list[Ask]]:
+        """Return all that *claim* may be given of *pool*, an entry for each device; one will do."""
+        if not self.law.is_askable(wish.item for listed in wishes(claim) for wish in listed):
+            return []
+        return [[ask for wish in way for ask in self._asked(claim, wish, pool)] for way in ways(claim)]
+
+    def _asked(self, claim: Json, wish: Wish, pool: str) -> list[Ask]:
+        """Return what is asked for of *pool*: where that is all, each device that is selected, or one of none."""
+        item = wish.item
+        amount = (item.get("capacity") or {}).get("requests")
+        terms = terms_of(claim, wish.name)
+        ask = Ask(int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), item, None, terms)
+        if not _is_for_all(item):
+            return [ask] * int(item.get("count", 1))
+        chosen = [device for device in self.devices if device[1] == pool and self.law.selects(item, device)]
+        return [ask._replace(only=device) for device in chosen or [NOWHERE]]
 
     def suffices(self, asked: list[Ask], claims: Mapping[str, Json], pool: str, only: Device | None = None) -> bool:
         """Tell whether all that is *asked* can be had of *pool* beside *claims*: so much of a share, or any device.
@@ -128,19 +146,31 @@ class Stock:
             memory,
         )
 
-    def _suffices(self, asked: list[Ask], free: Mapping[Device, int], memory: int) -> bool:
+    def _suffices(
+        self, asked: list[Ask], free: Mapping[Device, int], memory: int, given: tuple[Given, ...] = ()
+    ) -> bool:
         if not asked:
             return True
         for device, room in free.items():
             draws = 0 if asked[0].is_admin else self.drawn.get(device, 0)
-            if draws <= memory and self._is_enough(device, room, asked[0]):
+            more = (*given, Given(asked[0], device))
+            if draws <= memory and self._is_enough(device, room, asked[0]) and self._is_kept(more):
                 others = {other: left for other, left in free.items() if other != device}
-                if self._suffices(asked[1:], others, memory - draws):
+                if self._suffices(asked[1:], others, memory - draws, more):
                     return True
         return False
 
+    def _is_kept(self, given: tuple[Given, ...]) -> bool:
+        """Tell whether the last that is *given* may be beside the others."""
+        return all(
+            term.holds(
+                term.value(each.device[0], self.devices[each.device]) for each in given if term in each.ask.terms
+            )
+            for term in given[-1].ask.terms
+        )
+
     def _is_enough(self, device: Device, room: int, asked: Ask) -> bool:
-        if asked.only not in (None, device) or (asked.requests and not self.law.admits(asked.requests, device)):
+        if asked.only not in (None, device) or (asked.request and not self.law.admits(asked.request, device)):
             return False
         if asked.is_admin or asked.amount is None:
             return asked.is_admin or room >= self.limit(device)
@@ -177,27 +207,17 @@ def results(claim: Json) -> list[Json]:
     return listed
 
 
-def asked(claim: Json) -> list[Ask]:
-    """Return what *claim* asks for, but for who takes all: an entry for each device."""
-    found = []
-    for request in claim["spec"]["devices"]["requests"]:
-        # Of several alternatives each asks for one device.
-        item = request.get("exactly") or {}
-        amount = (item.get("capacity") or {}).get("requests")
-        asks = tuple(request.get("firstAvailable") or (item,))
-        ask = Ask(int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), asks)
-        found += [] if _is_for_all(item) else [ask] * int(item.get("count", 1))
-    return found
+def is_complete(claim: Json) -> bool:
+    """Tell whether *claim* has what it asks for in one of its ways; of all devices nobody knows how many these are."""
+    had = Counter(result["request"] for result in results(claim))
+    return any(
+        had.keys() == {wish.name for wish in way} and all(_is_met(wish.item, had[wish.name]) for wish in way)
+        for way in ways(claim)
+    )
 
 
-def takes_all(claim: Json) -> bool:
-    """Tell whether some request of *claim* is for all devices of a node, however many these are."""
-    return any(True for _ in _taking_all(claim))
-
-
-def _taking_all(claim: Json) -> Iterator[Json]:
-    listed = (request.get("exactly") or {} for request in claim["spec"]["devices"]["requests"])
-    return (item for item in listed if _is_for_all(item))
+def _is_met(item: Json, number: int) -> bool:
+    return _is_for_all(item) or number == item.get("count", 1)
 
 
 def _is_for_all(item: Json) -> bool:

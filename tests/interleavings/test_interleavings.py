@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.interleavings import cluster
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, VARIED, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, TIED, VARIED, Bug, planted
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -20,6 +20,7 @@ PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({"nominates": True, "is_varied": True}, SENT),
     ({"is_contended": True}, CONTENDED),
     ({"is_ruled": True}, RULED),
+    ({"is_tied": True}, TIED),
 )
 
 
@@ -31,8 +32,10 @@ def long_test(
     is_varied: bool = False,
     is_contended: bool = False,
     is_ruled: bool = False,
+    is_tied: bool = False,
 ) -> None:
-    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended, "is_ruled": is_ruled}
+    kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
+    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied}
     for seed in range(1, RUNS + 1):
         played(seed, STEPS, takeover_s, crashes, **kinds)
 
@@ -66,6 +69,12 @@ def test_nothing_is_lost_where_rules_taints_and_classes_come_and_go_and_some_onl
     assert min(happened[name] for name in ("rule", "mark", "class", "repeal", "placement")) > 20
 
 
+def test_nothing_is_lost_where_claims_tie_devices_that_say_now_this_and_now_that_of_themselves() -> None:
+    happened = played(7, STEPS, is_tied=True)
+    assert happened["bindings ended"] > 100
+    assert happened["regroup"] > 100
+
+
 @pytest.mark.parametrize(
     ("kinds", "bug"), [pytest.param(kinds, bug, id=name) for kinds, bugs in PLACES for name, bug in bugs.items()]
 )
@@ -94,3 +103,4 @@ def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000, is_varied=True) == played(3, 1000, is_varied=True)
     assert played(3, 1000, is_contended=True) == played(3, 1000, is_contended=True)
     assert played(3, 1000, is_ruled=True) == played(3, 1000, is_ruled=True)
+    assert played(3, 1000, is_tied=True) == played(3, 1000, is_tied=True)

@@ -11,6 +11,7 @@ from extender.demo.apiserver.kinds import DRA, Kind
 from extender.demo.apiserver.server import ApiServer
 from tests.interleavings.law import Device, Law
 from tests.interleavings.stock import results
+from tests.interleavings.terms import terms, terms_of, wishes
 
 Json = dict[str, Any]
 RESOURCES: Final = ("resourceslices", "devicetaintrules", "deviceclasses")
@@ -55,7 +56,8 @@ class Witness:
             for resource, names in changed.items()
         }
         law = Law(*(settled[resource] for resource in RESOURCES))
-        requests = dict(_requests(claim))
+        requests = {wish.name: wish.item for listed in wishes(claim) for wish in listed}
+        yield from _untied(law, claim)
         for result in results(claim):
             request, device = requests[result["request"]], (result["driver"], result["pool"], result["device"])
             if bool(result.get("adminAccess")) != bool(request.get("adminAccess")):
@@ -73,12 +75,17 @@ class Witness:
         return self.api.kinds[DRA, "v1", resource]
 
 
-def _requests(claim: Json) -> Iterator[tuple[str, Json]]:
-    """Yield what *claim* asks for, by the names that results have for it."""
-    for request in claim["spec"]["devices"]["requests"]:
-        if "exactly" in request:
-            yield request["name"], request["exactly"]
-        yield from ((f"{request['name']}/{each['name']}", each) for each in request.get("firstAvailable") or ())
+def _untied(law: Law, claim: Json) -> Iterator[str]:
+    """Say which constraints the devices of *claim* do not keep; those of a slice that has changed say nothing."""
+    listed = [(result["request"], (result["driver"], result["pool"], result["device"])) for result in results(claim)]
+    for term, _ in terms(claim):
+        devices = [device for name, device in listed if term in terms_of(claim, name)]
+        known = [law.devices.get(device) for device in devices]
+        if None not in known and not term.holds(
+            term.value(device[0], said or {}) for device, said in zip(devices, known, strict=True)
+        ):
+            names = ", ".join("/".join(device) for device in devices)
+            yield f"{names} are given together, which {term.attribute} forbids"
 
 
 def _by_class(law: Law, request: Json, device: Device, claim: Json) -> Iterator[str]:
