@@ -3,7 +3,7 @@
 Whoever is woken is promised its devices first, so that the next in line is measured by what is left.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -48,13 +48,15 @@ class Waker:
 
     patience_s: how long a woken pod has to be bound before others are woken in its place, and it again; twice as long
     each time. Where nothing changes, a pod that was rejected is looked at again after the same time.
-    slow: when waking a pod of a namespace last took too long, or had no answer: these come last.
+    slow: when waking a pod of a namespace last took too long, or had no answer: these come last. refused: told of each
+    pod that was looked at and fits nowhere still.
     """
 
     belief: Belief
     planner: Planner
     patience_s: float = 15.0
     slow: dict[str, float] = field(default_factory=dict)
+    refused: Callable[[Pod], None] = lambda _pod: None
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
     _sight: object = None
@@ -133,6 +135,8 @@ class Waker:
         self._looked.add(pod.uid)
         plan = self._plan(pod, hopeless, now)
         self._sight = self.belief.seen_by()
+        if isinstance(plan, Rejection | Unplaceable):
+            self.refused(pod)
         return plan
 
     def _wake(self, pod: Pod, plan: object, now: float) -> Generator[Wake | None, None, bool]:

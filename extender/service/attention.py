@@ -83,6 +83,7 @@ class Attention:
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
+        self.waker.refused = self._waits.refused
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
 
@@ -193,8 +194,7 @@ class Attention:
 
     def _part(self) -> None:
         """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""
-        known, self._leaving = self._leaving, {}
-        claims = self.belief.cluster.claims
+        known, self._leaving, claims = self._leaving, {}, self.belief.cluster.claims
         for pod in filter(None, map(self.belief.pods.with_uid, claims.keepers())):
             for claim in claims.kept_by(pod.uid):
                 self._leaving[claim.uid] = claim.resource_version

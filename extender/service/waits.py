@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
 from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
@@ -45,6 +47,14 @@ class Waits:
     def offered(self, pod: Uid) -> None:
         """Do not try *pod* again: it was offered something."""
         self._postponed.pop(pod, None)
+
+    def refused(self, pod: Pod) -> None:
+        """Count what was found unasked: since *pod* was refused others may have left claims to it that keep it away.
+
+        The scheduler asks again after minutes, and whoever wants such a claim elsewhere waits for that.
+        """
+        if pod.uid not in self.refusals and unusable(pod, self.belief, self.wall()):
+            self.refusals[pod.uid] = 1
 
     async def round(self, now: Callable[[], float]) -> None:
         """Wake the pods whose time has come, and those whose devices are ready."""

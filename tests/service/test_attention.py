@@ -138,6 +138,29 @@ async def test_r7_where_the_scheduler_does_ask_such_devices_are_freed_as_soon_as
     assert world.server.claims[A].allocation is None
 
 
+async def test_r4_what_others_left_to_a_pod_that_waits_is_freed_though_nobody_asks_about_the_pod_again() -> None:
+    both = pod("p", "a", "c")
+    shared = held(claim("a"), device("n2", 0), by=both)
+    everybody = (*shared.reserved_for, consumer_of(OTHER))
+    world = world_of(replace(shared, reserved_for=everybody), claim("c", devices=2), subject=both)
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    plan = attention.waker.planner.plan(both, None, 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(both, plan)
+    await rounds(attention, 2)
+    world.server.put(shared)
+    world.server.deliver(world.belief)
+    await rounds(attention, int(attention.waker.patience_s) + Habits().attempts)
+    assert allocation_of(world.server, "a") is None
+
+
+async def rounds(attention: Attention, seconds: int) -> None:
+    """Have *seconds* pass, with a round in each."""
+    for moment in range(int(attention.now()) + 1, int(attention.now()) + 1 + seconds):
+        attention.now = lambda moment=moment: float(moment)  # type: ignore[misc]  # a default that is never given
+        await attention.round()
+
+
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
