@@ -14,7 +14,8 @@ def main() -> int:
     """Play *steps* steps in runs of ten thousand; of one that breaks something, look for a shorter one.
 
     In every second run pods are nominated ahead, in every third devices are of all kinds, in two of five there are
-    two replicas, in three of seven taint rules and classes come and go, and in four of eleven claims tie devices.
+    two replicas, in three of seven taint rules and classes come and go, in four of eleven claims tie devices,
+    and in four of thirteen policies are strict.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -39,6 +40,7 @@ def of_seed(seed: int, steps: int) -> Counter[str]:
         "is_contended": seed % 5 in (2, 4),
         "is_ruled": seed % 7 in (1, 4, 6),
         "is_tied": seed % 11 in (2, 5, 7, 8),
+        "is_strict": seed % 13 in (3, 5, 9, 11),
     }
     return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, **kinds)
 

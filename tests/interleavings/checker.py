@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, product
 from typing import Any
 
-from tests.interleavings.stock import Ask, Part, Stock, given, is_complete, unready
+from tests.interleavings.stock import Part, Stock, given, is_complete, unready
 
 Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
@@ -98,10 +98,6 @@ class Objects:
             and all(self._is_usable(name) for name in self._asked(pod))
         ]
 
-    def _by_number(self) -> list[Ask]:
-        """Return what is asked for with each device of the extended resource, as far as a class stands behind it."""
-        return [Ask(request={"deviceClassName": name}) for name in self.stock.law.behind(RESOURCE)]
-
     def fitting(self) -> list[str]:
         """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
         nodes = sorted({pool for _, pool, _ in self.stock.devices})
@@ -126,12 +122,14 @@ class Objects:
             return False
         own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
         others = {name: claim for name, claim in self._at(node).items() if name not in own}
-        number = _extended(pod)
-        if number and not self._by_number():
-            return False
-        counted = self._by_number()[:1] * number
-        choices = product(*(self.stock.ways(claim, node) for claim in claims if claim not in fixed))
-        return any(self.stock.suffices([*chain(*ways), *counted], others, node) for ways in choices)
+        asking = [claim for claim in claims if claim not in fixed]
+        if number := _extended(pod):
+            classes = self.stock.law.behind(RESOURCE)
+            if not classes:
+                return False
+            asking.append(_by_number(classes[0], number))
+        choices = product(*(self.stock.ways(claim, node) for claim in asking))
+        return any(self.stock.suffices([*chain(*ways)], others, node) for ways in choices)
 
     def _at(self, node: str) -> dict[str, Json]:
         """Return the claims that have devices of *node*."""
@@ -151,6 +149,12 @@ class Objects:
             for name, claim in self.claims.items()
             if any(owner["uid"] == uid for owner in claim["metadata"].get("ownerReferences") or ())
         }
+
+
+def _by_number(name: str, number: int) -> Json:
+    """Return what *number* of the extended resource are asked for with."""
+    request = {"name": "counted", "exactly": {"deviceClassName": name, "count": number}}
+    return {"metadata": {"name": ""}, "spec": {"devices": {"requests": [request]}}}
 
 
 def _double(part: Part) -> str:

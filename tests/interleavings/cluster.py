@@ -11,13 +11,13 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
-from tests.interleavings import regime, ties
+from tests.interleavings import regime
 from tests.interleavings.law import OWNED, Device
 from tests.interleavings.manifests import STRANGER, allocation, claim_spec, node_slice
 from tests.interleavings.manifests import pod as pod_of
 from tests.interleavings.regime import Regime
 from tests.interleavings.stock import Stock
-from tests.interleavings.ties import Ties
+from tests.interleavings.ties import Ties, annotations
 from tests.interleavings.variety import DRIVER, varied
 
 Json = dict[str, Any]
@@ -72,7 +72,7 @@ class People:
             self.taste = self.random.choice(TASTES)
 
     def _tied(self) -> list[Sequence[tuple[str, ...]]]:
-        return [ties.WANTS] * 3 if self.ties else []
+        return [self.ties.wants] * 3 if self.ties else []
 
     def kind(self, plural: str) -> Kind:
         return self.api.kinds[DRA, "v1", plural]
@@ -90,7 +90,7 @@ class People:
             spec: Json = {"selectors": selectors, "extendedResourceName": "example.com/gpu"}
             self.api.registry.create(self.kind("deviceclasses"), "", {"metadata": {"name": "gpu"}, "spec": spec})
         for name, asked in self.templates().items():
-            item = {"metadata": {"name": name}, "spec": {"spec": asked}}
+            item = {"metadata": {"name": name}, "spec": {"metadata": {"annotations": annotations(name)}, "spec": asked}}
             self.api.registry.create(self.kind("resourceclaimtemplates"), NAMESPACE, item)
         spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": OWNED, "effect": "NoSchedule"}}
         self.api.registry.create(self.kind("devicetaintrules"), "", {"metadata": {"name": "owned"}, "spec": spec})
@@ -101,19 +101,19 @@ class People:
         found = {name: claim_spec(number) for name, number in TEMPLATES.items()}
         found |= {name: claim_spec(1, memory) for name, memory in SHARES.items()}
         found |= {name: claim_spec(**asked) for name, asked in regime.ASKED.items()} if self.regime else {}
-        return found | (ties.ASKED if self.ties else {})
+        return found | (self.ties.asked if self.ties else {})
 
     def common(self) -> dict[str, Json]:
         """Return what each shared claim asks for."""
         found = {name: claim_spec(number) for name, number in SHARED.items()}
         found |= {name: claim_spec(**asked) for name, asked in regime.COMMON.items()} if self.regime else {}
-        return found | (ties.COMMON if self.ties else {})
+        return found | (self.ties.common if self.ties else {})
 
     def share(self) -> None:
         """Make the shared claims that are not there."""
         for name, spec in self.common().items():
             if self.api.store.get(self.kind("resourceclaims"), (NAMESPACE, name)) is None:
-                item = {"metadata": {"name": name}, "spec": spec}
+                item = {"metadata": {"name": name, "annotations": annotations(name)}, "spec": spec}
                 self.api.registry.create(self.kind("resourceclaims"), NAMESPACE, item)
 
     def slices_of(self, node: str, devices: int, generation: int) -> list[Json]:

@@ -12,7 +12,7 @@ from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
 from extender.model.parse import claim
-from extender.scheduling import assigning, binding, claiming, conditions, remedy
+from extender.scheduling import assigning, binding, claiming, conditions, preferring, remedy
 from extender.scheduling.binding import Binder
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.planner import Planner
@@ -26,6 +26,7 @@ from extender.state.cluster import Cluster
 from extender.state.ledger import Ledger
 from extender.state.taken import Taken
 from extender.state.tenure import Tenure
+from extender.topology.policies import Policies
 
 
 class Bug(NamedTuple):
@@ -143,6 +144,16 @@ TIED: Final = {
     "what was offered is had whatever its driver says of it since": Bug(
         World.is_like, "are_same(self.slices, other.slices) and", ""
     ),
+}
+# Those that only show where policies have some sets not at all.
+STRICT: Final = {
+    "what one policy was given on a node is given by all": Bug(
+        preferring.basis_of, "return tuple(policies), tuple(", "return tuple("
+    ),
+    "what another document has not is given as it was offered": Bug(
+        World.is_like, "map(is_, self[1:], other[1:])", "map(is_, self[1:-1], other[1:-1])"
+    ),
+    "a claim names what it may not": Bug(Policies.policy_for, "if named in self.allowed:", "if named:"),
 }
 # Those that only show where there are two replicas.
 CONTENDED: Final = {

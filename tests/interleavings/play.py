@@ -22,8 +22,9 @@ from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
 from tests.interleavings.law import Law
 from tests.interleavings.loop import Clock
-from tests.interleavings.manner import Manner
-from tests.interleavings.regime import MILD, Regime
+from tests.interleavings.manner import FREE, LINKED, MILD, STRICT, Manner, Preferred
+from tests.interleavings.regime import MILD as REPEALED
+from tests.interleavings.regime import Regime
 from tests.interleavings.rivals import Rivals
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
@@ -78,6 +79,8 @@ class Play:
     is_ruled: bool = False
     # Whether claims tie several devices together, which say now this and now that of themselves.
     is_tied: bool = False
+    # Whether placement documents, and policies that claims name, have some sets not at all.
+    is_strict: bool = False
     clock: Clock = field(default_factory=Clock)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -100,14 +103,14 @@ class Play:
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        witness = Witness(self.api) if self.is_ruled or self.is_tied else None
+        witness = Witness(self.api) if self.is_ruled or self.is_tied or self.is_strict else None
         self.desk = Desk(self.api, self.clock.time, self.happened, witness=witness)
         self.regime = Regime(self.api, self.random) if self.is_ruled else None
-        self.ties = Ties(self.api, self.random) if self.is_tied else None
+        self.ties = Ties(self.api, self.random, self.policies()) if self.is_tied or self.is_strict else None
         self.people = People(self.api, self.random, self.is_varied, self.regime, self.ties)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
-        self.manner = Manner(self.nominates)
+        self.manner = Manner(self.nominates, self.choice())
         parts = self.clock, self.desk, self.random, self.manner
         self.house = (
             Rivals(*parts, self.moved) if self.is_contended else Successors(*parts, self.takeover_s, self.crashes)
@@ -117,6 +120,17 @@ class Play:
             self.house.asked, self.api.registry, self.nominates, self.desk.excused, has_volumes=self.is_varied,
             happened=self.happened, witness=witness,
         )  # fmt: skip
+
+    def policies(self) -> tuple[str, ...]:
+        """Name the strict policies; what links are among parts of devices is told elsewhere."""
+        return () if not self.is_strict else ("one-numa",) if self.is_varied else ("one-numa", "linked")
+
+    def choice(self) -> tuple[Preferred, ...]:
+        """Return the placement documents that there are."""
+        if not self.is_strict:
+            return MILD
+        # Of those who ask for all devices of a node rings are enough, which nobody counts here.
+        return STRICT if self.is_varied or self.is_ruled else STRICT + LINKED
 
     # What happens
 
@@ -248,7 +262,7 @@ class Play:
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
             "scheduler restarts": (2, self.scheduler.restart),
-            "placement": (2, self.prefer),
+            "placement": (10 if self.is_strict else 2, self.prefer),
         }
         beside = {"preempt": (8, self.scheduler.preempt), "rename": (8, people.rename_any)}
         strange: dict[str, tuple[float, Callable[[], object]]] = {
@@ -262,6 +276,11 @@ class Play:
         decreed = {name: act for part in self.decreeing() for name, act in part.acts().items()}
         kinds = (beside if self.nominates else {}) | (strange if self.is_varied else {})
         return acts | self.house.acts() | kinds | decreed
+
+    def free(self) -> None:
+        """Replace the placement document by one that has everything."""
+        for process in self.house.living():
+            process.prefer(FREE)
 
     def decreeing(self) -> list[Regime | Ties]:
         """Return who changes what may be given to whom."""
@@ -307,10 +326,11 @@ class Play:
     def objects(self) -> Objects:
         store = self.api.store
         kinds = [self.people.kind(plural) for plural in RESOURCES]
-        published = tuple(map(store.changed_at, kinds))
-        if self.published != published:
+        published, leader = tuple(map(store.changed_at, kinds)), self.house.leader()
+        document = leader.line.preferred[-1] if leader else None
+        if self.published != published or self.stock.document is not document:
             self.published, parts = published, [store.each(kind) for kind in kinds]
-            self.stock = Stock(parts[0], Law(*parts))
+            self.stock = Stock(parts[0], Law(*parts), document)
         return Objects(store.each(POD), store.each(self.people.kind("resourceclaims")), self.stock)
 
     def check(self) -> None:
@@ -340,21 +360,22 @@ class Play:
         self.until_led()
         if self.is_varied and self.random.random() < SILENCES:
             self.until_given_up()
-        if self.regime and self.random.random() < MILD:
+        if self.regime and self.random.random() < REPEALED:
             self.regime.repeal()
         self.until_ordered(is_empty=False)
         for part in self.decreeing():
-            self.until_repealed(part)
+            self.until_repealed(part.decrees())
+        if self.is_strict:
+            self.until_repealed([self.free])
         if self.random.random() < 0.5:
             self.people.clear(is_all=True)
             self.until_ordered(is_empty=True)
 
-    def until_repealed(self, regime: Regime | Ties) -> None:
+    def until_repealed(self, decrees: list[Callable[[], object]]) -> None:
         """Take back all that was decreed, at once or piece by piece, and see after each that who fits now is bound.
 
         Nobody but the extender tells the scheduler that those who were rejected may fit.
         """
-        decrees = regime.decrees()
         size = self.random.choice((1, max(1, len(decrees))))
         for start in range(0, len(decrees), size):
             for act in decrees[start : start + size]:
@@ -455,11 +476,12 @@ def staged(
     is_contended: bool = False,
     is_ruled: bool = False,
     is_tied: bool = False,
+    is_strict: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied)
+        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied, is_strict)
         stack.callback(play.clock.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -499,10 +521,11 @@ def played(
     is_contended: bool = False,
     is_ruled: bool = False,
     is_tied: bool = False,
+    is_strict: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
     kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
-    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied}
+    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied, "is_strict": is_strict}
     with staged(seed, takeover_s, crashes, **kinds) as play:
         play.run(steps)
         return play.happened

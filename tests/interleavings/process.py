@@ -46,9 +46,8 @@ from extender.service.sending import Sending
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
 from extender.telemetry.metrics import Metrics
-from extender.topology.document import Document
 from tests.interleavings.loop import Loop
-from tests.interleavings.manner import Manner
+from tests.interleavings.manner import Manner, Preferred
 from tests.interleavings.server import LATE_S, Desk, Line
 from tests.interleavings.watching import Watching
 
@@ -84,7 +83,7 @@ class Process:
     leading: Sole | Leading
     watches: dict[str, Watching]
     # Has something else preferred from now on: what another placement document says.
-    prefer: Callable[[Document | None], None]
+    prefer: Callable[[Preferred], None]
     works: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
@@ -166,10 +165,12 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
     planner, commons = Planner(belief, chooser, Policy(manner.answer)), Commons(belief.loads)
 
-    def prefer(document: Document | None) -> None:
+    def prefer(preferred: Preferred) -> None:
+        document = preferred.document
         chooser.taste = None if document is None else Taste(document, belief.learning.mix_for, commons)
+        line.preferred.append(preferred.written)
 
-    prefer(manner.document)
+    prefer(manner.preferred)
     fence = Fence(leading.why_not, now, SERVER_S)
     writes = Writes(cast("Api", line), lambda: Served(CLAIMS, "v1"), SETTINGS.api.timeout_seconds, fence)
     stirred: list[Attention | Nominating] = []

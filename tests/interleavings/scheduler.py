@@ -271,7 +271,8 @@ class Scheduler:
 
     async def _bound(self, process: Process, pod: Pod, node: NodeName) -> str:
         if self.witness:
-            self.witness.begins(process.line, pod.uid, process.told(witness.RESOURCES))
+            documents = {witness.DOCUMENTS: len(process.line.preferred)}
+            self.witness.begins(process.line, pod.uid, process.told(witness.RESOURCES) | documents)
         try:
             async with asyncio.timeout(HTTP_TIMEOUT_S):
                 why = await process.answers.bind(BindRequest(pod.key, pod.uid, node))

@@ -104,7 +104,7 @@ class Desk:
         )
         self._note(before, made)
         if self.witness and target.kind.name == "ResourceClaim":
-            self.complaints += self.witness.objections(request.told, before, made)
+            self.complaints += self.witness.objections(request.told, request.sender.preferred, before, made)
         return told(200, made)
 
     def _note(self, before: Json, after: Json) -> None:
@@ -157,6 +157,8 @@ class Line:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.is_dead = False
+        # The placement documents of the process, one after the other.
+        self.preferred: list[Json | None] = []
 
     async def call(
         self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0

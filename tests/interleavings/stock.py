@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tests.interleavings.law import Device, Law
+from tests.interleavings.policies import ANY, Policy, policy_for
 from tests.interleavings.terms import Term, Wish, terms_of, ways, wishes
 
 Json = dict[str, Any]
@@ -46,6 +47,9 @@ class Ask(NamedTuple):
     request: Json | None = None
     only: Device | None = None
     terms: tuple[Term, ...] = ()
+    # Which request of which claim, and what the policy of that has.
+    place: tuple[str, str] = ("", "")
+    policy: Policy = ANY
 
 
 class Given(NamedTuple):
@@ -56,10 +60,13 @@ class Given(NamedTuple):
 
 
 class Stock:
-    """The devices that are published, and the counters of their pools. *law* says who may have which."""
+    """The devices that are published, and the counters of their pools.
 
-    def __init__(self, slices: Iterable[Json], law: Law | None = None) -> None:
-        self.law = law or Law((), (), ())
+    *law* says who may have which, beside the placement *document*.
+    """
+
+    def __init__(self, slices: Iterable[Json], law: Law | None = None, document: Json | None = None) -> None:
+        self.law, self.document = law or Law((), (), ()), document
         self.devices: dict[Device, Json] = {}
         self.counters: dict[str, int] = {}
         for item in slices:
@@ -115,16 +122,19 @@ class Stock:
 
     def ways(self, claim: Json, pool: str) -> list[list[Ask]]:
         """Return all that *claim* may be given of *pool*, an entry for each device; one will do."""
-        if not self.law.is_askable(wish.item for listed in wishes(claim) for wish in listed):
+        policy = policy_for(self.document, claim)
+        if policy is None or not self.law.is_askable(wish.item for listed in wishes(claim) for wish in listed):
             return []
-        return [[ask for wish in way for ask in self._asked(claim, wish, pool)] for way in ways(claim)]
+        return [[ask for wish in way for ask in self._asked(claim, wish, pool, policy)] for way in ways(claim)]
 
-    def _asked(self, claim: Json, wish: Wish, pool: str) -> list[Ask]:
+    def _asked(self, claim: Json, wish: Wish, pool: str, policy: Policy) -> list[Ask]:
         """Return what is asked for of *pool*: where that is all, each device that is selected, or one of none."""
         item = wish.item
         amount = (item.get("capacity") or {}).get("requests")
-        terms = terms_of(claim, wish.name)
-        ask = Ask(int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), item, None, terms)
+        ask = Ask(
+            int(amount[MEMORY]) if amount else None, bool(item.get("adminAccess")), item, None,
+            terms_of(claim, wish.name), (claim["metadata"]["name"], wish.name), policy,
+        )  # fmt: skip
         if not _is_for_all(item):
             return [ask] * int(item.get("count", 1))
         chosen = [device for device in self.devices if device[1] == pool and self.law.selects(item, device)]
@@ -162,6 +172,10 @@ class Stock:
 
     def _is_kept(self, given: tuple[Given, ...]) -> bool:
         """Tell whether the last that is *given* may be beside the others."""
+        last = given[-1].ask
+        beside = [each.device for each in given if each.ask.place == last.place]
+        if not last.policy.has([(device[2], self.devices[device]) for device in beside]):
+            return False
         return all(
             term.holds(
                 term.value(each.device[0], self.devices[each.device]) for each in given if term in each.ask.terms

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.interleavings import cluster
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, TIED, VARIED, Bug, planted
+from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, STRICT, TIED, VARIED, Bug, planted
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -21,6 +21,7 @@ PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({"is_contended": True}, CONTENDED),
     ({"is_ruled": True}, RULED),
     ({"is_tied": True}, TIED),
+    ({"is_strict": True}, STRICT),
 )
 
 
@@ -33,9 +34,10 @@ def long_test(
     is_contended: bool = False,
     is_ruled: bool = False,
     is_tied: bool = False,
+    is_strict: bool = False,
 ) -> None:
     kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
-    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied}
+    kinds |= {"is_ruled": is_ruled, "is_tied": is_tied, "is_strict": is_strict}
     for seed in range(1, RUNS + 1):
         played(seed, STEPS, takeover_s, crashes, **kinds)
 
@@ -75,6 +77,12 @@ def test_nothing_is_lost_where_claims_tie_devices_that_say_now_this_and_now_that
     assert happened["regroup"] > 100
 
 
+def test_nothing_is_lost_where_placement_documents_have_some_sets_of_devices_not_at_all() -> None:
+    happened = played(9, STEPS, is_strict=True)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("regroup", "placement")) > 100
+
+
 @pytest.mark.parametrize(
     ("kinds", "bug"), [pytest.param(kinds, bug, id=name) for kinds, bugs in PLACES for name, bug in bugs.items()]
 )
@@ -104,3 +112,4 @@ def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000, is_contended=True) == played(3, 1000, is_contended=True)
     assert played(3, 1000, is_ruled=True) == played(3, 1000, is_ruled=True)
     assert played(3, 1000, is_tied=True) == played(3, 1000, is_tied=True)
+    assert played(3, 1000, is_strict=True) == played(3, 1000, is_strict=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from extender.demo.apiserver.kinds import DRA, Kind
 from extender.demo.apiserver.server import ApiServer
 from tests.interleavings.law import DRIVER, Device
+from tests.interleavings.policies import ANNOTATION, NUMA, PEERS
 
 Json = dict[str, Any]
 Act = tuple[float, Callable[[], object]]
@@ -60,6 +61,33 @@ ASKED: Final[dict[str, Json]] = {
     "turns-alike": _claim(_turns("a", big=3, small=2), constraints=[_match("a")]),
 }
 COMMON: Final[dict[str, Json]] = {"shared-pair": ASKED["pair"], "shared-turns": ASKED["tied-turns"]}
+# What those ask for that name a policy, which has sets on one NUMA node alone, or sets that are linked.
+ON_ONE: Final[dict[str, Json]] = {
+    "numa-2": _claim(_exactly("a", 2)),
+    "numa-3": _claim(_exactly("a", 3)),
+    "numa-2-1": _claim(_exactly("a", 2), _exactly("b")),
+    "numa-apart": ASKED["apart"],
+    "numa-turns": ASKED["turns"],
+    "shared-numa": _claim(_exactly("a", 2)),
+}
+LINKED: Final[dict[str, Json]] = {
+    "linked-2": _claim(_exactly("a", 2)),
+    "linked-3": _claim(_exactly("a", 3)),
+    "linked-duo": ASKED["duo"],
+    "linked-turns": ASKED["turns-alike"],
+}
+# What asks for the same as those, and goes by whatever policy others go by.
+FREE: Final[dict[str, Json]] = {"free-2": ON_ONE["numa-2"], "free-3": ON_ONE["numa-3"]}
+STRICT_WANTS: Final = (
+    ("free-2",), ("free-2",), ("free-3",), ("free-2", "numa-2"),
+    ("numa-2",), ("numa-2",), ("numa-3",), ("numa-2", "one"), ("numa-2", "numa-2"), ("numa-2-1",), ("numa-apart",),
+    ("numa-turns",), ("numa-turns", "duo"), ("shared-numa",), ("shared-numa", "one"), ("extended",), ("two",),
+    ("three",),
+)  # fmt: skip
+LINKED_WANTS: Final = (
+    ("linked-2",), ("linked-2",), ("linked-3",), ("linked-2", "one"), ("linked-duo",), ("linked-turns",),
+    ("linked-2", "numa-2"), ("linked-duo", "extended"),
+)  # fmt: skip
 WANTS: Final = (
     ("duo",), ("duo",), ("pair",), ("pair", "one"), ("apart",), ("apart", "duo"), ("crossed",), ("loose",), ("single",),
     ("single", "single"), ("turns",), ("turns", "turns"), ("tied-turns",), ("tied-turns", "single"), ("turns-apart",),
@@ -68,13 +96,42 @@ WANTS: Final = (
 )  # fmt: skip
 
 
+def annotations(name: str) -> dict[str, str]:
+    """Return what stands on the claims of the template *name*."""
+    return {ANNOTATION: "one-numa" if name in ON_ONE else "linked"} if name in ON_ONE or name in LINKED else {}
+
+
 @dataclass(slots=True)
 class Ties:
-    """What devices say of themselves. *said*: those that say something else than when all is well; None for nothing."""
+    """What devices say of themselves. *said*: those that say something else than when all is well; None for nothing.
+
+    *policies*: which of those are named that must be kept; devices say what these are about then.
+    """
 
     api: ApiServer
     random: Random
+    policies: tuple[str, ...] = ()
     said: dict[Device, tuple[str, int] | None] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> dict[str, Json]:
+        """What each template asks for."""
+        strict = ON_ONE | FREE if "one-numa" in self.policies else {}
+        return ASKED | strict | (LINKED if "linked" in self.policies else {})
+
+    @property
+    def common(self) -> dict[str, Json]:
+        """What each shared claim asks for."""
+        return COMMON | ({"shared-numa": ON_ONE["shared-numa"]} if "one-numa" in self.policies else {})
+
+    @property
+    def wants(self) -> Sequence[tuple[str, ...]]:
+        """What pods ask for."""
+        beside = (
+            (STRICT_WANTS if "one-numa" in self.policies else ()),
+            (LINKED_WANTS if "linked" in self.policies else ()),
+        )
+        return WANTS + beside[0] + beside[1]
 
     def acts(self) -> dict[str, Act]:
         return {"regroup": (40, self.regroup)}
@@ -106,22 +163,28 @@ class Ties:
         self._publish(pool)
 
     def _specified(self, spec: Json) -> Json:
-        pool = spec["pool"]["name"]
-        devices = [
-            self._saying(device, number, (spec["driver"], pool, device["name"]))
-            for number, device in enumerate(spec.get("devices") or ())
-        ]
+        pool, listed = spec["pool"]["name"], spec.get("devices") or ()
+        groups, slots = GROUPS[pool], SLOTS[pool]
+        said = {
+            device["name"]: self.said.get(
+                (spec["driver"], pool, device["name"]), (groups[number % len(groups)], slots[number % len(slots)])
+            )
+            for number, device in enumerate(listed)
+        }
+        devices = [self._saying(device, said) for device in listed]
         return {**spec, "devices": devices} if devices else spec
 
-    def _saying(self, device: Json, number: int, key: Device) -> Json:
-        groups, slots = GROUPS[key[1]], SLOTS[key[1]]
-        said = self.said.get(key, (groups[number % len(groups)], slots[number % len(slots)]))
-        others = {
-            name: value for name, value in (device.get("attributes") or {}).items() if name not in ("group", SLOT)
-        }
+    def _saying(self, device: Json, said: dict[str, tuple[str, int] | None]) -> Json:
+        known, own = device.get("attributes") or {}, said[device["name"]]
+        others: Json = {name: value for name, value in known.items() if name not in ("group", SLOT, NUMA, PEERS)}
+        if own is None:
+            return {**device, "attributes": others}
         # One is named without the domain of its driver, one with it.
-        own = {"group": {"string": said[0]}, SLOT: {"int": said[1]}} if said else {}
-        return {**device, "attributes": {**others, **own}}
+        told: Json = {"group": {"string": own[0]}, SLOT: {"int": own[1]}}
+        if self.policies:
+            linked = [name for name, other in said.items() if other and other[1] == own[1] and name != device["name"]]
+            told |= {NUMA: {"int": "xy".index(own[0])}} | ({PEERS: {"strings": linked}} if linked else {})
+        return {**device, "attributes": {**others, **told}}
 
     def _devices(self) -> Iterator[Device]:
         for item in self.api.store.all(self._kind()):

@@ -3,18 +3,21 @@
 What a watch tells later nobody can know. Nothing of the product is imported here but the API server of the play.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from extender.demo.apiserver.kinds import DRA, Kind
 from extender.demo.apiserver.server import ApiServer
 from tests.interleavings.law import Device, Law
-from tests.interleavings.stock import results
+from tests.interleavings.policies import policy_for
+from tests.interleavings.stock import given, results
 from tests.interleavings.terms import terms, terms_of, wishes
 
 Json = dict[str, Any]
 RESOURCES: Final = ("resourceslices", "devicetaintrules", "deviceclasses")
+# Beside them: how many placement documents there had been.
+DOCUMENTS: Final = "documents"
 # Up to which revision each of them had been told.
 Told = Mapping[str, int]
 
@@ -37,8 +40,13 @@ class Witness:
         """Return what is known of the bindings of *who*, by pod."""
         return {pod: told for (other, pod), told in self._told.items() if other is who}
 
-    def objections(self, told: Mapping[str, Told], before: Json, after: Json) -> Iterator[str]:
-        """Say what is wrong with what is allocated by the step from *before* to *after*, for all that was told."""
+    def objections(
+        self, told: Mapping[str, Told], preferred: Sequence[Json | None], before: Json, after: Json
+    ) -> Iterator[str]:
+        """Say what is wrong with what is allocated by the step from *before* to *after*, for all that was told.
+
+        *preferred*: the placement documents of whoever did it, one after the other.
+        """
         if results(before) or not results(after):
             return
         users = [entry["uid"] for entry in after["status"]["reservedFor"]]
@@ -47,10 +55,11 @@ class Witness:
         if known is None:
             yield f"claim {name} is allocated by no binding"
         else:
-            yield from (f"claim {name}: {why}" for why in self._objections(after, known))
+            since = preferred[known[DOCUMENTS] - 1 :]
+            yield from (f"claim {name}: {why}" for why in self._objections(after, known, since))
 
-    def _objections(self, claim: Json, told: Told) -> Iterator[str]:
-        changed = {resource: self._changed(resource, revision) for resource, revision in told.items()}
+    def _objections(self, claim: Json, told: Told, preferred: Sequence[Json | None]) -> Iterator[str]:
+        changed = {resource: self._changed(resource, told[resource]) for resource in RESOURCES}
         settled = {
             resource: [item for item in self.api.store.each(self._kind(resource)) if _name(item) not in names]
             for resource, names in changed.items()
@@ -58,6 +67,8 @@ class Witness:
         law = Law(*(settled[resource] for resource in RESOURCES))
         requests = {wish.name: wish.item for listed in wishes(claim) for wish in listed}
         yield from _untied(law, claim)
+        if not any(_is_had(law, claim, document) for document in preferred):
+            yield f"{', '.join('/'.join(device) for device in given(claim))} are given, which its policy does not have"
         for result in results(claim):
             request, device = requests[result["request"]], (result["driver"], result["pool"], result["device"])
             if bool(result.get("adminAccess")) != bool(request.get("adminAccess")):
@@ -73,6 +84,18 @@ class Witness:
 
     def _kind(self, resource: str) -> Kind:
         return self.api.kinds[DRA, "v1", resource]
+
+
+def _is_had(law: Law, claim: Json, document: Json | None) -> bool:
+    """Tell whether the policy of *claim* by *document* has its devices; of slices that have changed nobody knows."""
+    policy, asked = policy_for(document, claim), dict[str, list[Device]]()
+    for result, device in zip(results(claim), given(claim), strict=True):
+        asked.setdefault(result["request"], []).append(device)
+    return policy is not None and all(
+        policy.has([(device[2], law.devices[device]) for device in devices])
+        for devices in asked.values()
+        if law.devices.keys() >= set(devices)
+    )
 
 
 def _untied(law: Law, claim: Json) -> Iterator[str]:
