@@ -31,15 +31,22 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     reserved, whoever else has it: the scheduler does not look at the pod before it is gone. And so is what was made for
     the pod, and given devices, before another was made in its place, which the pod names now. And so is, at the time
     *now*, what cannot be made ready, whoever else has it, while the pod waits for another claim: nobody binds it then.
+
+    What is being deleted, and stays for somebody's finalizer alone, is none: nothing that we write makes it go.
     """
     asked = belief.cluster.claims.asked_by(pod)
     made = stale_claim(pod, belief)
-    had = (*(asked.allocated if isinstance(asked, Asked) else ()), *([made] if made else []))
+    left = () if made is None or _is_going(made) else (made,)
+    had = (*(asked.allocated if isinstance(asked, Asked) else ()), *left)
     contested = tuple(claim for claim in had if belief.contested(claim))
     alone = (claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
     kept = belief.cluster.claims.kept_by(pod.uid)
     failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
     return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
+
+
+def _is_going(claim: ResourceClaim) -> bool:
+    return claim.is_deleting and claim.allocation is None and not claim.reserved_for
 
 
 def _failed(pod: Pod, belief: Belief, now: float) -> Iterator[ResourceClaim]:

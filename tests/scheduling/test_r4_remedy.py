@@ -83,6 +83,16 @@ def test_r4_a_claim_left_from_an_earlier_attempt_is_deleted(state: str) -> None:
     assert isinstance(planner.plan(EXTENDED, [N1], 0.0), Offer)
 
 
+def test_r4_for_a_claim_left_from_an_earlier_attempt_that_is_being_deleted_and_stays_nothing_is_written() -> None:
+    world = world_of(replace(made(is_bare=True), is_deleting=True), subject=EXTENDED)
+    plan = planner_of(world.belief).plan(EXTENDED, [N1], 0.0)
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.CLAIM_STALE
+    assert unusable(EXTENDED, world.belief, 0.0) == ()
+    assert not world.carry(freed(EXTENDED, world.belief, 0.0))
+    assert world.taken == []
+
+
 def test_a_claim_that_was_made_and_told_in_the_pods_status_is_used_even_if_the_scheduler_knows_an_older_pod() -> None:
     world = world_of(made(by=EXTENDED), subject=replace(EXTENDED, extended_claim="made"))
     plan = planner_of(world.belief).plan(EXTENDED, [N1, N2], 0.0)
