@@ -15,7 +15,8 @@ def main() -> int:
 
     In every second run pods are nominated ahead, in every third devices are of all kinds, in two of five there are
     two replicas, in three of seven taint rules and classes come and go, in four of eleven claims tie devices,
-    and in four of thirteen policies are strict.
+    in four of thirteen policies are strict, in four of seventeen pods are evicted for taints, and in five of nineteen
+    somebody keeps what is deleted.
     """
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -41,6 +42,8 @@ def of_seed(seed: int, steps: int) -> Counter[str]:
         "is_ruled": seed % 7 in (1, 4, 6),
         "is_tied": seed % 11 in (2, 5, 7, 8),
         "is_strict": seed % 13 in (3, 5, 9, 11),
+        "is_evicting": seed % 17 in (2, 6, 8, 13),
+        "is_lingering": seed % 19 in (4, 7, 11, 14, 17),
     }
     return played(seed, steps, nominates=seed % 2 == 0, is_varied=seed % 3 == 0, **kinds)
 

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
 RESOURCE = "example.com/gpu"
 STRANGER = "stranger-"
+# On a claim that was made for extended resources.
+COUNTED = "resource.kubernetes.io/extended-resource-claim"
 
 
 class Objects:
@@ -81,8 +83,11 @@ class Objects:
         return [*names, mapped] if _extended(pod) else names
 
     def leaks(self) -> Iterator[str]:
-        """Name the claims that have devices, while no pod that lives has a use for them."""
-        living = {_uid(pod): pod for pod in self.pods if pod["status"].get("phase") not in FINISHED}
+        """Name the claims that have devices, while no pod that lives has a use for them.
+
+        One that is deleted before it had a node, and kept by whomever, never will.
+        """
+        living = {_uid(pod): pod for pod in self.pods if not _has_ended(pod)}
         named = {name for pod in living.values() for name in self.wanted(pod)}
         for name, claim in self.claims.items():
             if given(claim) and name not in named and not (_reserved(claim) & living.keys()):
@@ -96,7 +101,13 @@ class Objects:
             if not pod["spec"].get("nodeName")
             and not pod["metadata"].get("deletionTimestamp")
             and all(self._is_usable(name) for name in self._asked(pod))
+            and not self._is_hindered(pod)
         ]
+
+    def _is_hindered(self, pod: Json) -> bool:
+        """Tell whether a claim for extended resources is left of an earlier attempt, and somebody keeps it."""
+        owned = (self.claims[name]["metadata"] for name in self._made_for(_uid(pod)))
+        return any(item.get("deletionTimestamp") and COUNTED in (item.get("annotations") or {}) for item in owned)
 
     def fitting(self) -> list[str]:
         """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
@@ -155,6 +166,11 @@ def _by_number(name: str, number: int) -> Json:
     """Return what *number* of the extended resource are asked for with."""
     request = {"name": "counted", "exactly": {"deviceClassName": name, "count": number}}
     return {"metadata": {"name": ""}, "spec": {"devices": {"requests": [request]}}}
+
+
+def _has_ended(pod: Json) -> bool:
+    is_lost = bool(pod["metadata"].get("deletionTimestamp")) and not pod["spec"].get("nodeName")
+    return is_lost or pod["status"].get("phase") in FINISHED
 
 
 def _double(part: Part) -> str:

@@ -11,7 +11,7 @@ from extender.demo.apiserver.kinds import DRA, NODE, POD, Kind
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
 from extender.demo.controller import FINALIZER
-from tests.interleavings import regime
+from tests.interleavings import evictor, regime
 from tests.interleavings.law import OWNED, Device
 from tests.interleavings.manifests import STRANGER, allocation, claim_spec, node_slice
 from tests.interleavings.manifests import pod as pod_of
@@ -60,6 +60,8 @@ class People:
     regime: Regime | None = None
     # Who publishes what ties devices together, where anything does.
     ties: Ties | None = None
+    # Whether pods are evicted for taints.
+    is_evicting: bool = False
     numbers: Iterator[int] = field(default_factory=count)
     wants: Sequence[tuple[str, ...]] = WANTS
     taste: str = "all"
@@ -67,7 +69,8 @@ class People:
     def change(self) -> None:
         """Have pods ask for something else from now on, and strangers take something else."""
         kinds = (VARIED, VARIED, CROWD) if self.is_varied else ()
-        self.wants = self.random.choice((*kinds, *([regime.WANTS] * 2 if self.regime else ()), *self._tied()))
+        strange = [evictor.WANTS] * 3 if self.is_evicting else []
+        self.wants = self.random.choice((*kinds, *([regime.WANTS] * 2 if self.regime else ()), *self._tied(), *strange))
         if self.is_varied:
             self.taste = self.random.choice(TASTES)
 
@@ -101,12 +104,14 @@ class People:
         found = {name: claim_spec(number) for name, number in TEMPLATES.items()}
         found |= {name: claim_spec(1, memory) for name, memory in SHARES.items()}
         found |= {name: claim_spec(**asked) for name, asked in regime.ASKED.items()} if self.regime else {}
+        found |= {name: claim_spec(**asked) for name, asked in evictor.ASKED.items()} if self.is_evicting else {}
         return found | (self.ties.asked if self.ties else {})
 
     def common(self) -> dict[str, Json]:
         """Return what each shared claim asks for."""
         found = {name: claim_spec(number) for name, number in SHARED.items()}
         found |= {name: claim_spec(**asked) for name, asked in regime.COMMON.items()} if self.regime else {}
+        found |= {name: claim_spec(**asked) for name, asked in evictor.COMMON.items()} if self.is_evicting else {}
         return found | (self.ties.common if self.ties else {})
 
     def share(self) -> None:

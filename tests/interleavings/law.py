@@ -62,6 +62,17 @@ class Law:
                 return f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
         return ""
 
+    def evicting(self, device: Device) -> Iterator[Json]:
+        """Yield the taints of *device* for which pods are evicted."""
+        return (taint for taint in self._taints(device) if taint["effect"] == "NoExecute")
+
+    def lasts(self, tolerations: Iterable[Json], taint: Json) -> float | None:
+        """Tell for how long *tolerations* put up with *taint* before a pod is evicted; None for ever."""
+        put_up = [each for each in tolerations if each.get("effect") == taint["effect"] and _tolerates(each, taint)]
+        if any(each.get("tolerationSeconds") is None for each in put_up):
+            return None
+        return float(min((max(0, each["tolerationSeconds"]) for each in put_up), default=0))
+
     def _taints(self, device: Device) -> Iterator[Json]:
         yield from self.devices.get(device, {}).get("taints") or ()
         for rule in self.rules:

@@ -7,7 +7,7 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from extender.allocation import attempt, eligibility, question, state, usage
+from extender.allocation import attempt, eligibility, question, result, state, usage
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
@@ -154,6 +154,19 @@ STRICT: Final = {
         World.is_like, "map(is_, self[1:], other[1:])", "map(is_, self[1:-1], other[1:-1])"
     ),
     "a claim names what it may not": Bug(Policies.policy_for, "if named in self.allowed:", "if named:"),
+}
+# Those that only show where pods are evicted for taints.
+EVICTING: Final = {
+    "what a claim tolerates is not written down": Bug(result._device, "tolerations=ask.tolerations", "tolerations=()"),
+    "a device that pods are evicted from is given to the next": Bug(
+        taint.blocking, "in (NO_SCHEDULE, NO_EXECUTE) and", "== NO_SCHEDULE and"
+    ),
+}
+# Those that only show where pods and claims are deleted and do not go.
+LINGERING: Final = {
+    "what is deleted and stays is deleted again and again": Bug(
+        remedy._is_going, "return claim.is_deleting and", "return not claim and"
+    ),
 }
 # Those that only show where there are two replicas.
 CONTENDED: Final = {

@@ -20,7 +20,9 @@ from extender.kube.answer import Unanswered
 from extender.scheduling.drift import findings
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
+from tests.interleavings.evictor import Evictor
 from tests.interleavings.law import Law
+from tests.interleavings.lingering import Lingering
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import FREE, LINKED, MILD, STRICT, Manner, Preferred
 from tests.interleavings.regime import MILD as REPEALED
@@ -81,6 +83,9 @@ class Play:
     is_tied: bool = False
     # Whether placement documents, and policies that claims name, have some sets not at all.
     is_strict: bool = False
+    # Whether pods are evicted whose devices are tainted so; and whether pods and claims are kept that are deleted.
+    is_evicting: bool = False
+    is_lingering: bool = False
     clock: Clock = field(default_factory=Clock)
     api: ApiServer = field(default_factory=ApiServer)
     happened: Counter[str] = field(default_factory=Counter)
@@ -96,6 +101,8 @@ class Play:
     variety: Variety = field(init=False)
     regime: Regime | None = field(init=False)
     ties: Ties | None = field(init=False)
+    evictor: Evictor = field(init=False)
+    lingering: Lingering | None = field(init=False)
     controller: Controller = field(init=False)
     scheduler: Scheduler = field(init=False)
     house: Successors | Rivals = field(init=False)
@@ -103,11 +110,14 @@ class Play:
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
-        witness = Witness(self.api) if self.is_ruled or self.is_tied or self.is_strict else None
+        is_ruled = self.is_ruled or self.is_evicting
+        witness = Witness(self.api) if is_ruled or self.is_tied or self.is_strict else None
         self.desk = Desk(self.api, self.clock.time, self.happened, witness=witness)
-        self.regime = Regime(self.api, self.random) if self.is_ruled else None
+        self.regime = Regime(self.api, self.random) if is_ruled else None
+        self.evictor = Evictor(self.api, self.random, self.clock.time)
+        self.lingering = Lingering(self.api, self.random) if self.is_lingering else None
         self.ties = Ties(self.api, self.random, self.policies()) if self.is_tied or self.is_strict else None
-        self.people = People(self.api, self.random, self.is_varied, self.regime, self.ties)
+        self.people = People(self.api, self.random, self.is_varied, self.regime, self.ties, self.is_evicting)
         self.variety = Variety(self.api, self.random)
         self.controller = Controller(self.api)
         self.manner = Manner(self.nominates, self.choice())
@@ -275,6 +285,7 @@ class Play:
         }
         decreed = {name: act for part in self.decreeing() for name, act in part.acts().items()}
         kinds = (beside if self.nominates else {}) | (strange if self.is_varied else {})
+        kinds |= {"evicted for a taint": (20, self.evictor.evict)} if self.is_evicting else {}
         return acts | self.house.acts() | kinds | decreed
 
     def free(self) -> None:
@@ -282,9 +293,9 @@ class Play:
         for process in self.house.living():
             process.prefer(FREE)
 
-    def decreeing(self) -> list[Regime | Ties]:
-        """Return who changes what may be given to whom."""
-        return [part for part in (self.regime, self.ties) if part]
+    def decreeing(self) -> list[Regime | Ties | Lingering]:
+        """Return who changes what may be given to whom, or when."""
+        return [part for part in (self.lingering, self.regime, self.ties) if part]
 
     def run(self, steps: int) -> None:
         """Take *steps* steps, with a calm after each storm and at the end; every storm has a weather of its own."""
@@ -304,7 +315,7 @@ class Play:
         """Draw how often what happens, and how often requests fail, until the next calm."""
         self.scheduler.change()
         self.house.change()
-        if self.is_varied or self.decreeing():
+        if self.is_varied or self.regime or self.ties:
             self.people.change()
         if self.is_varied:
             self.variety.change()
@@ -422,6 +433,8 @@ class Play:
     def breathe(self, *, is_told: bool = True) -> None:
         """Let everything go as it should for a moment."""
         self.happened["calm"] += 1
+        if self.is_evicting:
+            self.evictor.evict(is_all=True)
         self.people.clear(is_all=False)
         self.controller.reconcile()
         if is_told:
@@ -456,7 +469,11 @@ class Play:
             return f"pods {', '.join(fitting)} wait and fit"
         if wrong := [*(f"{leak} has devices that nobody uses" for leak in objects.leaks()), *objects.doubles()]:
             return ", ".join(wrong)
-        waiting = {pod["metadata"]["uid"] for pod in objects.pods if not pod["spec"].get("nodeName")}
+        waiting = {
+            pod["metadata"]["uid"]
+            for pod in objects.pods
+            if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+        }
         if held := [promise for promise in process.belief.ledger if promise.pod not in waiting]:
             return f"{len(held)} holds of pods that do not wait"
         # The product's own auditor has to agree that all is well.
@@ -477,11 +494,16 @@ def staged(
     is_ruled: bool = False,
     is_tied: bool = False,
     is_strict: bool = False,
+    is_evicting: bool = False,
+    is_lingering: bool = False,
 ) -> Iterator[Play]:
     """Set a play up in which nothing is left to real chance or time; what the product logs as a mistake is one."""
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
-        play = Play(seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied, is_strict)
+        play = Play(
+            seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied, is_strict, is_evicting,
+            is_lingering,
+        )  # fmt: skip
         stack.callback(play.clock.close)
         stack.enter_context(patch.object(registry, "uuid4", lambda: UUID(int=next(numbers))))
         stack.enter_context(patch.object(registry, "CHANCE", chance))
@@ -522,10 +544,13 @@ def played(
     is_ruled: bool = False,
     is_tied: bool = False,
     is_strict: bool = False,
+    is_evicting: bool = False,
+    is_lingering: bool = False,
 ) -> Counter[str]:
     """Run a play, and return what happened in it."""
     kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
     kinds |= {"is_ruled": is_ruled, "is_tied": is_tied, "is_strict": is_strict}
+    kinds |= {"is_evicting": is_evicting, "is_lingering": is_lingering}
     with staged(seed, takeover_s, crashes, **kinds) as play:
         play.run(steps)
         return play.happened

@@ -5,7 +5,21 @@ from typing import Final
 import pytest
 
 from tests.interleavings import cluster
-from tests.interleavings.planted import AHEAD, BUGS, CONTENDED, PARTED, RULED, SENT, STRICT, TIED, VARIED, Bug, planted
+from tests.interleavings.planted import (
+    AHEAD,
+    BUGS,
+    CONTENDED,
+    EVICTING,
+    LINGERING,
+    PARTED,
+    RULED,
+    SENT,
+    STRICT,
+    TIED,
+    VARIED,
+    Bug,
+    planted,
+)
 from tests.interleavings.play import Broken, played
 from tests.interleavings.successors import CRASHES, TAKEOVER_S
 
@@ -22,6 +36,8 @@ PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({"is_ruled": True}, RULED),
     ({"is_tied": True}, TIED),
     ({"is_strict": True}, STRICT),
+    ({"is_evicting": True}, EVICTING),
+    ({"is_lingering": True}, LINGERING),
 )
 
 
@@ -35,9 +51,12 @@ def long_test(
     is_ruled: bool = False,
     is_tied: bool = False,
     is_strict: bool = False,
+    is_evicting: bool = False,
+    is_lingering: bool = False,
 ) -> None:
     kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
     kinds |= {"is_ruled": is_ruled, "is_tied": is_tied, "is_strict": is_strict}
+    kinds |= {"is_evicting": is_evicting, "is_lingering": is_lingering}
     for seed in range(1, RUNS + 1):
         played(seed, STEPS, takeover_s, crashes, **kinds)
 
@@ -83,6 +102,18 @@ def test_nothing_is_lost_where_placement_documents_have_some_sets_of_devices_not
     assert min(happened[name] for name in ("regroup", "placement")) > 100
 
 
+def test_nothing_is_lost_where_pods_are_evicted_for_taints_of_their_devices() -> None:
+    happened = played(10, STEPS, is_evicting=True)
+    assert happened["bindings ended"] > 100
+    assert happened["evicted for a taint"] > 20
+
+
+def test_nothing_is_lost_where_pods_and_claims_are_deleted_and_do_not_go() -> None:
+    happened = played(11, STEPS, is_lingering=True)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("keep", "let go")) > 50
+
+
 @pytest.mark.parametrize(
     ("kinds", "bug"), [pytest.param(kinds, bug, id=name) for kinds, bugs in PLACES for name, bug in bugs.items()]
 )
@@ -113,3 +144,5 @@ def test_the_same_seed_plays_the_same() -> None:
     assert played(3, 1000, is_ruled=True) == played(3, 1000, is_ruled=True)
     assert played(3, 1000, is_tied=True) == played(3, 1000, is_tied=True)
     assert played(3, 1000, is_strict=True) == played(3, 1000, is_strict=True)
+    assert played(3, 1000, is_evicting=True) == played(3, 1000, is_evicting=True)
+    assert played(3, 1000, is_lingering=True) == played(3, 1000, is_lingering=True)

@@ -73,6 +73,8 @@ class Witness:
             request, device = requests[result["request"]], (result["driver"], result["pool"], result["device"])
             if bool(result.get("adminAccess")) != bool(request.get("adminAccess")):
                 yield f"{'/'.join(device)} is given with the wrong access"
+            if result.get("tolerations", []) != request.get("tolerations", []):
+                yield f"{'/'.join(device)} is given with other tolerations than were asked for"
             if taint := law.barred(request, device):
                 yield f"{'/'.join(device)} is given in spite of {taint}"
             if request["deviceClassName"] not in changed["deviceclasses"]:
