@@ -14,7 +14,6 @@ from extender.model import taint
 from extender.model.parse import claim
 from extender.scheduling import assigning, binding, claiming, conditions, preferring, remedy
 from extender.scheduling.binding import Binder
-from extender.scheduling.expiry import Expiry
 from extender.scheduling.planner import Planner
 from extender.scheduling.recall import World
 from extender.service.ahead import Ahead
@@ -90,12 +89,6 @@ VARIED: Final = {
     ),
     "the devices of a claim that makes no sense look free": Bug(
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
-    ),
-}
-# Those that only show where pods are nominated in such a cluster.
-SENT: Final = {
-    "a pod that cannot be bound is waited for as if its volumes were made": Bug(
-        Expiry._is_awaited, "isinstance(needs_of(pod, self.belief), Needs)", "True"
     ),
 }
 # Those that only show where strangers take a part of what we take a part of, by what that is.
