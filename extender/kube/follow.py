@@ -8,10 +8,11 @@ from extender.kube.delivery import Delivery
 from extender.kube.listing import Listing
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
+from extender.kube.reached import BEHIND_S, Reached
 from extender.kube.recent import Recent
 from extender.kube.resource import Resource, Served
 from extender.kube.setback import Remedy, Setback, setback_of
-from extender.kube.stream import Lines, is_newer, is_older
+from extender.kube.stream import Lines, is_newer
 from extender.kube.told import Reverted, Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
 from extender.kube.watches import Watches
@@ -25,20 +26,22 @@ WATCH_S: Final = 300.0
 CHECK_S: Final = 3.0
 # The API server counts the seconds of a watch from a little before we do, and in whole ones.
 EARLY_S: Final = 1.5
+# Between two looks at a cluster that is behind what was known of it.
+LOOK_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
     """How following goes about it. All follows of a process share all of it, one after the other too.
 
-    *reached* says how far each resource was ever known: whoever follows it anew may meet a cluster that was set back.
+    *reached* says how far each resource was known: whoever follows it anew may meet a cluster that was set back.
     """
 
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
-    reached: dict[str, str] = field(default_factory=dict)
+    reached: Reached = field(default_factory=Reached)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
 
@@ -63,7 +66,8 @@ class _Following:
     """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
 
     One that is *shaken* asks how far the cluster is before it goes on: a store is restored while API servers are away,
-    and a watch from a version that the cluster no longer has brings nothing until it has come there again.
+    and a watch from a version that the cluster no longer has brings nothing until it has come there again. A cluster
+    that is behind is looked at again and again: it was set back where that lasts.
     """
 
     def __init__(self, api: Api, resource: Resource, sink: Sink, rhythm: Rhythm) -> None:
@@ -85,10 +89,13 @@ class _Following:
         if setback is None:
             return Remedy.AGAIN
         self._is_shaken = True
-        self._sink(Trouble(self._resource, setback.why, self._pace.now()))
+        self._sink(Trouble(self._resource, setback.why, self._pace.now(), setback.is_behind))
         if setback.remedy is not Remedy.AGAIN:
             self._position = ""
-        await self._backoff.wait(setback.pause_s)
+        if setback.is_behind:
+            await self._pace.sleep(LOOK_S * (1 + self._pace.chance()))
+        else:
+            await self._backoff.wait(setback.pause_s)
         return setback.remedy
 
     async def _unserved(self) -> Remedy:
@@ -99,14 +106,20 @@ class _Following:
         return Remedy.REDISCOVER
 
     async def _list(self, served: Served) -> Setback | None:
+        reached, known = self._rhythm.reached, self._rhythm.reached.known(self._resource)
+        # One question is cheaper than a list; the one that decides is a list.
+        if self._is_behind_for_now() and isinstance(found := await self._probed(served), Setback):
+            return found
         listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
         self._rhythm.recent.forget()
         asked = self._pace.now()
         version = await listing.read()
         if isinstance(version, Setback):
             return version
-        if is_older(version, reached := self._rhythm.reached.get(self._resource.name, "")):
-            self._sink(Reverted(self._resource, reached, version))
+        if reached.is_behind(self._resource, version, asked):
+            if self._is_behind_for_now():
+                return self._behind(version)
+            self._sink(Reverted(self._resource, known, version))
         self._sink(Listed(self._resource.kind, tuple(listing.items)))
         self._advance(version, asked)
         return None
@@ -180,13 +193,25 @@ class _Following:
         version = await probe(self._api, served)
         if isinstance(version, Setback):
             return version
-        if is_newer(self._position, version):
+        if self._rhythm.reached.is_behind(self._resource, version, self._pace.now()):
+            return self._behind(version)
+        if self._position and is_newer(self._position, version):
             return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
         self._is_shaken = False
         return version
 
+    def _is_behind_for_now(self) -> bool:
+        """Tell whether the cluster is behind, but not for so long that it must have been set back."""
+        behind_s = self._rhythm.reached.behind_s(self._resource, self._pace.now())
+        return behind_s is not None and behind_s < BEHIND_S
+
+    def _behind(self, version: str) -> Setback:
+        known = self._rhythm.reached.known(self._resource)
+        return Setback(f"the cluster is at {version}, after {known}", Remedy.RELIST, is_behind=True)
+
     def _advance(self, version: str, at: float) -> None:
-        self._position = self._rhythm.reached[self._resource.name] = version
+        self._position = version
+        self._rhythm.reached.put(self._resource, version)
         self._is_in_doubt = self._is_shaken = False
         self._sink(Seen(self._resource, version, at))
 

@@ -21,12 +21,16 @@ class Remedy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setback:
-    """*pause_s* is what the API server asks for at least. *is_lasting*: asked again, it would say the same."""
+    """*pause_s* is what the API server asks for at least. *is_lasting*: asked again, it would say the same.
+
+    *is_behind*: it is not even where it was before, now; it may have been set back.
+    """
 
     why: str
     remedy: Remedy = Remedy.AGAIN
     pause_s: float = 0.0
     is_lasting: bool = False
+    is_behind: bool = False
 
 
 def setback_of(reply: Answer | Unanswered) -> Setback:

@@ -9,8 +9,9 @@ import pytest
 
 from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
-from extender.kube.follow import Rhythm, follow
+from extender.kube.follow import LOOK_S, Rhythm, follow
 from extender.kube.pace import Pace
+from extender.kube.reached import BEHIND_S
 from extender.kube.resource import CLAIMS, NODES, RULES, Resource
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.kube.versions import GONE_S, GONE_TIMES, Versions
@@ -379,6 +380,46 @@ async def test_after_a_watch_that_ended_early_it_is_found_out_at_once_that_the_c
         watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
     assert watcher.words == ["listed a", "Reverted", "listed b"]
     assert set(watches(script)[1:]) <= {"5"}
+
+
+async def test_a_server_that_is_behind_for_a_moment_is_waited_for_and_nothing_was_set_back() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("12", ["b"]))
+        script.add("probe", page("7", ["x"]), page("9", ["x"]), page("12", ["b"]))
+        script.add("watch", stream(is_cut=True), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.seen == ["10", "12"])
+    assert watcher.words == ["listed a", "listed b"]
+    assert [told.is_behind for told in watcher.told if isinstance(told, Trouble)] == [False, True, True]
+
+
+async def test_a_list_that_is_behind_for_a_moment_is_not_told_of() -> None:
+    rhythm = Rhythm(pace=Watcher().pace)
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("7", ["x"]), page("12", ["b"]))
+        script.add("watch", QUIET)
+        await followed(api, lambda watcher: watcher.seen == ["10"], rhythm=rhythm)
+        second = await followed(api, lambda watcher: watcher.seen == ["12"], rhythm=rhythm)
+    assert (second.words, second.troubles) == (["listed b"], ["the cluster is at 7, after 10"])
+
+
+async def test_only_a_cluster_that_stays_behind_was_set_back() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["b"]))
+        script.add("watch", stream(is_cut=True), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"])
+    behind = [told.at for told in watcher.told if isinstance(told, Trouble) and told.is_behind]
+    assert (len(behind), behind[-1] - behind[0] >= BEHIND_S - LOOK_S) == (10, True)
+    assert watcher.words == ["listed a", "Reverted", "listed b"]
+
+
+async def test_a_server_that_is_behind_again_after_nobody_answered_for_long_is_waited_for_again() -> None:
+    away = failure(503, "ServiceUnavailable", "Retry-After: 9")
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("8", ["x"]), page("12", ["b"]))
+        script.add("probe", page("7", ["x"]), away, page("12", ["b"]))
+        script.add("watch", stream(is_cut=True), QUIET)
+        watcher = await followed(api, lambda watcher: watcher.seen == ["10", "12"])
+    assert watcher.words == ["listed a", "listed b"]
 
 
 async def test_whoever_follows_anew_finds_out_too_that_the_cluster_was_set_back() -> None:

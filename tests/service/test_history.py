@@ -6,9 +6,9 @@ import pytest
 
 from extender.kube.freshness import Freshness
 from extender.kube.resource import CLAIMS, NODES
-from extender.kube.told import Reverted, Seen, Trouble
+from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.service.health import Health
-from extender.service.history import WHY_NOT, History
+from extender.service.history import DOUBT, WHY_NOT, History
 
 BACK = Reverted(CLAIMS, known="10", version="5")
 
@@ -47,3 +47,24 @@ def test_other_troubles_end_nothing() -> None:
     history = History()
     history.note(Trouble(CLAIMS, "500 InternalError", 0.0))
     assert not history.is_over
+
+
+@pytest.mark.parametrize("again", [Seen(CLAIMS, "12", 1.0), Unserved(CLAIMS, 1.0)])
+def test_while_it_is_in_doubt_nobody_is_answered_nothing_is_written_and_nothing_ends(again: Told) -> None:
+    history = History(lambda: pytest.fail("it has ended"))
+    health = begun(history)
+    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", 0.0, is_behind=True))
+    assert (health.hindering(), health.is_alive(), history.why_not()) == ([DOUBT], True, DOUBT)
+    history.note(Trouble(CLAIMS, "500 InternalError", 0.5))
+    history.note(Seen(NODES, "12", 0.5))
+    assert history.why_not() == DOUBT
+    history.note(again)
+    assert (health.hindering(), history.why_not()) == ([], "")
+
+
+def test_who_was_in_doubt_is_certain_in_the_end() -> None:
+    history = History()
+    history.note(Trouble(CLAIMS, "the cluster is at 5, after 10", 0.0, is_behind=True))
+    history.note(BACK)
+    history.note(Seen(CLAIMS, "5", 1.0))
+    assert (history.is_over, history.why_not()) == (True, WHY_NOT)
