@@ -9,14 +9,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from extender.cli import main, serve
+from extender.demo.apiserver.kinds import LEASE
 from extender.demo.apiserver.server import ApiServer
 from tests.controlplane.processes import free_port
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"schedulerName": "dra-scheduler"}}
 
 CONTEXT = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+USERS = [{"name": "u", "user": {"token": "t"}}]
 
 
 @pytest.fixture
@@ -102,6 +105,62 @@ async def test_a_signal_ends_it_though_the_api_server_never_answered(tmp_path: P
             if process.returncode is None:
                 process.kill()
     assert process.returncode == 0
+
+
+class Written(ApiServer):
+    """An API server that knows what was written since it was set back, but for Leases."""
+
+    writes: list[str] | None = None
+
+    async def set_back(self) -> None:
+        port = int(self.url.rpartition(":")[2])
+        await self.stop()
+        self.store.revision, self.writes = 1, []
+        await self.start(port)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self.writes is not None and request.method != "GET" and "leases" not in request.path:
+            self.writes.append(f"{request.method} {request.path}")
+        return await super()._answer(request)
+
+
+ALONE = ("--ownership-drivers=gpu.example.com",)
+LEADING = (*ALONE, "--leading-enabled=true", "--leading-scheduler-lease=", "--leading-namespace=default")
+SOMEBODY = {"holderIdentity": "somebody_1", "leaseDurationSeconds": 3600}
+
+
+@pytest.mark.parametrize(
+    ("flags", "lease"),
+    [
+        pytest.param(ALONE, None, id="alone"),
+        pytest.param(("--ownership-mode=advisor",), None, id="advisor"),
+        pytest.param(LEADING, None, id="about-to-lead"),
+        pytest.param(LEADING, SOMEBODY, id="standby"),
+    ],
+)
+async def test_in_a_cluster_that_was_set_back_it_ends_with_a_status_of_its_own_and_writes_nothing(
+    tmp_path: Path, flags: tuple[str, ...], lease: object
+) -> None:
+    server, path, probes = Written(), tmp_path / "kubeconfig", free_port()
+    parts = {"clusters": [{"name": "c", "cluster": {"server": await server.start()}}], "contexts": [CONTEXT]}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": USERS, **parts}))
+    if lease is not None:
+        server.registry.create(LEASE, "default", {"metadata": {"name": "dra-extender"}, "spec": lease})
+    told = [f"--api-kubeconfig={path}", "--listen-verbs=127.0.0.1:0", f"--listen-probes=127.0.0.1:{probes}", *flags]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "extender", "serve", *told, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(60):
+        try:
+            await until_ready(probes)
+            await server.set_back()
+            _, said = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await server.stop()
+    assert (process.returncode, server.writes) == (serve.SET_BACK, []), said
+    assert b"the cluster was set back" in said
 
 
 def test_settings_that_cannot_be_used_are_all_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,16 @@ import logging
 import pytest
 
 from extender.kube.freshness import Freshness
+from extender.kube.outcome import Outcome, Refused
 from extender.kube.resource import CLAIMS, NODES
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
+from extender.model.names import ObjectKey
+from extender.scheduling.steps import Refusal
 from extender.service.health import Health
 from extender.service.history import DOUBT, WHY_NOT, History
+from tests.service.owned import Place, place, so
 
+PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 BACK = Reverted(CLAIMS, known="10", version="5")
 
 
@@ -68,3 +73,24 @@ def test_who_was_in_doubt_is_certain_in_the_end() -> None:
     history.note(BACK)
     history.note(Seen(CLAIMS, "5", 1.0))
     assert (history.is_over, history.why_not()) == (True, WHY_NOT)
+
+
+async def written(here: Place) -> Outcome:
+    claim = await here.claim("c")
+    key, uid = ObjectKey("default", "c"), claim["metadata"]["uid"]
+    return await here.service.answers.binds.carrier.writes.delete_claim(key, uid, claim["metadata"]["resourceVersion"])
+
+
+async def test_writes_that_are_under_way_are_kept_back_in_doubt_and_for_good_in_the_end() -> None:
+    async with place() as here:
+        history, port = here.service.health.history, int(here.server.url.rpartition(":")[2])
+        await here.server.stop()
+        here.server.store.revision = 1
+        await here.server.start(port)
+        for why_not in (DOUBT, WHY_NOT):
+            await so(lambda told=why_not: history.why_not() == told)  # type: ignore[misc]  # its default is its type
+            outcome = await written(here)
+            assert isinstance(outcome, Refused)
+            assert (outcome.kind, outcome.message) == (Refusal.UNSENT, why_not)
+            assert here.service.answers.hindrance() == f"not ready: {why_not}"
+            await here.do("DELETE", f"{PATH}/c")
