@@ -58,14 +58,14 @@ def event_of(line: bytes) -> Event | Setback:
 
 def is_newer(version: str, position: str) -> bool:
     """Tell whether *version* comes after *position*; versions are numbers, by the API's promise since 1.35."""
-    if version.isdigit() and position.isdigit():
+    if version.isdecimal() and position.isdecimal():
         return int(version) > int(position)
     return version != position
 
 
 def is_older(version: str, position: str) -> bool:
     """Tell whether *version* comes before *position* for certain."""
-    return version.isdigit() and position.isdigit() and int(version) < int(position)
+    return version.isdecimal() and position.isdecimal() and int(version) < int(position)
 
 
 def _error(status: Json) -> Setback:

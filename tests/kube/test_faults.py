@@ -12,7 +12,8 @@ from extender.kube.api import Api
 from extender.kube.follow import LOOK_S, Rhythm, follow
 from extender.kube.pace import Pace
 from extender.kube.reached import BEHIND_S
-from extender.kube.resource import CLAIMS, NODES, RULES, Resource
+from extender.kube.resource import CLAIMS, NODES, PODS, RULES, Resource
+from extender.kube.stream import is_newer, is_older
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.kube.versions import GONE_S, GONE_TIMES, Versions
 from extender.model.change import Changed, Gone, Listed
@@ -26,6 +27,7 @@ from tests.kube.scripted import (
     event,
     failure,
     groups,
+    kind_of,
     page,
     resources,
     response,
@@ -420,6 +422,73 @@ async def test_a_server_that_is_behind_again_after_nobody_answered_for_long_is_w
         script.add("watch", stream(is_cut=True), QUIET)
         watcher = await followed(api, lambda watcher: watcher.seen == ["10", "12"])
     assert watcher.words == ["listed a", "listed b"]
+
+
+async def test_a_list_that_takes_long_decides_by_when_it_was_asked_for() -> None:
+    watcher = Watcher()
+    async with scripted() as (script, api):
+
+        def now() -> float:
+            return watcher.time + 6.0 * sum("limit=250" in target for target in script.asked)
+
+        script.add("list", LIST, page("5", ["b"]))
+        script.add("probe", page("5", ["b"]))
+        script.add("watch", stream(is_cut=True), QUIET)
+        rhythm = Rhythm(pace=Pace(now=now, sleep=watcher.sleep, chance=lambda: 0.0))
+        told = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=rhythm)
+    assert told.words == ["listed a", "Reverted", "listed b"]
+    assert sum("limit=250" in target for target in script.asked) == 2
+
+
+async def test_how_far_one_resource_is_says_nothing_about_another_that_may_be_stored_elsewhere() -> None:
+    rhythm = Rhythm(pace=Watcher().pace)
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("5", ["p"]))
+        script.add("watch", QUIET)
+        await followed(api, lambda watcher: watcher.seen == ["10"], rhythm=rhythm)
+        second = await followed(api, lambda watcher: watcher.seen == ["5"], resource=PODS, rhythm=rhythm)
+    assert second.troubles == []
+    assert not [told for told in second.told if isinstance(told, Reverted)]
+
+
+@pytest.mark.parametrize("version", ["a", "9a", "\u00b2", "-1", ""])
+@pytest.mark.parametrize("position", ["10", "b", "\u00b3"])
+def test_versions_that_are_no_numbers_are_neither_before_nor_after_for_certain(version: str, position: str) -> None:
+    assert not is_older(version, position)
+    assert is_newer(version, position)
+
+
+def test_versions_may_be_numbers_of_any_length() -> None:
+    assert is_older("9" * 40, "1" + "0" * 40)
+    assert not is_older("1" + "0" * 40, "9" * 40)
+
+
+@pytest.mark.parametrize(("lived_s", "asked"), [(298.6, 0), (298.4, 1)])
+async def test_a_watch_that_ended_before_its_time_is_asked_about_and_one_that_lasted_is_not(
+    lived_s: float, asked: int
+) -> None:
+    watcher = Watcher()
+
+    def lasting(told: Watcher) -> bool:
+        watcher.time = lived_s * (len(told.words) > 1)
+        return last_change("c")(told)
+
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", stream(event("ADDED", 11, "b")), stream(event("ADDED", 12, "c")), QUIET)
+        await followed(api, lasting, rhythm=Rhythm(pace=watcher.pace))
+    assert len([target for target in script.asked if target.endswith("?limit=1")]) == asked
+
+
+async def test_a_quiet_stream_that_was_asked_about_is_not_asked_about_again_when_it_is_replaced() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("probe", page("12", ["a"]))
+        script.add("watch", QUIET, stream(event("ADDED", 11, "b")), QUIET)
+        await followed(api, last_change("b"), rhythm=hasty(Watcher()))
+    kinds = [kind_of(target) for target in script.asked]
+    assert kinds[:4] == ["list", "watch", "probe", "watch"]
 
 
 async def test_whoever_follows_anew_finds_out_too_that_the_cluster_was_set_back() -> None:
