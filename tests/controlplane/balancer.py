@@ -28,6 +28,12 @@ class Balancer:
             task.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
 
+    def move(self, url: str) -> None:
+        """Choose another server, and end every connection, as when the one before goes away."""
+        self.chosen = url
+        for task in self._clients:
+            task.cancel()
+
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

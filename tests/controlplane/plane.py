@@ -95,7 +95,7 @@ class Plane:
         (self.folder / "accounts.key").write_text(signing_key())
         (self.folder / "admission.json").write_text(json.dumps(_admission()))
         etcd = f"http://127.0.0.1:{free_port()}"
-        self._run("etcd", *_etcd(self.folder, etcd))
+        self._store("etcd", etcd)
         self._run("kube-apiserver", *self._api_server(etcd), *OPTIONS.get(self.minor, []))
         _until_ready(self)
         self._run("kube-controller-manager", *self._controllers(), *OPTIONS.get(self.minor, [])[:1])
@@ -134,11 +134,12 @@ class Plane:
         self._run("kube-controller-manager", *arguments["kube-controller-manager"])
 
     @asynccontextmanager
-    async def second_server(self) -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
-        """Run one more API server on the same etcd; give its address, and its process, which may be stopped."""
+    async def second_server(self, etcd: str = "") -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
+        """Run one more API server, on the same etcd if no other is named; give its address, and its process."""
         name, url = "kube-apiserver-2", f"https://127.0.0.1:{free_port()}"
-        port = f"--secure-port={url.rpartition(':')[2]}"  # the last one counts
-        self._run(name, *self._arguments("kube-apiserver"), port, program="kube-apiserver")
+        changed = {"--secure-port": url.rpartition(":")[2], **({"--etcd-servers": etcd} if etcd else {})}
+        kept = [each for each in self._arguments("kube-apiserver") if each.partition("=")[0] not in changed]
+        self._run(name, *kept, *(f"{key}={value}" for key, value in changed.items()), program="kube-apiserver")
         process = self.running[name]
         try:
             await until(lambda: asyncio.to_thread(_answers, f"{url}/readyz", self.authority), f"{name} to be ready")
@@ -173,6 +174,10 @@ class Plane:
             yield Scheduler(f"https://127.0.0.1:{port}", self.log(name), self.running[name])
         finally:
             await asyncio.to_thread(stop, self.running.pop(name))
+
+    def _store(self, name: str, url: str) -> None:
+        """Start what the API server keeps everything in."""
+        self._run(name, *_etcd(self.folder, url))
 
     def _run(self, name: str, *arguments: str, program: str = "", host: str = "") -> None:
         self.running[name] = start(self.programs / (program or name), *arguments, log=self.log(name), host=host)
