@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -21,6 +21,8 @@ LOG: Final = logging.getLogger(__name__)
 MEBIBYTE: Final = 1 << 20
 BODY_SECONDS: Final = 30
 HANDSHAKE_SECONDS: Final = 10
+# At the end, what is left of calls that are being read: whoever sends no more of them holds up nothing.
+READ_ON_SECONDS: Final = 2
 
 Handler = Callable[[web.BaseRequest, bytes], Awaitable[web.Response]]
 # Told of a request whose body could not be read, and what that is answered with.
@@ -59,6 +61,8 @@ class Listener:
         self._server: _Bounded | None = None
         self._accepting: list[asyncio.Server] = []
         self._answering: set[RequestHandler] = set()
+        # Whose body has come in part, and what is done when it has come.
+        self._reading: dict[RequestHandler, asyncio.Future[None]] = {}
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port: 0 takes any that is free."""
@@ -101,7 +105,7 @@ class Listener:
             server.admitted = WeakSet([context])
         for each in server.connections if ends_others else ():
             if each in self._answering:
-                each.close()
+                self._close(each)
             else:
                 each.force_close()
 
@@ -110,9 +114,24 @@ class Listener:
         for accepting in self._accepting:
             accepting.close()
         self._accepting = []
-        runner, self._runner, self._server = self._runner, None, None
-        if runner is not None:
-            await runner.cleanup()
+        runner, server, self._runner, self._server = self._runner, self._server, None, None
+        if runner is None or server is None:
+            return
+        for each in server.connections:
+            self._close(each)
+        if self._reading:
+            await asyncio.wait(self._reading.values(), timeout=READ_ON_SECONDS)
+        for each in self._reading:
+            each.force_close()
+        await runner.cleanup()
+
+    def _close(self, connection: RequestHandler) -> None:
+        """Close it once its call is answered: what comes after a close is dropped, the rest of a body too."""
+        reading = self._reading.get(connection)
+        if reading is None:
+            connection.close()
+        else:
+            reading.add_done_callback(lambda _reading: connection.close())
 
     async def _again(self, server: web.Server, context: ssl.SSLContext) -> list[asyncio.Server]:
         """Accept on the same sockets by *context*, too: on all of them or, where that raises OSError, on none."""
@@ -171,8 +190,9 @@ class Listener:
         try:
             if request.content.is_eof():
                 return await request.read()
-            async with asyncio.timeout(BODY_SECONDS):
-                return await request.read()
+            with self._read(request.protocol):
+                async with asyncio.timeout(BODY_SECONDS):
+                    return await request.read()
         except web.HTTPRequestEntityTooLarge:
             return too_large()
         except TimeoutError:
@@ -182,6 +202,16 @@ class Listener:
             if isinstance(error, RuntimeError) and request.protocol.connected:
                 raise
             return refused(400, f"the body could not be read: {error}")
+
+    @contextmanager
+    def _read(self, connection: RequestHandler) -> Iterator[None]:
+        """Note that the body of a call is being read, until the end of the block."""
+        reading = self._reading[connection] = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            del self._reading[connection]
+            reading.set_result(None)
 
 
 class _Bounded(web.Server):

@@ -19,6 +19,7 @@ from extender.web.verbs import (
     Scores,
     Victims,
 )
+from tests.web.raw_client import Connection
 
 ANYWHERE = Address("127.0.0.1", 0)
 
@@ -89,3 +90,13 @@ async def serving(standin: StandIn, **options: Any) -> AsyncIterator[Server]:
         yield server
     finally:
         await server.stop()
+
+
+async def begun(server: Server, connection: Connection, body: bytes) -> bytes:
+    """Call filter with a part of *body*, wait until that is being read, and return the rest."""
+    head = f"POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: {len(body)}\r\n\r\n"
+    half = len(body) // 2
+    connection.writer.write(head.encode() + body[:half])
+    while not server._listeners[0]._answering:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.001)
+    return body[half:]

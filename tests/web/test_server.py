@@ -19,7 +19,7 @@ from extender.web.server import Address, Application, CannotListen, Options, Ser
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
-from tests.web.standin import ANYWHERE, StandIn, serving
+from tests.web.standin import ANYWHERE, StandIn, begun, serving
 from tests.web.test_request import damaged
 
 VERBS = {"filter": "filter-names", "prioritize": "prioritize-names", "preempt": "preempt-meta", "bind": "bind"}
@@ -256,6 +256,25 @@ async def test_a_call_in_progress_is_answered_before_the_server_stops() -> None:
         standin.released.set()
         assert orjson.loads((await answering).body) == {"Error": ""}
         await stopping
+
+
+async def test_a_call_that_is_still_being_read_is_answered_before_the_server_stops() -> None:
+    body = recorded("filter-names")
+    async with serving(StandIn()) as server, connected(server.ports[0]) as connection:
+        rest = await begun(server, connection, body)
+        stopping = asyncio.create_task(server.stop())
+        await refuses(server.ports[0])
+        assert (await connection.send(rest)).status == 200
+        await stopping
+
+
+async def test_whoever_sends_no_more_of_a_call_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "READ_ON_SECONDS", 0.05)
+    terms = Terms(shutdown_seconds=1000)
+    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+        await begun(server, connection, recorded("filter-names"))
+        await server.stop()
+        assert await connection.ends() == b""
 
 
 async def refuses(port: int) -> None:

@@ -24,7 +24,7 @@ from extender.web.tls import Certificates, Files, _naming, names_in
 from tests.web.certificates import authority, issued, locked_by
 from tests.web.raw_client import connected
 from tests.web.record import recorded
-from tests.web.standin import StandIn, serving
+from tests.web.standin import StandIn, begun, serving
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 
@@ -315,6 +315,22 @@ async def test_clients_of_an_authority_that_was_taken_away_are_not_answered_any_
             await resumable(server.ports[0], old, session)
         assert len(standin.asked) == asked
         writer.close()
+
+
+async def test_of_clients_of_such_an_authority_a_call_that_is_being_read_is_answered(renewing: Renewing) -> None:
+    old, new = renewing.client(renewing.first), renewing.client(renewing.second)
+    async with (
+        serving(StandIn(), tls=renewing.files) as server,
+        connected(server.ports[0], old) as idle,
+        connected(server.ports[0], old) as connection,
+    ):
+        await idle.post("/filter", recorded("filter-names"))
+        rest = await begun(server, connection, recorded("filter-names"))
+        renewing.theirs.write_bytes(renewing.second.read_bytes())
+        assert await idle.ends() == b""
+        assert (await connection.send(rest)).status == 200
+        assert await connection.ends() == b""
+        assert await filtered(server, new) == 200
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
