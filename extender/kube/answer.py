@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from extender.kube.decoding import decoded
+from extender.kube.decoding import Read, decoded
 
 Json = dict[str, Any]
 MAX_TEXT: Final = 500
@@ -26,13 +26,13 @@ class Answer:
     def is_success(self) -> bool:
         return 200 <= self.status < 300
 
-    def json(self) -> Json | None:
+    def json(self, read: Read = decoded) -> Json | None:
         """Return the object in the body; None where there is something else, as the HTML of a proxy."""
         try:
-            read = decoded(self.body)
+            found = read(self.body)
         except orjson.JSONDecodeError:
             return None
-        return read if isinstance(read, dict) else None
+        return found if isinstance(found, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

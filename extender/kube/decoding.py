@@ -5,7 +5,7 @@ object with such a thing must not hide all the others of its list, nor end a wat
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,9 @@ HIDDEN: Final = b"\0\0"
 QUOTE, OPENS, CLOSES = b'"{}'
 # The bit that makes a brace of either bracket, and leaves braces as they are.
 BRACE_OF_BRACKET: Final = ord("[") ^ ord("{")
+
+
+Read = Callable[[bytes], Any]
 
 
 def decoded(text: bytes) -> Any:  # noqa: ANN401 - JSON may be anything

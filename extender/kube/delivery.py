@@ -26,7 +26,7 @@ class Delivery:
     def steps(self, lines: list[bytes]) -> Iterator[None]:
         """Deliver *lines*, one at each step, up to the first that ends the watch."""
         for line in lines:
-            event = event_of(line)
+            event = event_of(line, self.served.resource.reading)
             if isinstance(event, Event):
                 self._take(event)
             else:

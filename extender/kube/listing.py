@@ -58,7 +58,8 @@ class Listing:
             ("limit", str(self._page_items)),
             *([("continue", token)] if token else []),
         ]
-        return page_of(await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S))
+        reply = await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S)
+        return page_of(reply, self._served.resource.reading)
 
     def _steps(self, items: list[object]) -> Iterator[None]:
         for item in items:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from extender.kube.answer import Answer, Unanswered
+from extender.kube.reading import WHOLE, Reading
 from extender.kube.setback import Setback, setback_of
 
 
@@ -15,9 +16,9 @@ class Page:
     token: str
 
 
-def page_of(reply: Answer | Unanswered) -> Page | Setback:
+def page_of(reply: Answer | Unanswered, reading: Reading = WHOLE) -> Page | Setback:
     """Read a page from what the API server answered."""
-    read = reply.json() if isinstance(reply, Answer) and reply.is_success else None
+    read = reply.json(reading.page) if isinstance(reply, Answer) and reply.is_success else None
     if read is None:
         return setback_of(reply)
     metadata, items = read.get("metadata"), read.get("items", [])

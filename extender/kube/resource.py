@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from extender.kube.reading import WHOLE, Reading, reading_of
 from extender.model.change import Kind, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
@@ -18,6 +19,7 @@ from extender.model.parse import (
     parse_rule,
     parse_slice,
 )
+from extender.model.parse.part import PartOfBoundPod, PartOfNode
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
@@ -32,7 +34,7 @@ class Resource:
     *only* is a field selector: of what it leaves out nothing is told, and what ceases to match is told as gone.
     *served_as* is what the API server calls it, where that is not its *name*: pods are followed in two ways.
     *is_vital*: without it nobody is answered. *rest_s*: between two looks at what a watch has brought; what nobody
-    waits for comes cheaper together.
+    waits for comes cheaper together. *reading*: what of each object is looked at.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Resource:
     served_as: str = ""
     is_vital: bool = True
     rest_s: float = 0.0
+    reading: Reading = WHOLE
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
@@ -72,7 +75,12 @@ class Served:
 DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 
 NODES: Final = Resource(
-    name="nodes", kind=Node, group=CORE, versions=("v1",), parse=lambda raw, _version: parse_node(raw)
+    name="nodes",
+    kind=Node,
+    group=CORE,
+    versions=("v1",),
+    parse=lambda raw, _version: parse_node(raw),
+    reading=reading_of(PartOfNode),
 )
 PODS: Final = Resource(
     name="pods",
@@ -93,6 +101,7 @@ BOUND: Final = Resource(
     served_as="pods",
     is_vital=False,  # it makes scores better, and allocations no more correct
     rest_s=0.02,
+    reading=reading_of(PartOfBoundPod),
 )
 SLICES: Final = Resource(name="resourceslices", kind=ResourceSlice, group=DRA, versions=DRA_VERSIONS, parse=parse_slice)
 CLAIMS: Final = Resource(name="resourceclaims", kind=ResourceClaim, group=DRA, versions=DRA_VERSIONS, parse=parse_claim)

@@ -7,6 +7,7 @@ import orjson
 
 from extender.kube.answer import complaint_in
 from extender.kube.decoding import decoded
+from extender.kube.reading import WHOLE, Reading
 from extender.kube.setback import Remedy, Setback, setback_in
 
 Json = dict[str, Any]
@@ -39,17 +40,18 @@ class Event:
     version: str
 
 
-def event_of(line: bytes) -> Event | Setback:
+def event_of(line: bytes, reading: Reading = WHOLE) -> Event | Setback:
     """Read a line of a watch; what is no event, or reports an error, ends the watch."""
     try:
-        read = decoded(line)
+        read = reading.event(line)
     except orjson.JSONDecodeError:
         return Setback(f"no JSON in a watch: {line[:80].decode(errors='replace')}", Remedy.RELIST)
     kind, inside = (read.get("type"), read.get("object")) if isinstance(read, dict) else (None, None)
     if not isinstance(inside, dict):
         return Setback("no event in a watch", Remedy.RELIST)
     if kind == "ERROR":
-        return _error(inside)
+        # It is an object of another kind.
+        return _error(decoded(line)["object"])
     version = _version(inside)
     if kind not in KINDS or not version:
         return Setback(f"an event of a watch that cannot be read: {kind}", Remedy.RELIST)
