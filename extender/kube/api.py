@@ -50,7 +50,10 @@ class KeptBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request carries; a JSON patch is a list. *why_not*, asked last, says what keeps it from being sent."""
+    """What a request carries: JSON, of which a patch is a list, or bytes as they are.
+
+    *why_not*, asked last, says what keeps it from being sent.
+    """
 
     content: object
     content_type: str = JSON
@@ -131,6 +134,12 @@ class Api:
         """Send one request and return the whole response, whatever its status."""
         return await self._asked(_Request(method, path, query, body), timeout_s)
 
+    async def read_as(self, content_type: str, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
+        """Get what is at *path* in another encoding than JSON."""
+        request = _Request("GET", path)
+        request.accept = content_type
+        return await self._asked(request, timeout_s)
+
     async def ask_once(self, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
         """Get what is at *path*, and drop the connection: behind one address there may be several API servers."""
         return await self._asked(_Request("GET", path, is_last=True), timeout_s)
@@ -207,8 +216,9 @@ class _Request:
         self.method = method
         self.path = path
         self.is_last = is_last
+        self.accept = JSON
         self.target = f"{path}?{_encoded(tuple(query))}" if query else path
-        self.data = None if body is None else orjson.dumps(body.content)
+        self.data = None if body is None else _encoded_body(body.content)
         self.content_type = JSON if body is None else body.content_type
         self.why_not = unhindered if body is None else body.why_not
         self.was_sent = False
@@ -218,6 +228,10 @@ class _Request:
         why_not = self.why_not()
         if why_not:
             raise KeptBackError(why_not)
+
+
+def _encoded_body(content: object) -> bytes:
+    return content if isinstance(content, bytes) else orjson.dumps(content)
 
 
 # Writes ask the same each time.
@@ -251,7 +265,7 @@ def resource_of(path: str) -> str:
 
 def _headers(access: Access, request: _Request) -> dict[str, str]:
     # Unpacking costs us, and packing the API server, more than the bytes do between neighbours.
-    headers = {"Accept": JSON, "Accept-Encoding": "identity"}
+    headers = {"Accept": request.accept, "Accept-Encoding": "identity"}
     if access.authorization:
         headers["Authorization"] = access.authorization
     if request.data is not None:

@@ -8,18 +8,23 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from extender.allocation.extended import Use
-from extender.kube import objects
-from extender.kube.answer import Json
+from extender.kube import objects, protobuf
+from extender.kube.answer import Answer, Json
 from extender.kube.api import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Api, Body, Query
 from extender.kube.fence import Fence
-from extender.kube.outcome import Outcome, outcome_of
+from extender.kube.outcome import Outcome, Refused, outcome_of
+from extender.kube.protobuf import PROTOBUF
 from extender.kube.resource import PODS, Served
 from extender.model.claim import Allocation, Consumer, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
+from extender.scheduling.claiming import FINALIZER
+from extender.scheduling.steps import Refusal
 
 # The part of our deadline that the API server gets.
 SERVER_SHARE = 0.8
+# How often a claim is written whole that others write meanwhile.
+ATTEMPTS = 3
 POD = Served(PODS, "v1")
 # What is applied names its manager; what is patched has the one that is our user agent.
 APPLIED: Query = (("fieldManager", "dra-extender"),)
@@ -39,7 +44,11 @@ class Writes:
 
     async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
         """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
-        return await self._patch_claim(claim, objects.with_finalizer(claim))
+        outcome = await self._patch_claim(claim, objects.with_finalizer(claim))
+        if not _is_respelled(outcome):
+            return outcome
+        guard = protobuf.of(claim.uid, claim.resource_version)
+        return await self._put_claim(claim, guard + protobuf.with_finalizers([FINALIZER]), outcome)
 
     async def write_allocation(self, claim: ResourceClaim, allocation: Allocation, consumer: Consumer) -> Outcome:
         """Give *claim* its devices and reserve it for *consumer*, both or neither."""
@@ -55,7 +64,13 @@ class Writes:
 
     async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
         """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
-        return await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
+        outcome = await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
+        for _ in range(ATTEMPTS if _is_respelled(outcome) else 0):
+            added = protobuf.of(claim.uid) + protobuf.with_annotation(objects.TOUCHED, mark)
+            outcome = await self._put_claim(claim, added, outcome)
+            if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
+                break
+        return outcome
 
     async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
@@ -117,6 +132,21 @@ class Writes:
         """Read a pod as it is now, to find out what became of a write."""
         return await self._read(POD.path(*key))
 
+    async def _put_claim(self, claim: ResourceClaim, metadata: bytes, before: Outcome) -> Outcome:
+        """Add *metadata* to *claim* and write it whole, in the one encoding in which its spec stays what it was.
+
+        *before* is how it ended before, and so it stays where what answers knows no such encoding.
+        """
+        path = self.claims().path(*claim.key)
+        read = await self.api.read_as(PROTOBUF, path, timeout_s=self.timeout_s)
+        if not isinstance(read, Answer) or not read.is_success:
+            return outcome_of(read)
+        try:
+            whole = protobuf.added(read.body, metadata)
+        except ValueError:
+            return before
+        return await self._send("PUT", path, whole, PROTOBUF)
+
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
         return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
 
@@ -134,6 +164,15 @@ class Writes:
     async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
         query = (*query, *_terms(self.timeout_s))
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
+
+
+def _is_respelled(outcome: Outcome) -> bool:
+    """Tell whether the API server may have refused a patch for what it did to the claim itself.
+
+    Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
+    without them, and so the spec, which must not change, does.
+    """
+    return isinstance(outcome, Refused) and outcome.kind is Refusal.INVALID
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,7 @@
 """Writes against an API server: what lands, what is refused, and how one knows."""
 
 import dataclasses
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -80,6 +81,32 @@ async def test_a_finalizer_joins_those_that_are_there(api_server: Cluster) -> No
     fresh = await new_claim(api_server, finalizers=["example.com/kept"])
     kept = read_claim(done(await writes_to(api_server).add_finalizer(fresh)).object)
     assert kept.finalizers == ("example.com/kept", FINALIZER)
+
+
+async def claim_with_spaces(cluster: Cluster) -> ResourceClaim:
+    """Create a claim with parameters as Python spells them: the API server keeps every space."""
+    item = claim(cluster.name("claim"))
+    opaque = {"driver": "gpu.example.com", "parameters": {"mode": "shared", "of": [1, 2]}}
+    item["spec"]["devices"]["config"] = [{"opaque": opaque}]
+    created = await cluster.do("POST", CLAIMS, json.dumps(item).encode())
+    return read_claim(created)
+
+
+async def test_a_claim_whose_parameters_have_spaces_gets_its_finalizer_and_its_devices(api_server: Cluster) -> None:
+    fresh, one, writes = await claim_with_spaces(api_server), await consumer(api_server), writes_to(api_server)
+    kept = read_claim(done(await writes.add_finalizer(fresh)).object)
+    assert kept.finalizers == (FINALIZER,)
+    assert kept.spec == fresh.spec
+    assert read_claim(done(await writes.write_allocation(kept, granted(), one)).object).allocation == granted()
+
+
+async def test_a_claim_whose_parameters_have_spaces_gets_no_finalizer_once_it_moved_on(api_server: Cluster) -> None:
+    fresh, writes = await claim_with_spaces(api_server), writes_to(api_server)
+    versions = [done(await writes.touch_claim(fresh, mark)).resource_version for mark in ("a", "b")]
+    assert len({fresh.resource_version, *versions}) == 3
+    assert refused(await writes.add_finalizer(fresh)) is Refusal.CONFLICT
+    other = dataclasses.replace(fresh, uid=Uid("another"))
+    assert refused(await writes.touch_claim(other, "c")) is Refusal.CONFLICT
 
 
 async def test_allocation_and_reservation_land_together(api_server: Cluster) -> None:

@@ -11,9 +11,10 @@ import pytest
 from extender.allocation.extended import Hidden
 from extender.config.settings import Settings
 from extender.config.table import rows
-from extender.kube.answer import Unanswered
+from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api
 from extender.kube.leases import Lease, Leases
+from extender.kube.protobuf import MAGIC
 from extender.kube.resource import CLAIMS, RESOURCES, RULES, Served
 from extender.kube.writes import Writes
 from extender.model.claim import Allocation, ClaimSpec, Consumer
@@ -61,13 +62,22 @@ def right_of(method: str, path: str) -> Right:
 
 @dataclass
 class Recorder:
-    """Stands in for the API server: answers nothing, and remembers what it was asked."""
+    """Stands in for the API server: remembers what it was asked, and does nothing.
+
+    It takes no patch of a claim, as the real one does not where its parameters have spaces.
+    """
 
     asked: set[Right] = field(default_factory=set)
 
-    async def call(self, method: str, path: str, **_: Any) -> Unanswered:
+    async def call(self, method: str, path: str, **_: Any) -> Answer | Unanswered:
         self.asked.add(right_of(method, path))
+        if method == "PATCH" and "/resourceclaims/" in path:
+            return Answer(422, {}, b'{"reason": "Invalid"}')
         return Unanswered(was_sent=False, why="recorded")
+
+    async def read_as(self, _content_type: str, path: str, **_: Any) -> Answer:
+        self.asked.add(right_of("GET", path))
+        return Answer(200, {}, MAGIC)
 
 
 async def all_writes(api: Api) -> set[str]:
