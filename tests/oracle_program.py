@@ -1,4 +1,4 @@
-"""The oracle: a Go program over Kubernetes' own libraries, built once into the user's cache."""
+"""The oracle: a Go program over Kubernetes' own libraries; such programs are built once into the user's cache."""
 
 import fcntl
 import hashlib
@@ -33,22 +33,30 @@ class Oracle:
 
 
 def built(cache: Path | None = None) -> Oracle:
-    """Return the oracle, building it where the cache has none of these sources by this Go."""
+    """Return the oracle."""
+    return Oracle(compiled(SOURCES, "oracle", cache))
+
+
+def compiled(sources: Path, name: str, cache: Path | None = None) -> Path:
+    """Return the program of these sources, building it where the cache has none of them by this Go."""
     folder = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dra-extender"
     folder.mkdir(parents=True, exist_ok=True)
-    binary = folder / f"oracle-{_digest()}"
-    with alone(folder / "oracle.lock"):
+    binary = folder / f"{name}-{_digest(sources)}"
+    # As the control plane is built: what both need is compiled once.
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    with alone(folder / f"{name}.lock"):
         if not binary.exists():
             # Under its name only when it is whole, whatever interrupts the build.
             fresh = binary.with_suffix(".fresh")
-            subprocess.run(["go", "build", "-trimpath", "-ldflags=-s -w", "-o", fresh, "."], cwd=SOURCES, check=True)
+            command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(fresh), "."]
+            subprocess.run(command, cwd=sources, env=environment, check=True)
             fresh.rename(binary)
-    return Oracle(binary)
+    return binary
 
 
-def _digest() -> str:
+def _digest(sources: Path) -> str:
     digest = hashlib.sha256(subprocess.run(["go", "version"], stdout=subprocess.PIPE, check=True).stdout)
-    for source in sorted(SOURCES.iterdir()):
+    for source in sorted(sources.iterdir()):
         content = source.read_bytes()
         digest.update(f"{source.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]

@@ -1,0 +1,247 @@
+"""What we write into claims is what kubelets and drivers read there: their own code, behind kube-scheduler and us."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.client import Object, until
+from tests.controlplane.plane import Plane
+from tests.e2e.kubelets import Kubelets, handed, kubelets_of
+from tests.e2e.test_conditions import READY, report
+from tests.e2e.world import Stage, World, impatient, staged
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
+    async with staged(control_plane, changed=impatient) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def kubelets(here: World) -> AsyncIterator[Kubelets]:
+    """Run the kubelets of the world, which may refuse nothing."""
+    async with kubelets_of(here) as made:
+        yield made
+    assert made.troubles() == []
+
+
+def plain(count: int, first: int = 0) -> Object:
+    """Return a slice of so many devices."""
+    return {"Devices": [{"name": f"gpu-{index}"} for index in range(first, first + count)]}
+
+
+def container(name: str, **claim: str) -> Object:
+    """Return a container that uses the first claim of its pod, or one request of it."""
+    return {"name": name, "image": "none", "resources": {"claims": [{"name": "c0", **claim}]}}
+
+
+def asking(name: str, resource: str, count: int) -> Object:
+    """Return a container that asks for so much of an extended resource."""
+    amounts = {resource: str(count)}
+    return {"name": name, "image": "none", "resources": {"requests": amounts, "limits": amounts}}
+
+
+def opaque(here: World, of: str, *requests: str, driver: str = "") -> Object:
+    """Return configuration for the driver, of a class or, for these requests, of a claim."""
+    inner = {"driver": driver or here.driver, "parameters": {"of": of}}
+    return {"opaque": inner, **({"requests": [*requests]} if requests else {})}
+
+
+def partition(name: str, memory: str) -> Object:
+    draws = {"counterSet": "card", "counters": {"memory": {"value": memory}}}
+    return {"name": name, "consumesCounters": [draws]}
+
+
+async def on_a(here: World, kubelets: Kubelets, *slices: Object, **spec: Any) -> None:
+    """Have a class, and a node whose driver publishes *slices*."""
+    await here.node("a")
+    await here.device_class(**spec)
+    await kubelets.publish("a", *slices)
+
+
+async def test_one_device_of_a_template_is_handed_to_the_container(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(2))
+    await here.template("one", here.request())
+    pod = await here.pod("p", templates=("one",))
+    containers = await kubelets.running(pod)
+    claim = await here.allocated(await here.claim_of(pod))
+    assert containers == {"main": handed(claim)}
+    assert len(containers["main"]) == 1
+
+
+async def test_a_container_that_names_a_request_is_handed_its_devices_alone(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(4))
+    claim = await here.claim("c", here.request("one"), here.request("two", count=2))
+    containers = [container("first", request="two"), container("second", request="one"), container("all")]
+    pod = await here.pod("p", claims=("c",), containers=[*containers, {"name": "none", "image": "none"}])
+    got = await kubelets.running(pod)
+    claim = await here.allocated(claim)
+    wanted = {"first": handed(claim, "two"), "second": handed(claim, "one"), "all": handed(claim), "none": []}
+    assert got == wanted
+    assert [len(wanted[name]) for name in ("first", "second", "all")] == [2, 1, 3]
+
+
+async def test_of_alternatives_what_is_there_is_handed_over(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(3))
+    big = {"cel": {"expression": "has(device.attributes[device.driver].big)"}}
+    name = here.full("gpu")
+    alternatives = [
+        {"name": "big", "deviceClassName": name, "selectors": [big]},
+        {"name": "two", "deviceClassName": name, "count": 2},
+    ]
+    config = [opaque(here, "big", "gpu/big"), opaque(here, "two", "gpu/two"), opaque(here, "any", "gpu")]
+    requests = {"name": "gpu", "firstAvailable": alternatives}, here.request("other")
+    claim = await here.claim("c", *requests, config=config)
+    pod = await here.pod("p", claims=("c",), containers=[container("main", request="gpu"), container("all")])
+    got = await kubelets.running(pod)
+    claim = await here.allocated(claim)
+    assert got == {"main": handed(claim, "gpu"), "all": handed(claim)}
+    assert {item["request"] for item in kubelets.prepared(claim)} == {"gpu/two", "other"}
+    read = {tuple(item.get("parameters", ())) for item in kubelets.prepared(claim)}
+    assert read == {('FromClaim {"of":"two"}', 'FromClaim {"of":"any"}'), ()}
+
+
+async def test_all_devices_of_a_pool_of_several_slices_are_handed_over(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(10), plain(10, first=10), plain(3, first=20))
+    claim = await here.claim("c", here.request(allocationMode="All"))
+    pod = await here.pod("p", claims=("c",))
+    assert await kubelets.running(pod) == {"main": handed(await here.allocated(claim))}
+    assert len(kubelets.prepared(claim)) == 23
+
+
+async def test_a_shared_claim_is_prepared_once_and_taken_back_after_the_last_pod(
+    here: World, kubelets: Kubelets
+) -> None:
+    await on_a(here, kubelets, plain(2))
+    claim = await here.claim("c", here.request())
+    pods = [await here.pod(f"p{index}", claims=("c",)) for index in range(2)]
+    got = [await kubelets.running(pod) for pod in pods]
+    assert got == [{"main": handed(await here.allocated(claim))}] * 2
+    assert len(kubelets.prepared(claim)) == 1
+    await kubelets.finish(pods[0])
+    assert kubelets.count("unprepared") == 0
+    await kubelets.finish(pods[1])
+    assert kubelets.count("unprepared") == 1
+    await here.freed(claim)
+
+
+async def test_configuration_of_the_class_comes_before_that_of_the_claim(here: World, kubelets: Kubelets) -> None:
+    of_class = [opaque(here, "class"), opaque(here, "class too")]
+    await on_a(here, kubelets, plain(2), config=of_class)
+    of_claim = [opaque(here, "all"), opaque(here, "second", "second"), opaque(here, "elsewhere", driver="other.test")]
+    claim = await here.claim("c", here.request("first"), here.request("second"), config=of_claim)
+    await kubelets.running(await here.pod("p", claims=("c",)))
+    read = {item["request"]: item["parameters"] for item in kubelets.prepared(claim)}
+    classes = ['FromClass {"of":"class"}', 'FromClass {"of":"class too"}']
+    assert [each for each in read["first"] if "elsewhere" not in each] == [*classes, 'FromClaim {"of":"all"}']
+    assert read["second"][:4] == [*classes, 'FromClaim {"of":"all"}', 'FromClaim {"of":"second"}']
+
+
+async def test_an_extended_resource_is_handed_to_each_container_that_asks_for_it(
+    here: World, kubelets: Kubelets
+) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await on_a(here, kubelets, plain(6), extendedResourceName=resource)
+    containers = [asking("two", resource, 2), asking("one", resource, 1), {"name": "none", "image": "none"}]
+    before = [asking("few", resource, 2), asking("many", resource, 4)]
+    pod = await here.pod("p", containers=containers, initContainers=before)
+    got = await kubelets.running(pod)
+    claim = await here.allocated(await here.hidden_claim_of(pod))
+    assert {name: len(ids) for name, ids in got.items()} == {"few": 2, "many": 4, "two": 2, "one": 1, "none": 0}
+    assert not {*got["one"]} & {*got["two"]}
+    # What runs before the others has what they will have, and one more where that is too few.
+    assert got["few"] == got["two"]
+    assert {*got["two"], *got["one"]} < {*got["many"]} == {*handed(claim)}
+    await kubelets.finish(pod)
+    await here.gone(claim)
+
+
+async def test_an_implicit_extended_resource_and_a_claim_go_together(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(3))
+    resource = f"deviceclass.resource.kubernetes.io/{here.full('gpu')}"
+    await here.template("one", here.request())
+    main = asking("main", resource, 1)
+    main["resources"]["claims"] = [{"name": "t0"}]
+    pod = await here.pod("p", templates=("one",), containers=[main, asking("side", resource, 1)])
+    got = await kubelets.running(pod)
+    claims = [await here.allocated(await here.claim_of(pod)), await here.allocated(await here.hidden_claim_of(pod))]
+    assert {name: len(ids) for name, ids in got.items()} == {"main": 2, "side": 1}
+    assert sorted([*got["main"], *got["side"]]) == sorted([*handed(claims[0]), *handed(claims[1])])
+
+
+async def test_shares_of_one_device_are_handed_over_as_far_as_it_goes(here: World, kubelets: Kubelets) -> None:
+    capacity = {"memory": {"value": "40Gi"}}
+    await on_a(here, kubelets, {"Devices": [{"name": "gpu-0", "allowMultipleAllocations": True, "capacity": capacity}]})
+    await here.template("share", here.request(capacity={"requests": {"memory": "15Gi"}}))
+    pods = [await here.pod(f"p{index}", templates=("share",)) for index in range(2)]
+    got = [await kubelets.running(pod) for pod in pods]
+    claims = [await here.allocated(await here.claim_of(pod)) for pod in pods]
+    assert got == [{"main": handed(claim)} for claim in claims]
+    assert got[0] != got[1]
+    third = await here.pod("third", templates=("share",))
+    await here.refused(third, "too few matching devices have enough capacity left")
+    await kubelets.finish(pods[0])
+    await kubelets.running(third)
+
+
+async def test_partitions_are_handed_over_as_far_as_their_counters_go(here: World, kubelets: Kubelets) -> None:
+    counters = {"SharedCounters": [{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]}
+    halves = [partition(f"half-{index}", "40Gi") for index in range(3)]
+    await on_a(here, kubelets, counters, {"Devices": [*halves, partition("whole", "80Gi")]})
+    await here.template("any", here.request())
+    pods = [await here.pod(f"p{index}", templates=("any",)) for index in range(3)]
+
+    async def waiting() -> list[Object] | None:
+        left = [pod for pod in pods if await here.unbound(pod)]
+        return left if len(left) == 1 else None
+
+    (last,) = await until(waiting)
+    await here.refused(last, "the counters of the devices' pool do not suffice")
+    first, second = [pod for pod in pods if pod is not last]
+    for pod in (first, second):
+        assert await kubelets.running(pod) == {"main": handed(await here.allocated(await here.claim_of(pod)))}
+    await kubelets.finish(first)
+    await kubelets.running(last)
+
+
+async def test_admin_access_is_handed_a_device_that_somebody_has(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(1))
+    user = await here.claim("user", here.request())
+    await kubelets.running(await here.pod("user", claims=("user",)))
+    await here.own_namespace(**{"resource.kubernetes.io/admin-access": "true"})
+    claim = await here.claim("admin", here.request(adminAccess=True, allocationMode="All"))
+    pod = await here.pod("admin", claims=("admin",))
+    assert await kubelets.running(pod) == {"main": handed(await here.allocated(user))}
+    assert handed(await here.allocated(claim)) == handed(await here.allocated(user))
+
+
+async def test_a_device_that_is_made_ready_first_is_prepared_after_that(here: World, kubelets: Kubelets) -> None:
+    conditions = {"bindsToNode": True, "bindingConditions": [READY], "bindingFailureConditions": ["example.com/broken"]}
+    await on_a(here, kubelets, {"Devices": [{"name": "gpu-0", **conditions}]})
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",))
+    await here.refused(pod, "waiting for conditions")
+    await report(here, claim, READY)
+    assert await kubelets.running(pod) == {"main": handed(await here.allocated(claim))}
+
+
+async def test_a_tainted_device_is_prepared_for_who_tolerates_it(here: World, kubelets: Kubelets) -> None:
+    taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+    await on_a(here, kubelets, {"Devices": [{"name": "gpu-0", "taints": [taint]}]})
+    tolerations = [{**taint, "operator": "Exists"}, {"key": "example.com/other", "operator": "Exists"}]
+    claim = await here.claim("c", here.request(tolerations=tolerations))
+    pod = await here.pod("p", claims=("c",))
+    assert await kubelets.running(pod) == {"main": handed(await here.allocated(claim))}
+
+
+async def test_the_device_of_a_pod_that_ended_is_the_next_ones(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(1))
+    await here.template("one", here.request())
+    for index in range(3):
+        pod = await here.pod(f"p{index}", templates=("one",))
+        await kubelets.running(pod)
+        await kubelets.succeed(pod)
