@@ -52,6 +52,22 @@ class Kubelets:
         event = await until(found, f"{name} to run; the kubelet says {self.troubles()}")
         return {container: sorted(ids) for container, ids in event["containers"].items()}
 
+    async def refused(self, pod: Object, text: str) -> None:
+        """Wait until the kubelet refuses *pod* for *text*."""
+
+        async def found() -> bool:
+            return any(text in each["error"] for each in self._troubles_of(pod))
+
+        await until(found, f"{pod['metadata']['name']} to be refused for {text!r}; it says {self.troubles()}")
+
+    def excuse(self, pod: Object) -> None:
+        """Forget what *pod* was refused for: it was to be."""
+        for each in self._troubles_of(pod):
+            self.happened.remove(each)
+
+    def _troubles_of(self, pod: Object) -> list[Object]:
+        return [each for each in self.troubles() if each.get("pod", "").endswith(f"/{pod['metadata']['name']}")]
+
     def troubles(self) -> list[Object]:
         """Return what was refused, and what else went wrong."""
         return [each for each in self.happened if each["what"] in TROUBLES]
@@ -72,8 +88,17 @@ class Kubelets:
     async def finish(self, *pods: Object) -> None:
         """Delete pods as people do, and wait until their kubelets have let them go."""
         for pod in pods:
-            await self.here.admin.call("DELETE", await self.here.admin.path(pod))
+            await self.delete(pod)
         await asyncio.gather(*map(self.here.gone, pods))
+
+    async def delete(self, pod: Object) -> None:
+        """Delete *pod* as people do: it goes when its kubelet says so."""
+        await self.here.admin.call("DELETE", await self.here.admin.path(pod))
+
+    async def linger(self, pod: Object, *, still: bool) -> None:
+        """Have *pod* take its time to go once it is deleted, for as long as it is to."""
+        value = "true" if still else None
+        await self.here.admin.patch(pod, {"metadata": {"annotations": {"kubelet.tests/lingers": value}}})
 
     async def succeed(self, pod: Object) -> None:
         """Let *pod*, which runs, end well by itself."""

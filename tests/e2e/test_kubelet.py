@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.controlplane.client import Object, until
+from tests.controlplane.client import Object
 from tests.controlplane.plane import Plane
 from tests.e2e.kubelets import Kubelets, handed, kubelets_of
 from tests.e2e.test_conditions import READY, report
@@ -194,12 +194,7 @@ async def test_partitions_are_handed_over_as_far_as_their_counters_go(here: Worl
     await on_a(here, kubelets, counters, {"Devices": [*halves, partition("whole", "80Gi")]})
     await here.template("any", here.request())
     pods = [await here.pod(f"p{index}", templates=("any",)) for index in range(3)]
-
-    async def waiting() -> list[Object] | None:
-        left = [pod for pod in pods if await here.unbound(pod)]
-        return left if len(left) == 1 else None
-
-    (last,) = await until(waiting)
+    (last,) = await here.left(pods, 1)
     await here.refused(last, "the counters of the devices' pool do not suffice")
     first, second = [pod for pod in pods if pod is not last]
     for pod in (first, second):

@@ -286,6 +286,15 @@ class World:
         """Tell whether *pod* has no node."""
         return not (await self.admin.read(pod))["spec"].get("nodeName")
 
+    async def left(self, pods: Sequence[Object], count: int) -> list[Object]:
+        """Wait until so many of *pods* have no node, and return these."""
+
+        async def waiting() -> list[Object] | None:
+            found = [pod for pod in pods if await self.unbound(pod)]
+            return found if len(found) == count else None
+
+        return await until(waiting, f"{count} of {len(pods)} pods to be left")
+
     async def notes(self, pod: Object, reason: str, count: int = 1) -> list[str]:
         """Wait for *count* events of ours on *pod* for *reason*, and return what they say."""
         uid = (await self.admin.read(pod))["metadata"]["uid"]

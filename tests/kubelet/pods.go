@@ -19,8 +19,8 @@ import (
 	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// ends is the annotation with which a pod that runs ends well.
-const ends = "kubelet.tests/ends"
+// What pods are annotated with: a pod that ends does so well, and one that lingers takes its time to go once it is deleted.
+const ends, lingers = "kubelet.tests/ends", "kubelet.tests/lingers"
 
 // A kubelet tries again after much longer, and says the same then.
 const retry = 200 * time.Millisecond
@@ -113,6 +113,8 @@ func (p *pods) sync(ctx context.Context, key string) time.Duration {
 	}
 	before.pod = pod
 	switch {
+	case pod.DeletionTimestamp != nil && pod.Annotations[lingers] != "":
+		return 0
 	case pod.DeletionTimestamp != nil:
 		return p.finish(ctx, before, func() error { return p.remove(ctx, pod) })
 	case ended(pod):
