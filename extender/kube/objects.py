@@ -47,15 +47,21 @@ def with_allocation(claim: ResourceClaim, allocation: Allocation, consumer: Cons
 
 
 def with_consumer(claim: ResourceClaim, consumer: Consumer) -> list[Json]:
-    """Reserve *claim* for *consumer* too; one that is among the consumers already is not listed twice."""
-    others = [item for item in claim.reserved_for if item.uid != consumer.uid]
-    return [_guard(claim), _reserved((*others, consumer))]
+    return [_guard(claim), _reserved(consumers_with(claim, consumer))]
+
+
+def consumers_with(claim: ResourceClaim, consumer: Consumer) -> tuple[Consumer, ...]:
+    """Return whom *claim* is reserved for, and *consumer*; one that is among them already is not listed twice."""
+    return *consumers_without(claim, consumer.uid), consumer
+
+
+def consumers_without(claim: ResourceClaim, uid: Uid) -> tuple[Consumer, ...]:
+    return tuple(consumer for consumer in claim.reserved_for if consumer.uid != uid)
 
 
 def without_consumer(claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> list[Json]:
-    left = tuple(consumer for consumer in claim.reserved_for if consumer.uid != uid)
     freed: list[Json] = [{"op": "remove", "path": "/status/allocation"}] if deallocate and claim.allocation else []
-    return [_guard(claim), _reserved(left), *freed]
+    return [_guard(claim), _reserved(consumers_without(claim, uid)), *freed]
 
 
 def _guard(claim: ResourceClaim) -> Json:

@@ -1,42 +1,73 @@
-"""Objects in protobuf, as far as something can be added to their metadata: all else stays the bytes that it was."""
+"""Claims in protobuf, as far as we change them: all else stays the bytes that it was."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from extender.model.claim import Consumer
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 # What the API server puts before an object, which is the second field of what follows.
 MAGIC: Final = b"k8s\x00"
 RAW: Final = 2
-# Every object begins with its metadata; the rest are fields of these, and of an annotation.
-METADATA: Final = 1
+# Fields of a claim, of its metadata, of an annotation, of its status, and of whom it is reserved for.
+METADATA, STATUS = 1, 3
 UID, RESOURCE_VERSION, ANNOTATIONS, FINALIZERS = 5, 6, 12, 14
 KEY, VALUE = 1, 2
+RESERVED_FOR: Final = 2
+API_GROUP, RESOURCE, NAME, CONSUMER = 1, 3, 4, 5
 # Of a field that is as long as it says: a string, bytes, or a message.
 COUNTED: Final = 2
 
 
-def of(uid: str, version: str = "") -> bytes:
-    """Spell metadata with which nothing lands on another object, or, where one is given, on another *version* of it."""
-    return field(UID, uid.encode()) + (field(RESOURCE_VERSION, version.encode()) if version else b"")
+def guard(uid: str, version: str = "") -> bytes:
+    """Spell what has a claim land on the one with *uid*, and as it was in *version*, or not at all."""
+    return field(METADATA, field(UID, uid.encode()) + _text(RESOURCE_VERSION, version))
 
 
-def with_finalizers(finalizers: Sequence[str]) -> bytes:
-    return b"".join(field(FINALIZERS, each.encode()) for each in finalizers)
+def with_finalizer(claim: bytes, finalizer: str) -> bytes:
+    """Return a claim with one finalizer more: a message that comes twice has what both say."""
+    return claim + field(METADATA, field(FINALIZERS, finalizer.encode()))
 
 
-def with_annotation(name: str, value: str) -> bytes:
-    return field(ANNOTATIONS, field(KEY, name.encode()) + field(VALUE, value.encode()))
+def with_annotation(claim: bytes, name: str, value: str) -> bytes:
+    """Return a claim that is annotated so, too."""
+    return claim + field(METADATA, field(ANNOTATIONS, field(KEY, name.encode()) + field(VALUE, value.encode())))
 
 
-def added(body: bytes, metadata: bytes) -> bytes:
-    """Return the object in *body* with *metadata* added: of lists both parts hold, of what there is one of, the last.
+def reserved(claim: bytes, consumers: Sequence[Consumer]) -> bytes:
+    """Return a claim that is reserved for *consumers*, and for nobody else."""
+    parts = [field(number, _unreserved(read) if number == STATUS else read) for number, read in _fields(claim)]
+    listed = (field(RESERVED_FOR, _consumer(each)) for each in consumers)
+    return b"".join([*parts, field(STATUS, b"".join(listed))])
 
-    So protobuf reads a message that comes twice. Raises ValueError where *body* is no object in protobuf.
-    """
+
+def sent(body: bytes) -> bytes:
+    """Return the claim that the API server sent. Raises ValueError where it sent none in protobuf."""
+    return dict(_envelope(body)).get(RAW, b"")
+
+
+def to_send(body: bytes, claim: bytes) -> bytes:
+    """Return *body*, which the API server sent, with *claim* in the place of its own."""
+    return MAGIC + b"".join(field(number, claim if number == RAW else read) for number, read in _envelope(body))
+
+
+def _envelope(body: bytes) -> Iterator[tuple[int, bytes]]:
     if not body.startswith(MAGIC):
         raise ValueError(f"no object in protobuf: it begins with {body[:4]!r}")
-    more = {RAW: field(METADATA, metadata)}
-    return MAGIC + b"".join(field(number, read + more.get(number, b"")) for number, read in _fields(body[4:]))
+    return _fields(body[len(MAGIC) :])
+
+
+def _unreserved(status: bytes) -> bytes:
+    return b"".join(field(number, read) for number, read in _fields(status) if number != RESERVED_FOR)
+
+
+def _consumer(item: Consumer) -> bytes:
+    parts = (API_GROUP, item.api_group), (RESOURCE, item.resource), (NAME, item.name), (CONSUMER, item.uid)
+    return b"".join(_text(number, text) for number, text in parts)
+
+
+def _text(number: int, text: str) -> bytes:
+    return field(number, text.encode()) if text else b""
 
 
 def field(number: int, content: bytes) -> bytes:

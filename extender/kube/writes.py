@@ -4,8 +4,8 @@ Each carries ``?timeout=`` below our own deadline, so that the API server gives 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 
 from extender.allocation.extended import Use
 from extender.kube import objects, protobuf
@@ -45,10 +45,7 @@ class Writes:
     async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
         """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
         outcome = await self._patch_claim(claim, objects.with_finalizer(claim))
-        if not _is_respelled(outcome):
-            return outcome
-        guard = protobuf.of(claim.uid, claim.resource_version)
-        return await self._put_claim(claim, guard + protobuf.with_finalizers([FINALIZER]), outcome)
+        return await self._put_claim(claim, outcome, partial(protobuf.with_finalizer, finalizer=FINALIZER))
 
     async def write_allocation(self, claim: ResourceClaim, allocation: Allocation, consumer: Consumer) -> Outcome:
         """Give *claim* its devices and reserve it for *consumer*, both or neither."""
@@ -56,21 +53,27 @@ class Writes:
 
     async def reserve_shared(self, claim: ResourceClaim, consumer: Consumer) -> Outcome:
         """Reserve an allocated *claim* for one more *consumer*."""
-        return await self._patch_claim(claim, objects.with_consumer(claim, consumer), "status")
+        outcome = await self._patch_claim(claim, objects.with_consumer(claim, consumer), "status")
+        return await self._put_reserved(claim, outcome, objects.consumers_with(claim, consumer))
 
     async def release(self, claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> Outcome:
         """Take the reservation of *uid* back, and the allocation too if *deallocate*."""
-        return await self._patch_claim(claim, objects.without_consumer(claim, uid, deallocate=deallocate), "status")
+        outcome = await self._patch_claim(claim, objects.without_consumer(claim, uid, deallocate=deallocate), "status")
+        # Without its allocation a claim has nothing left in its status that may not change.
+        return (
+            outcome if deallocate else await self._put_reserved(claim, outcome, objects.consumers_without(claim, uid))
+        )
 
     async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
         """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
-        outcome = await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
-        for _ in range(ATTEMPTS if _is_respelled(outcome) else 0):
-            added = protobuf.of(claim.uid) + protobuf.with_annotation(objects.TOUCHED, mark)
-            outcome = await self._put_claim(claim, added, outcome)
-            if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
+        refused = put = await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
+        touched = partial(protobuf.with_annotation, name=objects.TOUCHED, value=mark)
+        for _ in range(ATTEMPTS):
+            # Whatever version it has by then: what moves on meanwhile is touched again.
+            put = await self._put_claim(replace(claim, resource_version=""), refused, touched)
+            if not (isinstance(put, Refused) and put.kind is Refusal.CONFLICT):
                 break
-        return outcome
+        return put
 
     async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
@@ -132,20 +135,27 @@ class Writes:
         """Read a pod as it is now, to find out what became of a write."""
         return await self._read(POD.path(*key))
 
-    async def _put_claim(self, claim: ResourceClaim, metadata: bytes, before: Outcome) -> Outcome:
-        """Add *metadata* to *claim* and write it whole, in the one encoding in which its spec stays what it was.
+    async def _put_reserved(self, claim: ResourceClaim, outcome: Outcome, consumers: Sequence[Consumer]) -> Outcome:
+        return await self._put_claim(claim, outcome, partial(protobuf.reserved, consumers=consumers), "status")
 
-        *before* is how it ended before, and so it stays where what answers knows no such encoding.
+    async def _put_claim(
+        self, claim: ResourceClaim, outcome: Outcome, change: Callable[[bytes], bytes], subresource: str = ""
+    ) -> Outcome:
+        """Where a patch ended in *outcome* for what it did to *claim* itself, write that whole, with this *change*.
+
+        That is done in protobuf, which keeps what we do not change; where none is sent to us, all is as it was.
         """
-        path = self.claims().path(*claim.key)
-        read = await self.api.read_as(PROTOBUF, path, timeout_s=self.timeout_s)
+        if not _is_respelled(outcome):
+            return outcome
+        read = await self.api.read_as(PROTOBUF, self.claims().path(*claim.key), timeout_s=self.timeout_s)
         if not isinstance(read, Answer) or not read.is_success:
             return outcome_of(read)
         try:
-            whole = protobuf.added(read.body, metadata)
+            changed = change(protobuf.sent(read.body)) + protobuf.guard(claim.uid, claim.resource_version)
+            whole = protobuf.to_send(read.body, changed)
         except ValueError:
-            return before
-        return await self._send("PUT", path, whole, PROTOBUF)
+            return outcome
+        return await self._send("PUT", self.claims().path(*claim.key, subresource), whole, PROTOBUF)
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
         return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
@@ -170,7 +180,7 @@ def _is_respelled(outcome: Outcome) -> bool:
     """Tell whether the API server may have refused a patch for what it did to the claim itself.
 
     Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
-    without them, and so the spec, which must not change, does.
+    without them, and so what must not change does: the spec, and the allocation.
     """
     return isinstance(outcome, Refused) and outcome.kind is Refusal.INVALID
 

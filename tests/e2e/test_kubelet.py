@@ -10,7 +10,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.plane import Plane
 from tests.e2e.kubelets import Kubelets, handed, kubelets_of
 from tests.e2e.test_conditions import READY, report
-from tests.e2e.world import Stage, World, impatient, staged
+from tests.e2e.world import Stage, World, impatient, staged, stock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -240,3 +240,16 @@ async def test_the_device_of_a_pod_that_ended_is_the_next_ones(here: World, kube
         pod = await here.pod(f"p{index}", templates=("one",))
         await kubelets.running(pod)
         await kubelets.succeed(pod)
+
+
+async def test_a_claim_that_kube_scheduler_allocated_is_shared_as_it_was(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets, plain(2), config=[opaque(here, "class")])
+    # As sent from here, with spaces: the API server keeps them, and kube-scheduler does.
+    claim = await here.claim("c", here.request(), config=[opaque(here, "claim")])
+    async with stock(here.stage.plane):
+        first = await here.pod("first", claims=("c",), schedulerName="default-scheduler")
+        got = await kubelets.running(first)
+    second = await here.pod("second", claims=("c",))
+    assert await kubelets.running(second) == got == {"main": handed(await here.allocated(claim))}
+    await kubelets.finish(first, second)
+    await here.freed(claim)

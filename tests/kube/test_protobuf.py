@@ -1,12 +1,15 @@
-"""What is added to an object in protobuf is added to its metadata, and nothing else changes."""
+"""What is changed in a claim in protobuf is what was to be, and nothing else."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.kube.protobuf import MAGIC, added, field, of, with_annotation, with_finalizers
+from extender.kube.protobuf import MAGIC, field, guard, reserved, sent, to_send, with_annotation, with_finalizer
+from extender.model.claim import Consumer
+from extender.model.names import Uid
 
 TYPE = field(1, field(1, b"v1") + field(2, b"Pod"))
+SPEC, ALLOCATION, DEVICES = field(2, b"spec"), field(1, b"allocation"), field(4, b"devices")
 
 
 def stored(content: bytes) -> bytes:
@@ -14,18 +17,31 @@ def stored(content: bytes) -> bytes:
     return MAGIC + TYPE + field(2, content) + field(3, b"") + field(4, b"")
 
 
-@given(st.binary(max_size=20_000))
-def test_what_is_added_comes_after_the_object_and_all_else_stays(content: bytes) -> None:
-    more = of("u", "7") + with_finalizers(["example.com/a"])
-    assert added(stored(content), more) == stored(content + field(1, more))
+@given(st.binary(max_size=20_000), st.binary(max_size=20_000))
+def test_an_object_is_taken_out_and_another_put_in(one: bytes, other: bytes) -> None:
+    assert sent(stored(one)) == one
+    assert to_send(stored(one), other) == stored(other)
 
 
-def test_fields_are_spelled_as_protobuf_spells_them() -> None:
-    assert of("u", "7") == b"\x2a\x01u\x32\x017"
-    assert of("u") == b"\x2a\x01u"
-    assert with_finalizers(["a", "b"]) == b"\x72\x01a\x72\x01b"
-    assert with_annotation("k", "v") == b"\x62\x06\x0a\x01k\x12\x01v"
+def test_what_is_added_is_metadata_that_comes_once_more() -> None:
+    assert guard("u", "7") == b"\x0a\x06\x2a\x01u\x32\x017"
+    assert guard("u") == b"\x0a\x03\x2a\x01u"
+    assert with_finalizer(SPEC, "a") == SPEC + b"\x0a\x03\x72\x01a"
+    assert with_annotation(SPEC, "k", "v") == SPEC + b"\x0a\x08\x62\x06\x0a\x01k\x12\x01v"
+
+
+def test_a_long_field_says_so_in_two_bytes() -> None:
     assert field(16, b"x" * 300) == b"\x82\x01\xac\x02" + b"x" * 300
+
+
+def test_of_a_status_only_whom_it_is_reserved_for_changes() -> None:
+    before = SPEC + field(3, ALLOCATION + field(2, b"\x1a\x04pods") + DEVICES)
+    one = Consumer(resource="pods", name="p", uid=Uid("u"))
+    group = Consumer(api_group="g", resource="r", name="n", uid=Uid("v"))
+    kept = SPEC + field(3, ALLOCATION + DEVICES)
+    pods, groups = b"\x1a\x04pods\x22\x01p\x2a\x01u", b"\x0a\x01g\x1a\x01r\x22\x01n\x2a\x01v"
+    assert reserved(before, [one, group]) == kept + field(3, field(2, pods) + field(2, groups))
+    assert reserved(before, []) == kept + field(3, b"")
 
 
 @pytest.mark.parametrize(
@@ -40,4 +56,4 @@ def test_fields_are_spelled_as_protobuf_spells_them() -> None:
 )
 def test_what_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="no object in protobuf"):
-        added(body, of("u"))
+        sent(body)

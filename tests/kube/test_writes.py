@@ -24,6 +24,7 @@ from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
 from tests.servers import REAL, Cluster
 
 NODE = NodeName("node-1")
+CONFIGURED = [{"opaque": {"driver": "gpu.example.com", "parameters": {"mode": "shared", "of": [1, 2]}}}]
 
 
 def writes_to(cluster: Cluster) -> Writes:
@@ -86,8 +87,7 @@ async def test_a_finalizer_joins_those_that_are_there(api_server: Cluster) -> No
 async def claim_with_spaces(cluster: Cluster) -> ResourceClaim:
     """Create a claim with parameters as Python spells them: the API server keeps every space."""
     item = claim(cluster.name("claim"))
-    opaque = {"driver": "gpu.example.com", "parameters": {"mode": "shared", "of": [1, 2]}}
-    item["spec"]["devices"]["config"] = [{"opaque": opaque}]
+    item["spec"]["devices"]["config"] = CONFIGURED
     created = await cluster.do("POST", CLAIMS, json.dumps(item).encode())
     return read_claim(created)
 
@@ -345,3 +345,23 @@ def test_drivers_that_differ_by_capitals_alone_have_rules_of_their_own() -> None
     assert names[0] == "dra-extender-owned-gpu.example.com"
     assert len(set(names)) == len(names)
     assert all(map(is_dns_subdomain, names))
+
+
+async def test_a_claim_that_others_allocated_with_spaces_is_shared_and_left(api_server: Cluster) -> None:
+    """Kube-scheduler writes in protobuf, and so the parameters of the claim as they were sent."""
+    fresh, one = await claim_with_spaces(api_server), await consumer(api_server)
+    config = [{"source": "FromClaim", **each} for each in CONFIGURED]
+    given = allocation("gpu-0")
+    given["devices"]["config"] = config
+    status = {"allocation": given, "reservedFor": [{"resource": "pods", "name": one.name, "uid": one.uid}]}
+    path = f"{CLAIMS}/{fresh.key.name}"
+    whole = {**await api_server.do("GET", path), "status": status}
+    theirs = read_claim(await api_server.do("PUT", f"{path}/status", json.dumps(whole).encode()))
+    two = await consumer(api_server)
+    shared = read_claim(done(await writes_to(api_server).reserve_shared(theirs, two)).object)
+    assert shared.reserved_for == (one, two)
+    left = read_claim(done(await writes_to(api_server).release(shared, two.uid, deallocate=False)).object)
+    assert left.reserved_for == (one,)
+    assert left.allocation == theirs.allocation
+    freed = read_claim(done(await writes_to(api_server).release(left, one.uid, deallocate=True)).object)
+    assert (freed.allocation, freed.reserved_for) == (None, ())
