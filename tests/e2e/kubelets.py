@@ -29,11 +29,18 @@ class Kubelets:
     process: Process
     happened: list[Object] = field(default_factory=list)
     done: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    drivers: set[str] = field(default_factory=set)
 
-    async def publish(self, node: str, *slices: Object, pool: str = "") -> None:
-        """Have the driver of *node* publish these slices, as one pool; where it does not run it starts."""
-        pools = {pool or self.here.full(node): {"Slices": slices}} if slices else {}
-        await self.tell("publish", node, Resources={"Pools": pools})
+    async def publish(self, node: str, *slices: Object, driver: str = "", **pools: list[Object]) -> None:
+        """Have the driver of *node*, or another, publish these slices as one pool, and further *pools* by name.
+
+        Where it does not run it starts.
+        """
+        driver = driver or self.here.driver
+        self.drivers.add(driver)
+        known = {node: [*slices], **pools} if slices else pools
+        resources = {"Pools": {self.here.full(name): {"Slices": each} for name, each in known.items()}}
+        await self.tell("publish", node, Driver=driver, Resources=resources)
 
     async def tell(self, do: str, node: str, **more: Any) -> None:
         """Have something done on *node*, and wait until it is."""
@@ -163,4 +170,5 @@ async def kubelets_of(here: World) -> AsyncIterator[Kubelets]:
         process.stdin.close()
         await asyncio.gather(heard, process.wait())
         path = "/apis/resource.k8s.io/v1/resourceslices"
-        await here.admin.must("DELETE", path, fieldSelector=f"spec.driver={here.driver}")
+        for driver in made.drivers:
+            await here.admin.must("DELETE", path, fieldSelector=f"spec.driver={driver}")

@@ -14,6 +14,8 @@ from tests.e2e.world import Stage, World, impatient, staged, stock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+ROOT = "resource.kubernetes.io/pcieRoot"
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
@@ -32,6 +34,12 @@ async def kubelets(here: World) -> AsyncIterator[Kubelets]:
 def plain(count: int, first: int = 0) -> Object:
     """Return a slice of so many devices."""
     return {"Devices": [{"name": f"gpu-{index}"} for index in range(first, first + count)]}
+
+
+def rooted(kind: str, count: int, first: int = 0) -> Object:
+    """Return a slice of so many devices, each on a PCIe root of its own."""
+    numbers = range(first, first + count)
+    return {"Devices": [{"name": f"{kind}-{n}", "attributes": {ROOT: {"string": f"pci{n:04x}:00"}}} for n in numbers]}
 
 
 def container(name: str, **claim: str) -> Object:
@@ -253,3 +261,72 @@ async def test_a_claim_that_kube_scheduler_allocated_is_shared_as_it_was(here: W
     assert await kubelets.running(second) == got == {"main": handed(await here.allocated(claim))}
     await kubelets.finish(first, second)
     await here.freed(claim)
+
+
+async def test_devices_of_two_drivers_on_one_pcie_root_are_handed_over_by_both(here: World, kubelets: Kubelets) -> None:
+    nics = f"{here.name}.nic.example.com"
+    await on_a(here, kubelets, rooted("gpu", 3))
+    await kubelets.publish("a", rooted("nic", 2, first=2), driver=nics)
+    await here.device_class("nic", selectors=[{"cel": {"expression": f"device.driver == '{nics}'"}}])
+    together = [{"matchAttribute": ROOT}]
+    claim = await here.claim("c", here.request(), here.request("nic", "nic"), constraints=together)
+    pod = await here.pod("p", claims=("c",), containers=[container("both"), container("nic", request="nic")])
+    got = await kubelets.running(pod)
+    claim = await here.allocated(claim)
+    assert got == {"both": handed(claim), "nic": handed(claim, "nic")}
+    assert {item["device"] for item in kubelets.prepared(claim)} == {"gpu-2", "nic-2"}
+
+
+async def test_a_device_of_each_pool_of_a_driver_is_handed_over(here: World, kubelets: Kubelets) -> None:
+    await on_a(here, kubelets)
+    await kubelets.publish("a", plain(1), near=[plain(1)], far=[plain(1), plain(1, first=1)])
+    claim = await here.claim("c", here.request(count=4))
+    pod = await here.pod("p", claims=("c",))
+    assert await kubelets.running(pod) == {"main": handed(await here.allocated(claim))}
+    pools = sorted(item["pool"].removeprefix(f"{here.name}-") for item in kubelets.prepared(claim))
+    assert pools == ["a", "far", "far", "near"]
+
+
+async def test_a_sidecar_keeps_its_device_beside_the_containers_after_it(here: World, kubelets: Kubelets) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await on_a(here, kubelets, plain(6), extendedResourceName=resource)
+    sidecar = {**asking("sidecar", resource, 1), "restartPolicy": "Always"}
+    before = [asking("first", resource, 1), sidecar, asking("second", resource, 3)]
+    pod = await here.pod("p", initContainers=before, containers=[asking("main", resource, 2)])
+    got = await kubelets.running(pod)
+    assert {name: len(ids) for name, ids in got.items()} == {"first": 1, "sidecar": 1, "second": 3, "main": 2}
+    assert got["first"] == got["sidecar"]
+    assert not {*got["sidecar"]} & {*got["main"], *got["second"]}
+    assert {*got["main"]} < {*got["second"]}
+
+
+async def test_an_alternative_has_tolerations_and_capacity_of_its_own(here: World, kubelets: Kubelets) -> None:
+    taint = {"key": "example.com/slow", "effect": "NoExecute"}
+    capacity = {
+        "memory": {"value": "40Gi", "requestPolicy": {"default": "8Gi", "validRange": {"min": "8Gi", "step": "4Gi"}}}
+    }
+    shared = {"allowMultipleAllocations": True, "capacity": capacity, "taints": [taint]}
+    await on_a(here, kubelets, {"Devices": [{"name": "gpu-0", **shared}]})
+    tolerated = [{**taint, "operator": "Exists", "tolerationSeconds": 600}]
+    name = here.full("gpu")
+    alternatives = [
+        {"name": "clean", "deviceClassName": name},
+        {
+            "name": "slow",
+            "deviceClassName": name,
+            "tolerations": tolerated,
+            "capacity": {"requests": {"memory": "9Gi"}},
+        },
+    ]
+    await here.template(
+        "any", {"name": "gpu", "firstAvailable": alternatives}, here.request("other", tolerations=tolerated)
+    )
+    pod = await here.pod("p", templates=("any",))
+    got = await kubelets.running(pod)
+    claim = await here.allocated(await here.claim_of(pod))
+    assert got == {"main": handed(claim)}
+    results = claim["status"]["allocation"]["devices"]["results"]
+    assert {item["request"]: item["consumedCapacity"]["memory"] for item in results} == {
+        "gpu/slow": "12Gi",
+        "other": "8Gi",
+    }
