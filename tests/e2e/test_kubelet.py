@@ -10,7 +10,7 @@ from tests.controlplane.client import Object
 from tests.controlplane.plane import Plane
 from tests.e2e.kubelets import Kubelets, handed, kubelets_of
 from tests.e2e.test_conditions import READY, report
-from tests.e2e.world import Stage, World, impatient, staged, stock
+from tests.e2e.world import Stage, World, impatient, staged, stock, world_on
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -23,12 +23,26 @@ async def stage(control_plane: Plane) -> AsyncIterator[Stage]:
         yield made
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def kubelets(here: World) -> AsyncIterator[Kubelets]:
-    """Run the kubelets of the world, which may refuse nothing."""
-    async with kubelets_of(here) as made:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kubelets(stage: Stage) -> AsyncIterator[Kubelets]:
+    """Run the kubelet of one node for all tests of the module: its driver takes a second to start."""
+    async with world_on(stage) as ground, kubelets_of(ground) as made:
+        await ground.node("a")
         yield made
-    assert made.troubles() == []
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def here(stage: Stage, kubelets: Kubelets) -> AsyncIterator[World]:
+    """Give a test that node, without a device. The kubelet may refuse nothing, and has everything back in the end."""
+    made = World(stage, kubelets.here.name)
+    yield made
+    await kubelets.finish(*(item for item in made.made if item["kind"] == "Pod"))
+    assert kubelets.troubles() == []
+    assert kubelets.count("unprepared") == kubelets.count("prepared")
+    await made.clear()
+    await kubelets.publish("a", plain(0))
+    await kubelets.known()
+    kubelets.happened.clear()
 
 
 def plain(count: int, first: int = 0) -> Object:
@@ -65,8 +79,7 @@ def partition(name: str, memory: str) -> Object:
 
 
 async def on_a(here: World, kubelets: Kubelets, *slices: Object, **spec: Any) -> None:
-    """Have a class, and a node whose driver publishes *slices*."""
-    await here.node("a")
+    """Have a class, and the node's driver publish *slices*."""
     await here.device_class(**spec)
     await kubelets.publish("a", *slices)
 
@@ -275,6 +288,7 @@ async def test_devices_of_two_drivers_on_one_pcie_root_are_handed_over_by_both(h
     claim = await here.allocated(claim)
     assert got == {"both": handed(claim), "nic": handed(claim, "nic")}
     assert {item["device"] for item in kubelets.prepared(claim)} == {"gpu-2", "nic-2"}
+    await kubelets.publish("a", driver=nics)
 
 
 async def test_a_device_of_each_pool_of_a_driver_is_handed_over(here: World, kubelets: Kubelets) -> None:

@@ -123,7 +123,7 @@ async def test_a_pool_that_changes_all_the_time_serves_pods_by_what_it_is_now(he
         await here.node(node)
     await here.template("any", here.request(count=2))
     running: list[Object] = []
-    for turn in range(6):
+    for turn in range(4):
         now = {"cel": {"expression": f"device.attributes[device.driver].turn == {turn}"}}
         await here.template(f"turn-{turn}", here.request(count=8, selectors=[now]))
         # Some take what there still is, or what there is then; the others what there is not yet.
