@@ -75,7 +75,17 @@ func serve(kubeconfig string) error {
 	defer os.RemoveAll(folder)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	return obey(ctx, &fleet{config: config, folder: folder, teller: &teller{encoder: json.NewEncoder(os.Stdout)}, nodes: map[string]*node{}})
+	nodes := &fleet{config: config, folder: folder, teller: &teller{encoder: json.NewEncoder(os.Stdout)}, nodes: map[string]*node{}}
+	if err := obey(ctx, nodes); err != nil {
+		return err
+	}
+	// Before its files go.
+	for _, each := range nodes.nodes {
+		if err := each.stop(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fleet is all nodes that this program stands in for.

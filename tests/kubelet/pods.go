@@ -98,7 +98,7 @@ func (p *pods) sync(ctx context.Context, key string) time.Duration {
 	if before != nil && (!exists || found.(*v1.Pod).UID != before.pod.UID) {
 		// Deleted by force: what it had is taken back all the same.
 		if err := p.manager.UnprepareResources(ctx, before.pod); err != nil {
-			return p.troubled(before.pod, err)
+			return p.troubled(ctx, before.pod, err)
 		}
 		delete(p.seen, key)
 		return time.Nanosecond
@@ -132,7 +132,7 @@ func (p *pods) begin(ctx context.Context, at *seen) time.Duration {
 	pod := at.pod
 	if result := p.admit.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: pod, OtherPods: p.others(pod)}); !result.Admit {
 		p.tell(event{What: "refused", Pod: name(pod), Error: fmt.Sprintf("%s: %s", result.Reason, result.Message)})
-		return p.then(pod, p.patch(ctx, pod, map[string]any{"phase": v1.PodFailed, "reason": result.Reason}))
+		return p.then(ctx, pod, p.patch(ctx, pod, map[string]any{"phase": v1.PodFailed, "reason": result.Reason}))
 	}
 	if err := p.manager.PrepareResources(ctx, pod); err != nil {
 		if at.refused != err.Error() {
@@ -143,10 +143,10 @@ func (p *pods) begin(ctx context.Context, at *seen) time.Duration {
 	}
 	containers, err := p.containers(pod)
 	if err != nil {
-		return p.troubled(pod, err)
+		return p.troubled(ctx, pod, err)
 	}
 	if err := p.patch(ctx, pod, running(pod)); err != nil {
-		return p.then(pod, err)
+		return p.then(ctx, pod, err)
 	}
 	at.running = true
 	p.tell(event{What: "running", Pod: name(pod), Containers: containers})
@@ -176,9 +176,9 @@ func (p *pods) containers(pod *v1.Pod) (map[string][]string, error) {
 // finish takes a pod's devices back, and tells the API server only then.
 func (p *pods) finish(ctx context.Context, at *seen, report func() error) time.Duration {
 	if err := p.manager.UnprepareResources(ctx, at.pod); err != nil {
-		return p.troubled(at.pod, err)
+		return p.troubled(ctx, at.pod, err)
 	}
-	return p.then(at.pod, report())
+	return p.then(ctx, at.pod, report())
 }
 
 func (p *pods) remove(ctx context.Context, pod *v1.Pod) error {
@@ -197,15 +197,17 @@ func (p *pods) patch(ctx context.Context, pod *v1.Pod, status map[string]any) er
 }
 
 // then returns after which time to look again after a call of the API server.
-func (p *pods) then(pod *v1.Pod, err error) time.Duration {
+func (p *pods) then(ctx context.Context, pod *v1.Pod, err error) time.Duration {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return 0
 	}
-	return p.troubled(pod, err)
+	return p.troubled(ctx, pod, err)
 }
 
-func (p *pods) troubled(pod *v1.Pod, err error) time.Duration {
-	p.tell(event{What: "trouble", Pod: name(pod), Error: err.Error()})
+func (p *pods) troubled(ctx context.Context, pod *v1.Pod, err error) time.Duration {
+	if ctx.Err() == nil {
+		p.tell(event{What: "trouble", Pod: name(pod), Error: err.Error()})
+	}
 	return retry
 }
 
