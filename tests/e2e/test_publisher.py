@@ -1,5 +1,6 @@
 """ResourceSlices as drivers' own library publishes them: devices come, go and change while pods do."""
 
+import os
 import random
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -150,3 +151,22 @@ async def renewed(kubelets: Kubelets, node: str, turn: int, chance: random.Rando
     parts = [names[begin:end] for begin, end in pairwise([0, *cuts, DEVICES])]
     await kubelets.publish(node, *(sliced(*part, turn=turn) for part in parts))
     return [f"{node}/{name}" for name in names]
+
+
+@pytest.mark.skipif(
+    os.environ.get("KUBELET") != "all", reason="a driver publishes anew after half a minute: KUBELET=all"
+)
+async def test_pods_outlast_their_kubelet_which_unpublishes_what_there_is_when_it_starts(
+    here: World, one: Kubelets
+) -> None:
+    await one.publish("a", sliced("gpu-0"), sliced("gpu-1"))
+    first = await here.pod("first", templates=("one",))
+    got = await one.running(first)
+    await one.tell("restart", "a")
+    second = await here.pod("second", templates=("one",))
+    await here.refused(second, "no devices are published for the node")
+    assert await one.running(second) == {"main": handed(await here.allocated(await here.claim_of(second)))}
+    again = [each["containers"] for each in one.happened if each["what"] == "running"]
+    assert again.count(got) == 2
+    await one.finish(first, second)
+    await one.running(await here.pod("third", templates=("one",)))
