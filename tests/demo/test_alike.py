@@ -34,6 +34,7 @@ class Day:
 
     cluster: Cluster
     fits: tuple[str, ...] = ALL
+    is_for_one: bool = False
     bind_error: str = ""
     heard: dict[str, list[Call]] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,8 +51,9 @@ class Day:
         if verb == "prioritize":
             return [{"Host": node, "Score": 10 if node == "n1" else 0} for node in names]
         if verb == "filter":
-            failed = {node: "no devices" for node in names if node not in self.fits}
-            fitting = [node for node in names if node in self.fits]
+            fits = () if self.is_for_one and len(names) > 1 else self.fits
+            failed = {node: "no devices" for node in names if node not in fits}
+            fitting = [node for node in names if node in fits]
             return {"NodeNames": fitting, "FailedAndUnresolvableNodes": failed, "Error": ""}
         if self.bind_error:
             return {"Error": self.bind_error}
@@ -165,11 +167,11 @@ async def is_steered(day: Day) -> None:
     day.fits = ()
     await day.add("steered")
     await day.condition("steered", "Unschedulable")
-    # The condition itself wakes the pod once more, which is then asked about in vain as well.
-    await day.until(lambda: day.heard["steered"].count(("filter", ALL)) > 1)
-    day.fits = ("n0", "n2")
+    # Whatever else wakes the pod before the nomination is seen, the condition itself among it, is in vain as well.
+    day.fits, day.is_for_one = ("n2",), True
     await day.change("steered", {"status": {"nominatedNodeName": "n2"}}, "/status")
     assert (await day.bound("steered"))[-2:] == [("filter", ("n2",)), ("bind", ("n2",))]
+    day.is_for_one = False
 
 
 async def is_bound_again(day: Day) -> None:
