@@ -209,7 +209,13 @@ class World:
         )
 
     async def pod(
-        self, name: str, *, claims: tuple[str, ...] = (), templates: tuple[str, ...] = (), **spec: Any
+        self,
+        name: str,
+        *,
+        claims: tuple[str, ...] = (),
+        templates: tuple[str, ...] = (),
+        metadata: Object | None = None,
+        **spec: Any,
     ) -> Object:
         """Create a pod of our scheduler that runs on the nodes of this world only."""
         entries = [
@@ -228,7 +234,7 @@ class World:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": f"{self.name}-{name}", "namespace": self.namespace},
+                "metadata": {"name": f"{self.name}-{name}", "namespace": self.namespace, **(metadata or {})},
                 "spec": {
                     "schedulerName": SCHEDULER,
                     "nodeSelector": {"world": self.name},
