@@ -36,6 +36,11 @@ def _ownership(settings: Settings) -> Iterator[Complaint]:
         for index, value in enumerate(values):
             if not is_name(value):
                 yield f"ownership.{name}[{index}]", "must be a name, as gpu.example.com"
+    for index, value in enumerate(told.shared_drivers):
+        if value not in told.drivers:
+            yield f"ownership.sharedDrivers[{index}]", "must be one of ownership.drivers"
+    if told.shared_drivers and not told.classes:
+        yield "ownership.sharedDrivers", "needs ownership.classes, which say what of these drivers is ours"
     if told.classes and told.keeps_taint and not told.drivers:
         yield "ownership.classes", "needs ownership.drivers, or ownership.keepTaint false: a taint is on whole drivers"
     if told.mode == "advisor" and settings.waking.nominate_ahead == "always":

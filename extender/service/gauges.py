@@ -83,8 +83,7 @@ class Gauges:
         if not ownership.domain.taint:
             return {}
         missing = ownership.unkept(inventory)
-        drivers = ownership.domain.drivers or {key.driver for key in inventory.keys}
-        return {driver: int(driver in missing) for driver in drivers}
+        return {driver: int(driver in missing) for driver in ownership.ours_alone(inventory)}
 
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""

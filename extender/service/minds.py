@@ -59,8 +59,13 @@ def domain_of(settings: Settings) -> Domain:
         # Whatever keeps kube-scheduler from a device is to keep us from it, too.
         return Domain()
     writer = writer_of(settings.schedulers)
-    drivers, classes = frozenset(told.drivers), frozenset(told.classes)
-    return Domain(drivers=drivers, classes=classes, taint=told.owner_taint, writer=writer)
+    return Domain(
+        drivers=frozenset(told.drivers),
+        classes=frozenset(told.classes),
+        shared=frozenset(told.shared_drivers),
+        taint=told.owner_taint,
+        writer=writer,
+    )
 
 
 def manner_of(settings: Settings) -> Manner:

@@ -15,11 +15,13 @@ MOST_CHARACTERS: Final = 128
 class Domain:
     """Drivers and classes that we own; none named means all.
 
+    Of *shared* drivers others allocate, too, by other classes.
     *taint* is the key of the taint that keeps other allocators away, *writer* the field manager of our own writes.
     """
 
     drivers: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
     taint: str = ""
     writer: str = ""
 

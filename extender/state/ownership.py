@@ -66,10 +66,13 @@ class Ownership:
         A driver that puts the taint on each of its devices itself needs no rule.
         """
         bare = {item.driver for item in inventory.slices if item.devices and item.name not in self._tainted}
-        published = {key.driver for key in inventory.keys}
-        drivers = self.domain.drivers or published
-        tainting = published - bare
-        return tuple(sorted(name for name in drivers if name not in tainting and not self.keeps(name)))
+        tainting = {key.driver for key in inventory.keys} - bare
+        drivers = self.ours_alone(inventory) - tainting
+        return tuple(sorted(name for name in drivers if not self.keeps(name)))
+
+    def ours_alone(self, inventory: Inventory) -> frozenset[str]:
+        """Name the drivers from which nobody else is to allocate: of those named, or of all that publish."""
+        return (self.domain.drivers or frozenset(key.driver for key in inventory.keys)) - self.domain.shared
 
     def counted_as(self, devices: Iterable[DeviceKey], inventory: Inventory) -> frozenset[str]:
         """Say as which drivers *devices* are counted: whoever writes claims can make up as many as he likes."""

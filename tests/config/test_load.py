@@ -130,6 +130,14 @@ WRONG = {
         "ownership: {classes: [gpu]}",
         "ownership.classes: needs ownership.drivers, or ownership.keepTai",
     ),
+    "shared-stranger": (
+        "ownership: {drivers: [d], classes: [c], sharedDrivers: [e]}",
+        "ownership.sharedDrivers[0]: must be one of ownership.drivers",
+    ),
+    "shared-whole": (
+        "ownership: {drivers: [d], sharedDrivers: [d]}",
+        "ownership.sharedDrivers: needs ownership.classes",
+    ),
     "ahead-of-advice": (
         "{ownership: {mode: advisor}, waking: {nominateAhead: always}}",
         "waking.nominateAhead: is for ownership.mode owner",

@@ -177,6 +177,54 @@ async def test_what_we_wrote_ourselves_names_us_and_is_not_foreign_to_the_next_p
         assert here.stage.counted("foreign_allocations_seen_total") == 0
 
 
+async def test_of_a_shared_driver_others_have_what_our_classes_do_not_name(control_plane: Plane) -> None:
+    """So it is with NVIDIA's ComputeDomains: the channel is for the workload, the daemon for a pod of a DaemonSet."""
+    name = f"o{next(NUMBERS)}"
+    gpus, domains = f"{name}.{DRIVER}", f"domain.{name}.{DRIVER}"
+    ours = tuple(f"{name}-{each}" for each in ("gpu", "channel"))
+    settings = owning(drivers=(gpus, domains), classes=ours, shared_drivers=(domains,))
+    async with staged(control_plane, settings, changed=impatient) as stage, world_on(stage, name) as here:
+        await tray(here, domains)
+        await here.create(_barring_channels(control_plane, domains))
+        await so(lambda: stage.service.belief.ownership.keeps(gpus), "the GPUs to be tainted")
+        async with stock(control_plane):
+            worker = await here.pod("worker", templates=("gpu", "channel"))
+            assert await here.bound(worker) == "a"
+            daemon = await here.pod("daemon", templates=("daemon",), schedulerName="default-scheduler")
+            assert await here.bound(daemon) == "a"
+            thief = await here.pod("thief", templates=("channel",), schedulerName="default-scheduler")
+            await here.finish(worker)
+            await here.refused(thief, "cannot allocate all claims")
+            after = await here.pod("after", templates=("gpu", "channel"))
+            assert await here.bound(after) == "a"
+        assert closed(here) == set()
+        assert stage.counted("owner_taint_missing") == 0
+    async with control_plane.client() as admin:
+        await admin.delete(rule_of(control_plane, gpus))
+
+
+async def tray(here: World, domains: str) -> None:
+    """Make a node with a GPU, a channel and a daemon, and templates for each."""
+    await here.node("a")
+    await here.slice("a", [ONE])
+    kinds = ("channel", "daemon")
+    listed = [{"name": f"{kind}-0", "attributes": {"type": {"string": kind}}} for kind in kinds]
+    await here.slice("a", listed, driver=domains, pool={"name": "a", "generation": 1, "resourceSliceCount": 1})
+    await here.device_class()
+    await here.template("gpu", here.request())
+    for kind in kinds:
+        of_kind = f"device.driver == '{domains}' && device.attributes['{domains}'].type == '{kind}'"
+        await here.device_class(kind, selectors=[{"cel": {"expression": of_kind}}])
+        await here.template(kind, here.request(device_class=kind))
+
+
+def _barring_channels(plane: Plane, driver: str) -> Object:
+    """Return a rule that keeps others away from one device of each pool."""
+    taint = {"key": Ownership().owner_taint, "effect": "NoSchedule"}
+    spec = {"deviceSelector": {"driver": driver, "device": "channel-0"}, "taint": taint}
+    return {**rule_of(plane, driver), "spec": spec}
+
+
 async def test_an_advisors_scores_decide_where_the_plugin_allocates(control_plane: Plane) -> None:
     """Pairs under one root are everywhere; on b the first fit is one. The plugin takes the first, we say where."""
 

@@ -244,6 +244,15 @@ def test_only_what_is_asked_for_by_our_classes_is_ours() -> None:
     assert shown(believing(domain=Domain(classes=frozenset({"else"}), writer=ME)), allocated(by="them")) == ()
 
 
+def test_a_driver_that_is_shared_needs_no_taint_and_what_others_have_of_it_closes_nothing() -> None:
+    drivers = frozenset({DRIVER, "other.example.com"})
+    domain = Domain(drivers=drivers, classes=frozenset({"else"}), shared=frozenset({DRIVER}), taint=OWNER, writer=ME)
+    belief = believing(rule=None, domain=domain)
+    assert belief.ownership.unkept(belief.cluster.snapshot.inventory) == ("other.example.com",)
+    assert shown(belief, allocated(by="kube-scheduler")) == ()
+    assert closed(belief) == []
+
+
 def test_replicas_write_under_one_name_and_another_deployment_under_another() -> None:
     assert writer_of(("b", "a")) == writer_of(("a", "b")) == "dra-extender.a,b"
     assert writer_of(("a",)) != writer_of(("b",))
