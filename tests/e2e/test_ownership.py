@@ -177,6 +177,25 @@ async def test_what_we_wrote_ourselves_names_us_and_is_not_foreign_to_the_next_p
         assert here.stage.counted("foreign_allocations_seen_total") == 0
 
 
+async def test_monitoring_looks_at_what_is_ours_by_admin_access_and_closes_nothing(control_plane: Plane) -> None:
+    async with owned(control_plane, hasty) as here, stock(control_plane):
+        await here.own_namespace(**{"resource.kubernetes.io/admin-access": "true"})
+        await here.template("one", here.request())
+        for name, tolerations in (("bare", []), ("tolerant", [{"operator": "Exists"}])):
+            everything = here.request(allocationMode="All", adminAccess=True, tolerations=tolerations)
+            await here.template(name, everything)
+        used = await here.pod("used", templates=("one",))
+        node = await here.bound(used)
+        looks = await here.pod("looks", templates=("tolerant",), schedulerName="default-scheduler")
+        bare = await here.pod("bare", templates=("bare",), schedulerName="default-scheduler")
+        ours = await here.pod("ours", templates=("bare",))
+        assert {await here.bound(looks), await here.bound(ours)} <= {"a", "b"}
+        await here.refused(bare, "cannot allocate all claims")
+        rest = [await here.pod(f"rest-{number}", templates=("one",)) for number in range(3)]
+        assert sorted([await here.bound(pod) for pod in rest] + [node]) == ["a", "a", "b", "b"]
+        assert closed(here) == set()
+
+
 async def test_of_a_shared_driver_others_have_what_our_classes_do_not_name(control_plane: Plane) -> None:
     """So it is with NVIDIA's ComputeDomains: the channel is for the workload, the daemon for a pod of a DaemonSet."""
     name = f"o{next(NUMBERS)}"

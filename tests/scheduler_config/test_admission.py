@@ -100,6 +100,25 @@ async def test_no_claim_tolerates_the_owner_taint(
         assert taken or KEY in reply.message
 
 
+@pytest.mark.parametrize("build", [claim, template], ids=["claim", "template"])
+@pytest.mark.usefixtures("applied")
+async def test_who_only_looks_may_tolerate_the_owner_taint(admin: Client, build: Callable[..., Object]) -> None:
+    labels = {"resource.kubernetes.io/admin-access": "true"}
+    space: Object = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": f"looks-{build.__name__}", "labels": labels},
+    }
+    await admin.create(space)
+    looks = exactly(name="looks", adminAccess=True, tolerations=[{"operator": "Exists"}])
+    for more, status in (((), 201), ((exactly(tolerations=[{"operator": "Exists"}]),), 403)):
+        item = build("tolerant", looks, *more)
+        item["metadata"]["namespace"] = space["metadata"]["name"]
+        reply = await admin.call("POST", await admin.path(item, name=False), item, dryRun="All")
+        assert reply.status == status, reply.message
+    await admin.delete(space)
+
+
 @pytest.mark.usefixtures("applied")
 async def test_the_refusal_says_what_to_do(admin: Client) -> None:
     item = claim("tolerant", exactly(tolerations=[{"operator": "Exists"}]))
