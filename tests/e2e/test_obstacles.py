@@ -148,3 +148,23 @@ async def test_a_pod_whose_controller_takes_back_one_name_for_the_other_is_bound
     # The later one mends that itself, as a rule before we do.
     assert mended == 1 if here.stage.plane.minor == "1.36" else mended <= 1
     assert claims_of(await here.admin.read(pod)) == claims_of(read)
+
+
+async def test_a_quota_of_claims_that_is_used_up_is_told_and_its_end_lets_the_pod_go_on(here: World) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await here.device_class(extendedResourceName=resource)
+    await device(here, "a", 2)
+    await here.own_namespace()
+    hard = {"hard": {"count/resourceclaims.resource.k8s.io": "1"}}
+    metadata = {"name": "claims", "namespace": here.namespace}
+    quota = await here.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": hard})
+    await here.when(quota, lambda read: read.get("status", {}).get("used"), "the quota to be counted")
+    asked = {"requests": {resource: "1"}, "limits": {resource: "1"}}
+    containers = [{"name": "main", "image": "none", "resources": asked}]
+    first = await here.pod("first", containers=containers)
+    await here.bound(first)
+    second = await here.pod("second", containers=containers)
+    await here.refused(second, "the claim for extended resources could not be made")
+    assert "exceeded quota" in (await here.notes(second, "BindFailed"))[0]
+    await here.finish(first)
+    await here.bound(second)
