@@ -5,17 +5,21 @@ import asyncio
 import logging
 import time
 
+from extender.config.settings import Ownership, Settings
 from tests.allocation.cel.expressions import seeded
 from tests.service.door import opened
 from tests.service.hostile import Noticed, good, struck
 from tests.web.raw_client import connected
+
+# An owner that is to keep the taint says that it cannot where no drivers are named.
+UNTAINTED = Settings(ownership=Ownership(keep_taint=False))
 
 
 async def calls(seed: int, seconds: float) -> int:
     """Call for *seconds*; return how often."""
     noticed, random, end, called = Noticed(), seeded(seed), time.monotonic() + seconds, 0
     logging.getLogger().handlers[:] = [noticed]
-    async with opened() as door, connected(door.service.server.ports[0]) as connection:
+    async with opened(settings=UNTAINTED) as door, connected(door.service.server.ports[0]) as connection:
         door.leave_unattended()
         pod, victim = await door.pod("good", devices=0), await door.pod("victim")
         while time.monotonic() < end:
