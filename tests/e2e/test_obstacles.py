@@ -7,6 +7,7 @@ from tests.controlplane.client import APPLY, Object
 from tests.e2e.world import SCHEDULER, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+CLIQUE = "nvidia.com/gpu.clique"
 
 
 def cpus(count: int) -> list[Object]:
@@ -168,3 +169,25 @@ async def test_a_quota_of_claims_that_is_used_up_is_told_and_its_end_lets_the_po
     assert "exceeded quota" in (await here.notes(second, "BindFailed"))[0]
     await here.finish(first)
     await here.bound(second)
+
+
+async def test_pods_that_must_be_near_each_other_get_devices_within_one_clique(here: World) -> None:
+    """So workers of one NVLink domain of several nodes ask for it."""
+    await here.device_class()
+    for number in range(6):
+        await device(here, f"n{number}")
+        name = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": here.full(f"n{number}")}}
+        await here.admin.patch(name, {"metadata": {"labels": {CLIQUE: f"c{number % 2}"}}})
+    await here.template("one", here.request())
+    near = {"topologyKey": CLIQUE, "labelSelector": {"matchLabels": {"job": here.name}}}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    metadata = {"labels": {"job": here.name}}
+    made = [
+        await here.pod(f"worker-{number}", templates=("one",), metadata=metadata, affinity=affinity)
+        for number in range(4)
+    ]
+    (last,) = await here.left(made, 1)
+    homes = [await here.bound(pod) for pod in made if pod is not last]
+    assert len({int(home[1:]) % 2 for home in homes}) == 1
+    await here.refused(last, "didn't match pod affinity rules")
+    assert len(set(homes)) == 3
