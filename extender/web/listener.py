@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -13,7 +13,7 @@ from weakref import WeakSet
 from aiohttp import ClientError, StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import ERROR, RequestHandler
 
 from extender.web.crash import HttpLog, reported
 
@@ -61,7 +61,7 @@ class Listener:
         self._server: _Bounded | None = None
         self._accepting: list[asyncio.Server] = []
         self._answering: set[RequestHandler] = set()
-        # Whose body has come in part, and what is done when it has come.
+        # Of whose call not all has come, or nothing was looked at, and what is done once it has been read.
         self._reading: dict[RequestHandler, asyncio.Future[None]] = {}
 
     async def start(self, host: str, port: int) -> int:
@@ -104,7 +104,7 @@ class Listener:
         if ends_others:
             server.admitted = WeakSet([context])
         for each in server.connections if ends_others else ():
-            if each in self._answering:
+            if each in self._answering or self._is_unread(each):
                 self._close(each)
             else:
                 each.force_close()
@@ -127,11 +127,24 @@ class Listener:
 
     def _close(self, connection: RequestHandler) -> None:
         """Close it once its call is answered: what comes after a close is dropped, the rest of a body too."""
-        reading = self._reading.get(connection)
-        if reading is None:
-            connection.close()
+        if self._is_unread(connection):
+            self._unread_of(connection).add_done_callback(lambda _reading: connection.close())
         else:
-            reading.add_done_callback(lambda _reading: connection.close())
+            connection.close()
+
+    def _is_unread(self, connection: RequestHandler) -> bool:
+        """Tell whether a call has come that has not been read; of those behind one that is answered none is."""
+        has_come = bool(connection._messages)  # noqa: SLF001 - the library tells it nowhere
+        return connection in self._reading or (has_come and connection not in self._answering)
+
+    def _unread_of(self, connection: RequestHandler) -> asyncio.Future[None]:
+        """Note that a call is to be read; what is returned is done once it has been."""
+        return self._reading.setdefault(connection, asyncio.get_running_loop().create_future())
+
+    def _has_read(self, connection: RequestHandler) -> None:
+        reading = self._reading.pop(connection, None)
+        if reading is not None:
+            reading.set_result(None)
 
     async def _again(self, server: web.Server, context: ssl.SSLContext) -> list[asyncio.Server]:
         """Accept on the same sockets by *context*, too: on all of them or, where that raises OSError, on none."""
@@ -159,6 +172,12 @@ class Listener:
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
+        # Here, as whoever answers may only begin in the next turn of the loop, and the connection be closed in between.
+        if message is ERROR:
+            # That is answered by the library.
+            self._has_read(protocol)
+        else:
+            self._unread_of(protocol)
         return web.BaseRequest(
             message, payload, protocol, writer, task, task.get_loop(), client_max_size=self._terms.max_body_bytes
         )
@@ -172,7 +191,10 @@ class Listener:
             self._answering.discard(connection)
 
     async def _answered(self, request: web.BaseRequest) -> web.Response:
-        body = await self._body(request) if self._terms.max_body_bytes else b""
+        try:
+            body = await self._body(request) if self._terms.max_body_bytes else b""
+        finally:
+            self._has_read(request.protocol)
         if isinstance(body, web.Response):
             self._unread(request, body)
             return body
@@ -190,9 +212,8 @@ class Listener:
         try:
             if request.content.is_eof():
                 return await request.read()
-            with self._read(request.protocol):
-                async with asyncio.timeout(BODY_SECONDS):
-                    return await request.read()
+            async with asyncio.timeout(BODY_SECONDS):
+                return await request.read()
         except web.HTTPRequestEntityTooLarge:
             return too_large()
         except TimeoutError:
@@ -202,16 +223,6 @@ class Listener:
             if isinstance(error, RuntimeError) and request.protocol.connected:
                 raise
             return refused(400, f"the body could not be read: {error}")
-
-    @contextmanager
-    def _read(self, connection: RequestHandler) -> Iterator[None]:
-        """Note that the body of a call is being read, until the end of the block."""
-        reading = self._reading[connection] = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            del self._reading[connection]
-            reading.set_result(None)
 
 
 class _Bounded(web.Server):

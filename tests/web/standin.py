@@ -94,9 +94,25 @@ async def serving(standin: StandIn, **options: Any) -> AsyncIterator[Server]:
 
 async def begun(server: Server, connection: Connection, body: bytes) -> bytes:
     """Call filter with a part of *body*, wait until that is being read, and return the rest."""
-    head = f"POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: {len(body)}\r\n\r\n"
-    half = len(body) // 2
-    connection.writer.write(head.encode() + body[:half])
+    connection.writer.write(_head(body) + body[: len(body) // 2])
     while not server._listeners[0]._answering:  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(0.001)
-    return body[half:]
+    return body[len(body) // 2 :]
+
+
+async def come(server: Server, connection: Connection, body: bytes, *, turns: int, head: str = "") -> bytes:
+    """Do the same, but wait only for the turn of the loop in which that comes, and *turns* more."""
+    listener = server._listeners[0]
+    while not (listener._server and listener._server.connections):  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.001)
+    handler = listener._server.connections[0]
+    connection.writer.write((head.encode() or _head(body)) + body[: len(body) // 2])
+    while not handler._messages:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return body[len(body) // 2 :]
+
+
+def _head(body: bytes) -> bytes:
+    return f"POST /filter HTTP/1.1\r\nHost: extender\r\nContent-Length: {len(body)}\r\n\r\n".encode()

@@ -2,6 +2,7 @@ import asyncio
 import json
 import logging
 import re
+import ssl
 from contextlib import suppress
 
 import orjson
@@ -19,7 +20,7 @@ from extender.web.server import Address, Application, CannotListen, Options, Ser
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
-from tests.web.standin import ANYWHERE, StandIn, begun, serving
+from tests.web.standin import ANYWHERE, StandIn, begun, come, serving
 from tests.web.test_request import damaged
 
 VERBS = {"filter": "filter-names", "prioritize": "prioritize-names", "preempt": "preempt-meta", "bind": "bind"}
@@ -266,6 +267,40 @@ async def test_a_call_that_is_still_being_read_is_answered_before_the_server_sto
         await refuses(server.ports[0])
         assert (await connection.send(rest)).status == 200
         await stopping
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_call_that_has_just_come_is_answered_before_the_server_stops(turns: int) -> None:
+    async with serving(StandIn()) as server, connected(server.ports[0]) as connection:
+        rest = await come(server, connection, recorded("filter-names"), turns=turns)
+        answered = asyncio.create_task(connection.send(rest))
+        await server.stop()
+        assert (await answered).status == 200
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_call_that_has_just_come_is_answered_before_its_authority_goes(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    monkeypatch.setattr(listener.Listener, "_again", accepted_at_once)
+    async with serving(StandIn()) as server, connected(server.ports[0]) as connection:
+        rest = await come(server, connection, recorded("filter-names"), turns=turns)
+        answered = asyncio.create_task(connection.send(rest))
+        await server._listeners[0].renew(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ends_others=True)
+        assert (await answered).status == 200
+        assert await connection.ends() == b""
+
+
+async def accepted_at_once(*_told: object) -> list[asyncio.Server]:
+    """Be done in the turn in which it was asked for."""
+    return []
+
+
+async def test_what_is_no_call_holds_up_no_end_in_the_turn_in_which_it_comes() -> None:
+    async with serving(StandIn()) as server, connected(server.ports[0]) as connection:
+        await come(server, connection, b"", turns=0, head="no call\r\n\r\n")
+        await server.stop()
+        assert not server._listeners[0]._reading
 
 
 async def test_whoever_sends_no_more_of_a_call_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
