@@ -44,14 +44,16 @@ def event_of(line: bytes, reading: Reading = WHOLE) -> Event | Setback:
     """Read a line of a watch; what is no event, or reports an error, ends the watch."""
     try:
         read = reading.event(line)
+        if isinstance(read, dict) and read.get("type") == "ERROR":
+            # Its object is of another kind.
+            read = decoded(line)
     except orjson.JSONDecodeError:
         return Setback(f"no JSON in a watch: {line[:80].decode(errors='replace')}", Remedy.RELIST)
     kind, inside = (read.get("type"), read.get("object")) if isinstance(read, dict) else (None, None)
     if not isinstance(inside, dict):
         return Setback("no event in a watch", Remedy.RELIST)
     if kind == "ERROR":
-        # It is an object of another kind.
-        return _error(decoded(line)["object"])
+        return _error(inside)
     version = _version(inside)
     if kind not in KINDS or not version:
         return Setback(f"an event of a watch that cannot be read: {kind}", Remedy.RELIST)

@@ -135,6 +135,9 @@ def test_an_error_in_a_watch_is_read_whole(resource: Resource) -> None:
     # As nobody sends it: what it is depends on its type, not on what there is of it.
     bare = b'{"type":"ERROR","object":{"code":500,"message":"why"}}'
     assert event_of(bare, resource.reading) == event_of(bare)
+    # What is wrong in a part that is passed over ends no more than the watch.
+    spoilt = b'{"type":"ERROR","object":{"code":410,"details":1e999}}'
+    assert event_of(spoilt, resource.reading) == event_of(spoilt)
 
 
 @CASES
