@@ -19,9 +19,9 @@ API_GROUP, RESOURCE, NAME, CONSUMER = 1, 3, 4, 5
 COUNTED: Final = 2
 
 
-def guard(uid: str, version: str = "") -> bytes:
-    """Spell what has a claim land on the one with *uid*, and as it was in *version*, or not at all."""
-    return field(METADATA, field(UID, uid.encode()) + _text(RESOURCE_VERSION, version))
+def guard(uid: str) -> bytes:
+    """Spell what has a claim land on the one with *uid*, or not at all; its version it says itself."""
+    return field(METADATA, field(UID, uid.encode()))
 
 
 def with_finalizer(claim: bytes, finalizer: str) -> bytes:
@@ -44,6 +44,15 @@ def reserved(claim: bytes, consumers: Sequence[Consumer]) -> bytes:
 def sent(body: bytes) -> bytes:
     """Return the claim that the API server sent. Raises ValueError where it sent none in protobuf."""
     return dict(_envelope(body)).get(RAW, b"")
+
+
+def version_of(claim: bytes) -> str:
+    """Return the version of a claim. Raises ValueError where it has none."""
+    for number, metadata in _fields(claim):
+        for inner, text in _fields(metadata) if number == METADATA else ():
+            if inner == RESOURCE_VERSION:
+                return text.decode()
+    raise ValueError("no object in protobuf: it has no version")
 
 
 def to_send(body: bytes, claim: bytes) -> bytes:

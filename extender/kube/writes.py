@@ -147,15 +147,22 @@ class Writes:
         """
         if not _is_respelled(outcome):
             return outcome
-        read = await self.api.read_as(PROTOBUF, self.claims().path(*claim.key), timeout_s=self.timeout_s)
+        # What is read in one version of the API is not written in another, which may be preferred by then.
+        served = self.claims()
+        read = await self.api.read_as(PROTOBUF, served.path(*claim.key), timeout_s=self.timeout_s)
         if not isinstance(read, Answer) or not read.is_success:
             return outcome_of(read)
         try:
-            changed = change(protobuf.sent(read.body)) + protobuf.guard(claim.uid, claim.resource_version)
-            whole = protobuf.to_send(read.body, changed)
+            found = protobuf.sent(read.body)
+            version = protobuf.version_of(found)
+            whole = protobuf.to_send(read.body, change(found) + protobuf.guard(claim.uid))
         except ValueError:
             return outcome
-        return await self._send("PUT", self.claims().path(*claim.key, subresource), whole, PROTOBUF)
+        if claim.resource_version not in ("", version):
+            # It has moved on. Or who answered is behind: by the version that is known, others' writes would be undone.
+            why = f"the claim was read in version {version}, not in {claim.resource_version}"
+            return Refused(kind=Refusal.CONFLICT, status=0, reason="", message=why)
+        return await self._send("PUT", served.path(*claim.key, subresource), whole, PROTOBUF)
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
         return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)

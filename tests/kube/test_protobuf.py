@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.kube.protobuf import MAGIC, field, guard, reserved, sent, to_send, with_annotation, with_finalizer
+from extender.kube.protobuf import (
+    MAGIC,
+    field,
+    guard,
+    reserved,
+    sent,
+    to_send,
+    version_of,
+    with_annotation,
+    with_finalizer,
+)
 from extender.model.claim import Consumer
 from extender.model.names import Uid
 
@@ -24,10 +34,17 @@ def test_an_object_is_taken_out_and_another_put_in(one: bytes, other: bytes) -> 
 
 
 def test_what_is_added_is_metadata_that_comes_once_more() -> None:
-    assert guard("u", "7") == b"\x0a\x06\x2a\x01u\x32\x017"
     assert guard("u") == b"\x0a\x03\x2a\x01u"
     assert with_finalizer(SPEC, "a") == SPEC + b"\x0a\x03\x72\x01a"
     assert with_annotation(SPEC, "k", "v") == SPEC + b"\x0a\x08\x62\x06\x0a\x01k\x12\x01v"
+
+
+def test_the_version_of_a_claim_is_read_from_before_what_is_no_text() -> None:
+    number = b"\x38\x01"
+    assert version_of(field(1, field(1, b"name") + field(6, b"27") + number) + SPEC) == "27"
+    for lacking in (b"", SPEC, field(1, b"") + SPEC, field(1, field(1, b"name") + number)):
+        with pytest.raises(ValueError, match="no object in protobuf"):
+            version_of(lacking)
 
 
 def test_a_long_field_says_so_in_two_bytes() -> None:

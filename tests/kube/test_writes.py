@@ -3,13 +3,15 @@
 import dataclasses
 import json
 from datetime import UTC, datetime
+from unittest.mock import AsyncMock, patch
 
 import pytest
 
 from extender.allocation.extended import Use
 from extender.kube import objects
-from extender.kube.api import APPLY_PATCH, MERGE_PATCH
+from extender.kube.api import APPLY_PATCH, MERGE_PATCH, Api
 from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.protobuf import PROTOBUF
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes
@@ -107,6 +109,21 @@ async def test_a_claim_whose_parameters_have_spaces_gets_no_finalizer_once_it_mo
     assert refused(await writes.add_finalizer(fresh)) is Refusal.CONFLICT
     other = dataclasses.replace(fresh, uid=Uid("another"))
     assert refused(await writes.touch_claim(other, "c")) is Refusal.CONFLICT
+
+
+async def test_a_claim_that_was_read_as_it_was_before_is_not_put_in_place_of_what_it_is(api_server: Cluster) -> None:
+    """Of several API servers one may be behind: what others wrote since would be lost."""
+    before, writes = await claim_with_spaces(api_server), writes_to(api_server)
+    path = f"{CLAIMS}/{before.key.name}"
+    late = await api_server.api.read_as(PROTOBUF, path)
+    noted = await api_server.do("GET", path)
+    noted["metadata"]["annotations"] = {"example.com/since": "then"}
+    now = read_claim(await api_server.do("PUT", path, json.dumps(noted).encode()))
+    with patch.object(Api, "read_as", AsyncMock(return_value=late)):
+        outcome = await writes.add_finalizer(now)
+    left = await api_server.do("GET", path)
+    assert left["metadata"].get("annotations") == {"example.com/since": "then"}
+    assert isinstance(outcome, Done) or refused(outcome) is Refusal.CONFLICT
 
 
 async def test_allocation_and_reservation_land_together(api_server: Cluster) -> None:

@@ -11,10 +11,10 @@ import pytest
 from extender.allocation.extended import Hidden
 from extender.config.settings import Settings
 from extender.config.table import rows
+from extender.kube import protobuf
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api
 from extender.kube.leases import Lease, Leases
-from extender.kube.protobuf import MAGIC
 from extender.kube.resource import CLAIMS, RESOURCES, RULES, Served
 from extender.kube.writes import Writes
 from extender.model.claim import Allocation, ClaimSpec, Consumer
@@ -78,7 +78,9 @@ class Recorder:
 
     async def read_as(self, _content_type: str, path: str, **_: Any) -> Answer:
         self.asked.add(right_of("GET", path))
-        return Answer(200, {}, MAGIC)
+        version = protobuf.field(protobuf.RESOURCE_VERSION, CLAIM.resource_version.encode())
+        read = protobuf.field(protobuf.METADATA, version)
+        return Answer(200, {}, protobuf.MAGIC + protobuf.field(protobuf.RAW, read))
 
 
 async def all_writes(api: Api) -> set[str]:
