@@ -121,9 +121,7 @@ class Ownership:
     classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all", least=0)] = ()
     shared_drivers: Annotated[
         tuple[str, ...],
-        Key(
-            "drivers of ours of which others allocate, too, by classes that are not ours: not tainted", least=0
-        ),
+        Key("drivers of ours of which others allocate, too, by classes that are not ours: not tainted", least=0),
     ] = ()
     owner_taint: Annotated[str, Key("key of the device taint that keeps other allocators away; empty for none")] = (
         "dra-extender.x-k8s.io/owned"
