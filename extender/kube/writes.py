@@ -145,7 +145,7 @@ class Writes:
 
         That is done in protobuf, which keeps what we do not change; where none is sent to us, all is as it was.
         """
-        if not _is_respelled(outcome):
+        if not (isinstance(outcome, Refused) and _is_respelled(outcome)):
             return outcome
         # What is read in one version of the API is not written in another, which may be preferred by then.
         served = self.claims()
@@ -162,7 +162,11 @@ class Writes:
             # It has moved on. Or who answered is behind: by the version that is known, others' writes would be undone.
             why = f"the claim was read in version {version}, not in {claim.resource_version}"
             return Refused(kind=Refusal.CONFLICT, status=0, reason="", message=why)
-        return await self._send("PUT", served.path(*claim.key, subresource), whole, PROTOBUF)
+        put = await self._send("PUT", served.path(*claim.key, subresource), whole, PROTOBUF)
+        if isinstance(put, Refused) and put.kind is Refusal.FORBIDDEN:
+            # Where only a right is missing that older roles do not have, it may be the patch that was wrong.
+            return replace(put, message=f"{outcome.message}; {put.message}")
+        return put
 
     async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
         return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
@@ -183,13 +187,13 @@ class Writes:
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
 
 
-def _is_respelled(outcome: Outcome) -> bool:
+def _is_respelled(outcome: Refused) -> bool:
     """Tell whether the API server may have refused a patch for what it did to the claim itself.
 
     Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
     without them, and so what must not change does: the spec, and the allocation.
     """
-    return isinstance(outcome, Refused) and outcome.kind is Refusal.INVALID
+    return outcome.kind is Refusal.INVALID
 
 
 @lru_cache(maxsize=8)

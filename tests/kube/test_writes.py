@@ -126,6 +126,17 @@ async def test_a_claim_that_was_read_as_it_was_before_is_not_put_in_place_of_wha
     assert isinstance(outcome, Done) or refused(outcome) is Refusal.CONFLICT
 
 
+async def test_without_the_right_to_put_claims_it_is_told_what_the_patch_was_refused_for(api_server: Cluster) -> None:
+    claim, writes = await claim_with_spaces(api_server), writes_to(api_server)
+    wrong = Refused(kind=Refusal.INVALID, status=422, reason="Invalid", message="spec.devices: too many")
+    barred = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="cannot update resourceclaims")
+    with patch.object(Writes, "_send", AsyncMock(side_effect=[wrong, barred])):
+        outcome = await writes.add_finalizer(claim)
+    # Whoever sends no claim in protobuf is asked for no more.
+    by_both = "403 Forbidden: spec.devices: too many; cannot update resourceclaims"
+    assert str(outcome) in {"422 Invalid: spec.devices: too many", by_both}
+
+
 async def test_allocation_and_reservation_land_together(api_server: Cluster) -> None:
     fresh, one = await new_claim(api_server), await consumer(api_server)
     written = read_claim(done(await writes_to(api_server).write_allocation(fresh, granted(), one)).object)
