@@ -88,6 +88,15 @@ class Day:
                         return str(entry["message"])
                 await asyncio.sleep(0.02)
 
+    async def steer(self, name: str, node: str) -> None:
+        """Have a pod nominated until it is bound: an attempt that is under way takes the nomination back."""
+        async with asyncio.timeout(PATIENCE_S):
+            while self.heard[name][-1][0] != "bind":
+                status = (await self.cluster.do("GET", f"{PODS}/{name}"))["status"]
+                if status.get("nominatedNodeName") != node:
+                    await self.change(name, {"status": {"nominatedNodeName": node}}, "/status")
+                await asyncio.sleep(0.02)
+
 
 @asynccontextmanager
 async def stand_in(day: Day, url: str) -> AsyncIterator[None]:
@@ -163,13 +172,13 @@ async def is_woken(day: Day) -> None:
 
 
 async def is_steered(day: Day) -> None:
-    """A nominated node is tried alone; where it does not fit, all of them are."""
+    """A nominated node is tried alone."""
     day.fits = ()
     await day.add("steered")
     await day.condition("steered", "Unschedulable")
-    # Whatever else wakes the pod before the nomination is seen, the condition itself among it, is in vain as well.
+    # Whatever else wakes the pod, the condition itself among it, is in vain as well.
     day.fits, day.is_for_one = ("n2",), True
-    await day.change("steered", {"status": {"nominatedNodeName": "n2"}}, "/status")
+    await day.steer("steered", "n2")
     assert (await day.bound("steered"))[-2:] == [("filter", ("n2",)), ("bind", ("n2",))]
     day.is_for_one = False
 
