@@ -143,9 +143,11 @@ class Writes:
     ) -> Outcome:
         """Where a patch ended in *outcome* for what it did to *claim* itself, write that whole, with this *change*.
 
-        That is done in protobuf, which keeps what we do not change; where none is sent to us, all is as it was.
+        Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
+        without them, and so what must not change does: the spec, and the allocation. Protobuf keeps what we do not
+        change; where none is sent to us, all is as it was.
         """
-        if not (isinstance(outcome, Refused) and _is_respelled(outcome)):
+        if not (isinstance(outcome, Refused) and outcome.kind is Refusal.INVALID):
             return outcome
         # What is read in one version of the API is not written in another, which may be preferred by then.
         served = self.claims()
@@ -185,15 +187,6 @@ class Writes:
     async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
         query = (*query, *_terms(self.timeout_s))
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
-
-
-def _is_respelled(outcome: Refused) -> bool:
-    """Tell whether the API server may have refused a patch for what it did to the claim itself.
-
-    Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
-    without them, and so what must not change does: the spec, and the allocation.
-    """
-    return outcome.kind is Refusal.INVALID
 
 
 @lru_cache(maxsize=8)

@@ -60,8 +60,8 @@ async def queue(here: World, name: str, quota: int) -> AsyncIterator[Queue]:
     devices = {"coveredResources": [DEVICES], "flavors": [_flavor(here, quota)]}
     preemption = {"withinClusterQueue": "LowerPriority"}
     full = here.full(name)
-    await _created(here, "clusterqueues", full, namespaceSelector={}, resourceGroups=[devices], preemption=preemption)
-    await _created(here, "localqueues", name, clusterQueue=full)
+    await _created(here, "ClusterQueue", full, namespaceSelector={}, resourceGroups=[devices], preemption=preemption)
+    await _created(here, "LocalQueue", name, clusterQueue=full)
     made = Queue(here, name)
     try:
         yield made
@@ -88,7 +88,7 @@ async def kueueing(here: World) -> AsyncIterator[None]:
     process = start(Path("/usr/bin/env"), environment, str(PROGRAM), *flags, log=plane.log("kueue"))
     try:
         await _mounted(here, folder)
-        await _created(here, "resourceflavors", here.name, nodeLabels={"world": here.name})
+        await _created(here, "ResourceFlavor", here.name, nodeLabels={"world": here.name})
         yield
         # Its finalizers go while it runs.
         await here.clear()
@@ -155,12 +155,11 @@ def _flavor(here: World, quota: int) -> Object:
     return {"name": here.name, "resources": [{"name": DEVICES, "nominalQuota": quota}]}
 
 
-async def _created(here: World, plural: str, name: str, **spec: Any) -> None:
+async def _created(here: World, kind: str, name: str, **spec: Any) -> None:
     """Create one of its objects as soon as its webhook answers."""
-    kind = next(kind for kind in ("ClusterQueue", "LocalQueue", "ResourceFlavor") if f"{kind.lower()}s" == plural)
     space = {"namespace": here.namespace} if kind == "LocalQueue" else {}
     item = {"apiVersion": API, "kind": kind, "metadata": {"name": name, **space}, "spec": spec}
-    path = f"/apis/{API}" + "".join(f"/namespaces/{each}" for each in space.values()) + f"/{plural}"
+    path = f"/apis/{API}" + "".join(f"/namespaces/{each}" for each in space.values()) + f"/{kind.lower()}s"
 
     async def is_taken() -> bool:
         return (await here.admin.call("POST", path, item)).status == 201

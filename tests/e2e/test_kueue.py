@@ -32,6 +32,7 @@ async def here(control_plane: Plane) -> AsyncIterator[World]:
         async with kueueing(made):
             await made.template("one", made.request())
             await made.template("all", made.request(count=4))
+            await made.create(_by_policy(made))
             yield made
 
 
@@ -63,7 +64,6 @@ async def test_whom_kueue_takes_a_pod_away_for_gets_its_devices(here: World) -> 
 
 
 async def test_kueue_counts_devices_that_must_be_close_by_policy_or_constraint(here: World) -> None:
-    await here.create(_by_policy(here))
     await here.template("constraint", here.request(count=2), constraints=[{"matchAttribute": NUMA}])
     async with queue(here, "close", quota=4) as queued:
         for name in ("policy", "constraint"):
@@ -72,6 +72,23 @@ async def test_kueue_counts_devices_that_must_be_close_by_policy_or_constraint(h
             devices = {each.rpartition("/")[2] for each in await here.devices(await here.claim_of(pod))}
             assert devices in ({"gpu-0", "gpu-1"}, {"gpu-2", "gpu-3"})
         await queued.held_back(await queued.pod("one-more", "one"), USED_UP)
+
+
+async def test_kueue_lets_a_pod_go_whose_policy_nothing_fulfils_and_it_waits_within_the_quota(here: World) -> None:
+    for numa in (0, 1):
+        of_numa = f"device.attributes['resource.kubernetes.io'].numaNode == {numa}"
+        await here.template(f"numa-{numa}", here.request(selectors=[{"cel": {"expression": of_numa}}]))
+    async with queue(here, "apart", quota=8) as queued:
+        # One device is left on each NUMA node.
+        for node in ("a", "b"):
+            for numa in (0, 1):
+                taker = await queued.pod(f"{node}-{numa}", f"numa-{numa}", nodeSelector=here.on(node))
+                assert await here.bound(taker) == node
+        waits = await queued.pod("waits", "policy")
+        await here.refused(waits, "no set of free devices is as the claim's placement policy wants it")
+        within = [await queued.pod(f"within-{number}", "one") for number in range(2)]
+        assert {await here.bound(pod) for pod in within} <= {"a", "b"}
+        await queued.held_back(await queued.pod("beyond", "one"), USED_UP)
 
 
 async def test_kueue_counts_devices_that_are_asked_for_as_an_extended_resource(here: World) -> None:

@@ -43,15 +43,25 @@ async def owned(plane: Plane, run: Callable[..., AbstractAsyncContextManager[Sta
     """Give two nodes with two devices each, tainted by us, who *run* there; take our rule away at the end."""
     name = f"o{next(NUMBERS)}"
     driver = f"{name}.{DRIVER}"
+    async with (
+        untainted_afterwards(plane, driver),
+        run(plane, owning(drivers=(driver,))) as stage,
+        world_on(stage, name) as here,
+    ):
+        assert here.driver == driver
+        await here.device_class()
+        for node in ("a", "b"):
+            await here.node(node)
+            await here.slice(node, [ONE, {"name": "gpu-1"}])
+        await so(lambda: stage.service.belief.ownership.keeps(driver), "our devices to be tainted")
+        yield here
+
+
+@asynccontextmanager
+async def untainted_afterwards(plane: Plane, driver: str) -> AsyncIterator[None]:
+    """Take our rule for *driver* away at the end."""
     try:
-        async with run(plane, owning(drivers=(driver,))) as stage, world_on(stage, name) as here:
-            assert here.driver == driver
-            await here.device_class()
-            for node in ("a", "b"):
-                await here.node(node)
-                await here.slice(node, [ONE, {"name": "gpu-1"}])
-            await so(lambda: stage.service.belief.ownership.keeps(driver), "our devices to be tainted")
-            yield here
+        yield
     finally:
         async with plane.client() as admin:
             await admin.delete(rule_of(plane, driver))
@@ -202,7 +212,11 @@ async def test_of_a_shared_driver_others_have_what_our_classes_do_not_name(contr
     gpus, domains = f"{name}.{DRIVER}", f"domain.{name}.{DRIVER}"
     ours = tuple(f"{name}-{each}" for each in ("gpu", "channel"))
     settings = owning(drivers=(gpus, domains), classes=ours, shared_drivers=(domains,))
-    async with staged(control_plane, settings, changed=impatient) as stage, world_on(stage, name) as here:
+    async with (
+        untainted_afterwards(control_plane, gpus),
+        hasty(control_plane, settings) as stage,
+        world_on(stage, name) as here,
+    ):
         await tray(here, domains)
         await here.create(_barring_channels(control_plane, domains))
         await so(lambda: stage.service.belief.ownership.keeps(gpus), "the GPUs to be tainted")
@@ -218,8 +232,6 @@ async def test_of_a_shared_driver_others_have_what_our_classes_do_not_name(contr
             assert await here.bound(after) == "a"
         assert closed(here) == set()
         assert stage.counted("owner_taint_missing") == 0
-    async with control_plane.client() as admin:
-        await admin.delete(rule_of(control_plane, gpus))
 
 
 async def tray(here: World, domains: str) -> None:

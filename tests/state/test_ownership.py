@@ -253,6 +253,16 @@ def test_a_driver_that_is_shared_needs_no_taint_and_what_others_have_of_it_close
     assert closed(belief) == []
 
 
+def test_of_a_driver_that_is_shared_what_others_have_by_a_class_of_ours_is_foreign_all_the_same() -> None:
+    domain = Domain(
+        drivers=frozenset({DRIVER}), classes=frozenset({"gpu"}), shared=frozenset({DRIVER}), taint=OWNER, writer=ME
+    )
+    bare, barred = believing(rule=None, domain=domain), believing(domain=domain)
+    for belief in (bare, barred):
+        assert len(shown(belief, allocated(by="kube-scheduler"))) == 1
+    assert (closed(bare), closed(barred)) == (["n1", "n2"], ["n1"])
+
+
 def test_replicas_write_under_one_name_and_another_deployment_under_another() -> None:
     assert writer_of(("b", "a")) == writer_of(("a", "b")) == "dra-extender.a,b"
     assert writer_of(("a",)) != writer_of(("b",))
