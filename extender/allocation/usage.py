@@ -52,7 +52,8 @@ WHOLE = Usage(dedicated=1)
 
 def add(left: Usage, right: Usage) -> Usage:
     """Add two usages of one device."""
-    return _combined(left, right, 1)
+    # Of a fleet's devices nearly all are taken as a whole, once: one value serves them all.
+    return right if left is UNUSED else _combined(left, right, 1)
 
 
 def subtract(left: Usage, right: Usage) -> Usage:

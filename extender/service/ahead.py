@@ -82,6 +82,9 @@ class Ahead:
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def __post_init__(self) -> None:
+        self.belief.parting.append(self._line.forget)
+
     @property
     def is_on(self) -> bool:
         """Whether the scheduler is worth sending pods to: as far as we know it heeds nominations."""

@@ -75,6 +75,11 @@ class Line:
         """Name those that waited for *claim*; for this one they do no longer."""
         return self._outside.pop(claim, ())
 
+    def forget(self, pod: Uid) -> None:
+        """Forget a pod that waits no longer."""
+        self._came.pop(pod, None)
+        self._had.pop(pod, None)
+
     def asked(self, pod: Uid) -> None:
         """Take note that the scheduler has taken *pod*."""
         self._came.pop(pod, None)

@@ -103,7 +103,7 @@ class Belief:
                 self._open({item.uid for item in (before, claim) if item})
                 if before is None or before.uid != claim.uid:
                     self.learning.saw(claim)
-                self._seniority.put(claim)
+                self._place(claim)
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
                 self._open({before.uid} if before else set())
@@ -117,7 +117,7 @@ class Belief:
                 for claim in sorted(claims, key=self._place_of):
                     if claim.uid not in known:
                         self.learning.saw(claim)
-                    self._seniority.put(claim)
+                    self._place(claim)
                 self._conclude_all()
 
     def foreign_in(self, change: Change) -> tuple[Foreign, ...]:
@@ -188,7 +188,10 @@ class Belief:
             # Who waits is known from now on: all claims shown so far are placed as if they were listed now.
             self._has_listed_pods, self._seniority = True, Seniority()
             for claim in sorted(self.cluster.claims, key=self._place_of):
-                self._seniority.put(claim)
+                self._place(claim)
+
+    def _place(self, claim: ResourceClaim) -> None:
+        self._seniority.put(claim, self.cluster.holds_of(claim.key))
 
     def _place_of(self, claim: ResourceClaim) -> tuple[bool, int]:
         """Order claims that were there before us: nobody tells which came first; the versions come closest.

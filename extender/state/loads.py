@@ -4,6 +4,7 @@ Kept beside the snapshots, not in them: pods come and go far more often than dev
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from extender.model.footprint import Footprint, amount
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
-from extender.model.quantity import Amounts
+from extender.model.quantity import Amounts, Quantity
 from extender.state.seats import Rows, Seats
 from extender.state.table import Numbers, Table
 
@@ -148,7 +149,7 @@ class Loads:
         self._tidy(*self._seats)
 
     def _put_node(self, node: Node) -> None:
-        has = tuple((name, amount(name, quantity)) for name, quantity in node.allocatable)
+        has = _counted(node.allocatable)
         if self._nodes.get(node.name) == has:
             return
         row = self._seat(node.name)
@@ -178,6 +179,12 @@ class Loads:
             row = self._seats.get(node)
             if row is not None and not self._pods[row] and node not in self._nodes:
                 self._seats.vacate(node)
+
+
+@lru_cache(maxsize=1024)
+def _counted(allocatable: tuple[tuple[str, Quantity], ...]) -> Amounts:
+    """Count what a node has: one value serves all nodes of a kind."""
+    return tuple((name, amount(name, quantity)) for name, quantity in allocatable)
 
 
 def _by_resource(taking: Sequence[Amounts]) -> Iterator[tuple[str, Numbers]]:

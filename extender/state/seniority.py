@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
+from typing import NamedTuple
 
 from extender.allocation.usage import Hold, Usage, add, holds_of
 from extender.model.claim import ResourceClaim
@@ -10,33 +11,41 @@ from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 Uses = Mapping[DeviceKey, Usage]
 
 
+class _Place(NamedTuple):
+    """What one claim holds, and when that was seen first: the lower the number, the earlier."""
+
+    number: int
+    uid: Uid
+    holds: tuple[Hold, ...]
+
+
 class Seniority:
     """The claims that hold devices in the order in which their allocations were seen. One writer."""
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._seen: dict[ObjectKey, int] = {}
-        self._holds: dict[ObjectKey, tuple[Hold, ...]] = {}
-        self._uids: dict[ObjectKey, Uid] = {}
+        self._places: dict[ObjectKey, _Place] = {}
         self._holders: dict[PoolKey, dict[ObjectKey, None]] = {}
 
-    def put(self, claim: ResourceClaim) -> None:
-        """Take over what *claim* holds now. As long as it is the same and holds the same it keeps its place."""
+    def put(self, claim: ResourceClaim, counted: tuple[Hold, ...] = ()) -> None:
+        """Take over what *claim* holds now. As long as it is the same and holds the same it keeps its place.
+
+        *counted* is what others have made of its allocation: where that is the same, one serves us both.
+        """
         holds = holds_of(claim.allocation) if claim.allocation else ()
-        if holds == self._holds.get(claim.key, ()) and self._uids.get(claim.key, claim.uid) == claim.uid:
+        known = self._places.get(claim.key)
+        if (known is None and not holds) or (known is not None and known[1:] == (claim.uid, holds)):
             return
         self.drop(claim.key)
         if holds:
-            self._seen[claim.key], self._holds[claim.key] = next(self._numbers), holds
-            self._uids[claim.key] = claim.uid
+            self._places[claim.key] = _Place(next(self._numbers), claim.uid, counted if counted == holds else holds)
         for hold in holds:
             self._holders.setdefault(hold.device.pool_key, {})[claim.key] = None
 
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
-        self._seen.pop(key, None)
-        self._uids.pop(key, None)
-        for hold in self._holds.pop(key, ()):
+        known = self._places.pop(key, None)
+        for hold in known.holds if known else ():
             holders = self._holders.get(hold.device.pool_key, {})
             holders.pop(key, None)
             if not holders:
@@ -44,17 +53,16 @@ class Seniority:
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> None:
         """Forget all other claims."""
-        for key in self._holds.keys() - set(keys):
+        for key in self._places.keys() - set(keys):
             self.drop(key)
 
     def before(self, key: ObjectKey) -> dict[DeviceKey, Usage]:
         """Add up what earlier claims hold in the pools that the claim holds devices of."""
         used: dict[DeviceKey, Usage] = {}
-        pools = {hold.device.pool_key for hold in self._holds.get(key, ())}
-        for pool in pools:
-            for other in self._holders[pool]:
-                if self._seen[other] < self._seen[key]:
-                    _charge(used, (hold for hold in self._holds[other] if hold.device.pool_key == pool))
+        for pool in {hold.device.pool_key for hold in self._held_by(key)}:
+            for other in map(self._places.__getitem__, self._holders[pool]):
+                if other.number < self._places[key].number:
+                    _charge(used, (hold for hold in other.holds if hold.device.pool_key == pool))
         return used
 
     def holders(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, Uses]]:
@@ -62,12 +70,16 @@ class Seniority:
 
         They are those of this moment, however long it takes to go through them.
         """
-        known = [(key, self._holds[key]) for key in self._holders.get(pool, ())]
+        known = [(key, self._places[key].holds) for key in self._holders.get(pool, ())]
         return ((key, _charge({}, (hold for hold in holds if hold.device.pool_key == pool))) for key, holds in known)
 
     def of(self, key: ObjectKey) -> dict[DeviceKey, Usage]:
         """Add up what the claim itself holds."""
-        return _charge({}, self._holds.get(key, ()))
+        return _charge({}, self._held_by(key))
+
+    def _held_by(self, key: ObjectKey) -> tuple[Hold, ...]:
+        known = self._places.get(key)
+        return known.holds if known else ()
 
 
 def _charge(used: dict[DeviceKey, Usage], holds: Iterable[Hold]) -> dict[DeviceKey, Usage]:

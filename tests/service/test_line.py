@@ -91,6 +91,18 @@ def test_who_has_joined_has_a_turn_and_was_not_asked_about() -> None:
     assert not line.was_asked(one.uid)
 
 
+def test_nothing_is_remembered_of_who_waits_no_longer() -> None:
+    line, came, joined = Line(), pod("came"), pod("joined")
+    for each in (came, joined):
+        line.came(each.uid)
+    line.join(joined)
+    for each in (came, joined):
+        line.forget(each.uid)
+    assert not line.has_had(joined.uid)
+    assert not line._came
+    assert not line._had
+
+
 def test_of_many_that_never_join_the_last_are_remembered() -> None:
     line = lined_up([], [])
     for number in range(REMEMBERED + 10):

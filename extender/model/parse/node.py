@@ -10,6 +10,7 @@ from extender.model.parse.fields import Fields
 from extender.model.parse.metadata import key_of, owners_of
 from extender.model.parse.selection import taint_of
 from extender.model.parse.terms import terms_of
+from extender.model.quantity import Quantity
 from extender.model.terms import Terms
 
 # What a pod has of its template, but for what is looked at in part.
@@ -31,7 +32,7 @@ def node_of(fields: Fields) -> Node:
     return Node(
         name=NodeName(metadata.required("name")),
         labels=metadata.strings("labels"),
-        allocatable=status.quantities("allocatable"),
+        allocatable=_allocatable(status, ""),
         declared_features=status.texts("declaredFeatures"),
         annotations=metadata.strings("annotations"),
         is_unschedulable=spec.flag("unschedulable"),
@@ -64,6 +65,14 @@ def pod_of(fields: Fields) -> Pod:
         is_deleting=metadata.has("deletionTimestamp"),
         terms=wants.terms,
     )
+
+
+def _read_allocatable(status: Fields, _version: str) -> tuple[tuple[str, Quantity], ...]:
+    return status.quantities("allocatable")
+
+
+# Nodes of a kind have the same.
+_allocatable: Final = alike(_read_allocatable, 1024, lambda status: status.raw.get("allocatable"))
 
 
 def _refusal(status: Fields) -> str:
