@@ -1,10 +1,10 @@
 """What is ours to allocate, by which taint it is kept from others, and by which name we know what we wrote."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.model.claim import ResourceClaim
+from extender.model.claim import AllocatedDevice, ResourceClaim
 from extender.model.names import ClassName, DeviceKey
 
 # What a field manager may be called at most.
@@ -38,15 +38,17 @@ class Domain:
         if claim.allocation is None:
             return ()
         # Of a claim that cannot be read nobody knows the classes: they may be ours.
-        restricts = bool(self.classes) and claim.problem is None
-        asked = classes_of(claim) if restricts else {}
-        return tuple(
-            item.device
-            for item in claim.allocation.devices
-            if not item.admin_access
-            and self.has_driver(item.device.driver)
-            and (not restricts or self.has_class(asked.get(item.request, ClassName(""))))
-        )
+        asked = classes_of(claim) if self.classes and claim.problem is None else None
+        return tuple(item.device for item in claim.allocation.devices if self._is_held(item, asked))
+
+    def _is_held(self, item: AllocatedDevice, asked: Mapping[str, ClassName] | None) -> bool:
+        """Tell whether *item* is a device of ours that somebody holds; *asked* are the classes, where these tell."""
+        driver = item.device.driver
+        if item.admin_access or not self.has_driver(driver):
+            return False
+        # Nobody else is to have devices of a driver that is ours alone, whatever class he asks for.
+        is_alone = driver in self.drivers - self.shared
+        return asked is None or is_alone or self.has_class(asked.get(item.request, ClassName("")))
 
 
 def writer_of(schedulers: Iterable[str]) -> str:

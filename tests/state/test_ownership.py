@@ -263,6 +263,14 @@ def test_of_a_driver_that_is_shared_what_others_have_by_a_class_of_ours_is_forei
     assert (closed(bare), closed(barred)) == (["n1", "n2"], ["n1"])
 
 
+def test_of_a_driver_that_is_ours_alone_what_others_have_is_foreign_whatever_class_they_ask_for() -> None:
+    alone, other = Domain(drivers=frozenset({DRIVER}), classes=frozenset({"else"}), taint=OWNER, writer=ME), "other"
+    beside = replace(alone, drivers=frozenset({DRIVER, other}), shared=frozenset({other}))
+    for belief in (believing(domain=alone), believing(domain=beside)):
+        assert len(shown(belief, allocated(by="kube-scheduler"))) == 1
+        assert closed(belief) == ["n1"]
+
+
 def test_replicas_write_under_one_name_and_another_deployment_under_another() -> None:
     assert writer_of(("b", "a")) == writer_of(("a", "b")) == "dra-extender.a,b"
     assert writer_of(("a",)) != writer_of(("b",))
