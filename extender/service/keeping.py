@@ -52,6 +52,7 @@ class Keeping:
     now: Callable[[], float]
     _kept: set[str] = field(default_factory=set)
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
+    _barring: tuple[str, ...] = ()
     _known: tuple[int, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
@@ -61,10 +62,11 @@ class Keeping:
         self._stirred.set()
 
     def warning(self) -> str:
-        """Say what keeps others from being kept away; nothing where nothing does, or another replica leads."""
-        why, drivers = self._trouble
-        is_told = bool(why) and self.may_write()
-        return f"no owner taint on {', '.join(drivers)}: {why}; others can allocate these devices" if is_told else ""
+        """Say what is not as it should be about the taint; nothing where all is, or another replica leads."""
+        (why, drivers), rules = self._trouble, ", ".join(self._barring)
+        missing = f"no owner taint on {', '.join(drivers)}: {why}; others can allocate these devices" if why else ""
+        barring = f"the owner taint is on all of a shared driver: others get nothing of it: {rules}" if rules else ""
+        return "; ".join(filter(None, (missing, barring))) if self.may_write() else ""
 
     async def run(self) -> None:
         """Keep for ever."""
@@ -76,6 +78,7 @@ class Keeping:
 
     async def round(self) -> None:
         """Put the taint on every driver of ours that is without; return when the watch shows it, or does not."""
+        self._look_at_shared()
         missing, named = self._missing(), self.belief.ownership.domain.drivers
         # What somebody else has tainted meanwhile is no trouble any more.
         self._pauses = {driver: pause for driver, pause in self._pauses.items() if driver in missing}
@@ -87,6 +90,13 @@ class Keeping:
             self._complain(missing, NOT_NAMED)
         elif due := [driver for driver in missing if driver not in self._pauses or self._is_due(driver)]:
             await self._put_on(due)
+
+    def _look_at_shared(self) -> None:
+        """Say once which rules keep others from what is theirs, as ours of before: it is not for us to delete rules."""
+        before, self._barring = self._barring, self.belief.ownership.barring()
+        if set(self._barring) - set(before):
+            fields = {keys.RULES: ", ".join(self._barring), keys.WAY_OUT: WAY_OUT}
+            LOG.warning("the owner taint is on all of a shared driver: others get nothing of it", extra=fields)
 
     def _is_due(self, driver: str) -> bool:
         return self.now() >= self._pauses[driver].until

@@ -74,6 +74,11 @@ class Ownership:
         """Name the drivers from which nobody else is to allocate: of those named, or of all that publish."""
         return (self.domain.drivers or frozenset(key.driver for key in inventory.keys)) - self.domain.shared
 
+    def barring(self) -> tuple[str, ...]:
+        """Name the rules that keep others from all of a driver that is shared with them."""
+        shared = self.domain.shared
+        return tuple(sorted(name for name, rule in self.rules.items() if any(_is_whole(rule, each) for each in shared)))
+
     def counted_as(self, devices: Iterable[DeviceKey], inventory: Inventory) -> frozenset[str]:
         """Say as which drivers *devices* are counted: whoever writes claims can make up as many as he likes."""
         return frozenset(

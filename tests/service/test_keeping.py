@@ -12,7 +12,7 @@ from extender.config.settings import Ownership, Settings
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.model.change import Changed, Gone
 from extender.model.device import Traits
-from extender.model.names import DriverName, ObjectKey
+from extender.model.names import DeviceName, DriverName, ObjectKey
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.steps import Refusal
 from extender.service import keeping
@@ -163,11 +163,19 @@ class Found:
 
 
 def at_work(writing: Writing, *drivers: str) -> tuple[Keeping, Belief, Metrics]:
-    anybody: Any = (Found(), writing)
-    metrics = Metrics()
-    belief = Belief(("ours",), Features(), domain=Domain(drivers=frozenset(drivers), taint=KEY))
+    belief, metrics = owning(Domain(drivers=frozenset(drivers), taint=KEY)), Metrics()
+    return keeping_of(belief, writing, metrics), belief, metrics
+
+
+def owning(domain: Domain) -> Belief:
+    belief = Belief(("ours",), Features(), domain=domain)
     belief.apply(Changed(gpus("n1", 1)))
-    return Keeping(belief, anybody[0], anybody[1], metrics, lambda: True, lambda: writing.now), belief, metrics
+    return belief
+
+
+def keeping_of(belief: Belief, writing: Writing, metrics: Metrics | None = None) -> Keeping:
+    anybody: Any = (Found(), writing)
+    return Keeping(belief, anybody[0], anybody[1], metrics or Metrics(), lambda: True, lambda: writing.now)
 
 
 async def rounds(work: Keeping, writing: Writing, until_s: float) -> None:
@@ -229,6 +237,29 @@ async def test_a_rule_by_somebody_else_with_our_taint_will_do() -> None:
     belief.apply(Changed(rule_for(DRIVER)))
     await work.round()
     assert [driver for _, driver in writing.tried] == ["other.example.com"]
+
+
+async def test_a_rule_that_keeps_others_from_a_whole_shared_driver_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As ours of before, when the driver was not shared: rules are never deleted by us."""
+    writing = Writing()
+    belief = owning(Domain(drivers=frozenset({DRIVER}), shared=frozenset({DRIVER}), taint=KEY))
+    work = keeping_of(belief, writing)
+    left = replace(rule_for(DRIVER), name=NAME)
+    channels = replace(rule_for(DRIVER), selector=TaintSelector(driver=DriverName(DRIVER), device=DeviceName("c-0")))
+    with caplog.at_level(logging.WARNING):
+        belief.apply(Changed(channels))
+        await work.round()
+        assert (work.warning(), caplog.records) == ("", [])
+        belief.apply(Changed(left))
+        for _ in range(2):
+            await work.round()
+        assert [vars(record)["rules"] for record in caplog.records] == [NAME]
+        assert work.warning() == f"the owner taint is on all of a shared driver: others get nothing of it: {NAME}"
+        belief.apply(Gone(DeviceTaintRule, ObjectKey("", NAME)))
+        await work.round()
+    assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
 
 
 async def test_what_is_allowed_again_is_forgotten() -> None:
