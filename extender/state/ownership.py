@@ -11,11 +11,10 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Device, ResourceSlice, Seal
 from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
 from extender.model.problem import Problem
-from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, DeviceTaintRule, Taint, selects
+from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, selects
 from extender.state.domain import Domain
 from extender.state.foreign import Foreign, Part, is_borne
 
-BARRING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 # Drivers that are neither named as ours nor publish anything, where something is counted by driver.
 OTHERS: Final = "others"
 
@@ -156,7 +155,8 @@ class Ownership:
         return any(map(self._bars, device.traits.taints))
 
     def _bars(self, taint: Taint) -> bool:
-        return bool(self.domain.taint) and taint.key == self.domain.taint and taint.effect in BARRING
+        # NoExecute alone keeps nobody away for sure: claims may tolerate that of every key, to outlive a fault.
+        return bool(self.domain.taint) and taint.key == self.domain.taint and taint.effect == NO_SCHEDULE
 
     def _is_kept(self, device: DeviceKey, inventory: Inventory) -> bool:
         """Tell whether the owner's taint is on *device*, by a rule or by its driver."""

@@ -104,8 +104,9 @@ async def test_a_rule_that_is_deleted_is_put_back(caplog: pytest.LogCaptureFixtu
         {"deviceSelector": {"driver": "other.example.com"}},
         {"taint": {"key": "example.com/else"}},
         {"taint": {"effect": "None"}},
+        {"taint": {"effect": "NoExecute"}},
     ],
-    ids=["narrowed", "another-driver", "another-key", "no-effect"],
+    ids=["narrowed", "another-driver", "another-key", "no-effect", "eviction"],
 )
 async def test_a_rule_that_is_changed_is_put_back(change: Json) -> None:
     async with place() as here:

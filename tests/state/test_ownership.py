@@ -88,9 +88,21 @@ def test_a_taint_that_is_put_back_later_changes_nothing_about_what_was_closed_be
         (replace(RULE, selector=TaintSelector(driver=DriverName("other.example.com"))), False),
         (replace(RULE, selector=None), False),
         (replace(RULE, taint=Taint(key=OWNER, effect="None")), False),
+        # Claims may tolerate that of everything: base/tolerations.yaml lets them.
+        (replace(RULE, taint=Taint(key=OWNER, effect="NoExecute")), False),
         (replace(RULE, taint=Taint(key="example.com/else", effect="NoSchedule")), False),
     ],
-    ids=["driver", "everything", "pool", "another-pool", "another-driver", "nothing", "no-effect", "another-key"],
+    ids=[
+        "driver",
+        "everything",
+        "pool",
+        "another-pool",
+        "another-driver",
+        "nothing",
+        "no-effect",
+        "eviction",
+        "another-key",
+    ],
 )
 def test_the_taint_was_there_where_a_rule_put_it_on_the_device(rule: DeviceTaintRule, *, covers: bool) -> None:
     (found,) = shown(believing(rule=rule), allocated(by="kube-scheduler"))
@@ -283,9 +295,10 @@ def test_replicas_write_under_one_name_and_another_deployment_under_another() ->
         (RULE, True),
         (replace(RULE, selector=TaintSelector(driver=DRIVER, pool=PoolName("n1"))), False),
         (replace(RULE, selector=TaintSelector(driver=DRIVER, expressions=("true",))), False),
+        (replace(RULE, taint=Taint(key=OWNER, effect="NoExecute")), False),
         (None, False),
     ],
-    ids=["whole", "pool", "expression", "none"],
+    ids=["whole", "pool", "expression", "eviction", "none"],
 )
 def test_a_rule_keeps_a_driver_if_it_taints_all_of_it(rule: DeviceTaintRule | None, *, keeps: bool) -> None:
     belief = believing(rule=rule)
