@@ -116,7 +116,10 @@ class Ownership:
     ] = "owner"
     drivers: Annotated[
         tuple[str, ...],
-        Key("drivers whose devices are ours, and are tainted; none named: all are given, none is tainted", least=0),
+        Key(
+            "drivers whose devices are ours, and tainted unless shared; none named: all are given, none is tainted",
+            least=0,
+        ),
     ] = ()
     classes: Annotated[tuple[str, ...], Key("device classes that we serve; none named: all", least=0)] = ()
     shared_drivers: Annotated[
