@@ -11,7 +11,7 @@ from extender.kube.api import Api, Body
 from extender.kube.resource import Served
 from extender.kube.setback import Setback, setback_of
 from extender.model.problem import Problem
-from extender.model.taint import DeviceTaintRule
+from extender.model.taint import NO_SCHEDULE, DeviceTaintRule
 from extender.scheduling.safety import Right
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -48,13 +48,19 @@ async def minor_of(api: Api) -> int | Setback | None:
 
 
 async def has_rule_with(api: Api, served: Served, key: str) -> bool | Setback:
-    """Tell whether any rule puts the taint *key* on devices."""
+    """Tell whether any rule keeps whoever does not tolerate *key* from all devices of a driver, or of all."""
     read = await _read(api, "GET", served.path())
     if isinstance(read, Setback):
         return read
     items = read.get("items")
     rules = (_rule(item, served) for item in items) if isinstance(items, list) else ()
-    return any(isinstance(rule, DeviceTaintRule) and rule.taint.key == key for rule in rules)
+    return any(isinstance(rule, DeviceTaintRule) and _is_partition(rule, key) for rule in rules)
+
+
+def _is_partition(rule: DeviceTaintRule, key: str) -> bool:
+    chosen = rule.selector
+    is_whole = chosen is not None and chosen.pool is None and chosen.device is None and not chosen.asks_attributes
+    return is_whole and (rule.taint.key, rule.taint.effect) == (key, NO_SCHEDULE)
 
 
 async def _read(api: Api, method: str, path: str, body: Body | None = None) -> Json | Setback:

@@ -88,13 +88,14 @@ def _unpartitioned(intent: Intent, found: Found) -> Iterator[str]:
         )
     elif intent.keeps_taint:
         yield (
-            "ownership.drivers: none are named, so the owner taint is put on none, and no rule on the cluster has it, "
-            f"so nothing keeps other allocators from our devices; apply such a rule for each driver of ours, {ways}"
+            "ownership.drivers: none are named, so the owner taint is put on none, and no rule on the cluster puts it "
+            "on a whole driver, so nothing keeps other allocators from our devices; apply such a rule for each driver "
+            f"of ours, {ways}"
         )
     else:
         yield (
-            "ownership.keepTaint: the owner taint is not kept by us, and no rule on the cluster has it, so nothing "
-            f"keeps other allocators from our devices; keep it, {ways}"
+            "ownership.keepTaint: the owner taint is not kept by us, and no rule on the cluster puts it on a whole "
+            f"driver, so nothing keeps other allocators from our devices; keep it, {ways}"
         )
 
 

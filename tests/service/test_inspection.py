@@ -123,7 +123,10 @@ async def test_a_rule_by_hand_is_a_partition(ownership: dict[str, Any]) -> None:
 
 RESOURCE = "/apis/resource.k8s.io"
 KEY = "dra-extender.x-k8s.io/owned"
-RULE = {"metadata": {"name": "by-hand"}, "spec": {"taint": {"key": KEY, "effect": "NoSchedule"}, "deviceSelector": {}}}
+RULE: dict[str, Any] = {
+    "metadata": {"name": "by-hand"},
+    "spec": {"taint": {"key": KEY, "effect": "NoSchedule"}, "deviceSelector": {}},
+}
 LISTED, NONE = (response({"items": items}) for items in ([RULE], []))
 MAY, MAY_NOT = (response({"status": {"allowed": allowed}}) for allowed in (True, False))
 OLDER = response({"minor": "35"})
@@ -149,6 +152,29 @@ async def inspected(answers: dict[str, tuple[bytes, ...]]) -> tuple[Inspection, 
             await inspection.ended.wait()
         running.cancel()
         return inspection, script.asked
+
+
+@pytest.mark.parametrize(
+    "less",
+    [
+        {"deviceSelector": None},
+        {"deviceSelector": {"driver": "gpu.example.com", "device": "gpu-0"}},
+        {"deviceSelector": {"driver": "gpu.example.com", "pool": "node-1"}},
+        {"taint": {"key": "dra-extender.x-k8s.io/owned", "effect": "NoExecute"}},
+        {"taint": {"key": "dra-extender.x-k8s.io/owned", "effect": "None"}},
+        {"taint": {"key": "example.com/else", "effect": "NoSchedule"}},
+    ],
+    ids=["nothing", "device", "pool", "eviction", "no-effect", "another-key"],
+)
+async def test_a_rule_that_does_not_keep_others_from_a_whole_driver_is_none(less: dict[str, Any]) -> None:
+    rule = {**RULE, "spec": {**RULE["spec"], **less}}
+    answers: dict[str, tuple[bytes, ...]] = {
+        "/version": (OLDER,),
+        REVIEWS: (MAY,),
+        RULES: (response({"items": [rule]}),),
+    }
+    inspection, _ = await inspected(answers)
+    assert [reason.partition(":")[0] for reason in inspection.reasons] == ["ownership.drivers"]
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
