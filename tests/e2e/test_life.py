@@ -26,6 +26,11 @@ def reservation(pod: Object) -> Object:
     return {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
 
 
+def extended(resource: str) -> Object:
+    amounts = {resource: "1"}
+    return {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
+
+
 async def test_a_claim_is_reserved_shared_finished_freed_used_again_and_deleted(here: World) -> None:
     await device(here)
     claim = await here.claim("c", here.request())
@@ -81,9 +86,8 @@ async def test_the_claim_for_extended_resources_goes_with_its_pod_and_leaves_its
     await here.node("a")
     await here.device_class(extendedResourceName=resource)
     await here.slice("a", [{"name": "gpu-0"}])
-    amounts = {"requests": {resource: "1"}, "limits": {resource: "1"}}
     for name in ("first", "second"):
-        pod = await here.pod(name, containers=[{"name": "main", "image": "none", "resources": amounts}])
+        pod = await here.pod(name, containers=[extended(resource)])
         assert await here.bound(pod) == "a"
         claim = await here.hidden_claim_of(pod)
         read = await here.admin.read(claim)
@@ -103,4 +107,30 @@ async def test_a_pod_that_is_deleted_while_it_waits_leaves_nothing(here: World) 
     await here.finish(hopeless)
     await here.gone(claim)
     assert await here.bound(await here.pod("p", templates=("one",))) == "a"
+    assert not list(here.service.belief.ledger)
+
+
+async def test_a_namespace_that_is_deleted_takes_its_pods_and_leaves_their_devices(here: World) -> None:
+    resource = f"{here.name}.example.com/gpu"
+    await here.node("a")
+    await here.device_class(extendedResourceName=resource)
+    await here.slice("a", [{"name": f"gpu-{number}"} for number in range(4)])
+    await here.own_namespace()
+    await here.template("one", here.request())
+    kinds: tuple[Object, ...] = ({"templates": ("one",)}, {"containers": [extended(resource)]})
+    for number in range(4):
+        assert (
+            await here.bound(await here.pod(f"p{number}", terminationGracePeriodSeconds=0, **kinds[number % 2])) == "a"
+        )
+    for number, kind in enumerate(kinds):
+        await here.refused(await here.pod(f"waiting-{number}", **kind), "too few")
+
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": here.namespace}}
+    await here.admin.delete(namespace)
+    await here.gone(namespace)
+
+    here.namespace = "default"
+    await here.template("one", here.request())
+    for number in range(4):
+        assert await here.bound(await here.pod(f"next-{number}", templates=("one",))) == "a"
     assert not list(here.service.belief.ledger)
