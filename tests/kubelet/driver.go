@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	resource "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -135,9 +136,10 @@ func (d *driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplug
 	return results, nil
 }
 
-// HandleError tells what could not be published as it is.
+// HandleError tells what could not be published as it is. A slice that is gone when it is to change is no trouble: the
+// library had not heard of its end, and publishes it anew once it has.
 func (d *driver) HandleError(ctx context.Context, err error, message string) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !apierrors.IsNotFound(err) {
 		d.tell(event{What: "trouble", Error: message + ": " + err.Error()})
 	}
 }
