@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.model.node import Pod
 from extender.scheduling.account import of_advice
 from extender.scheduling.advice import Advisor
 from extender.scheduling.planner import Plain
@@ -34,6 +35,9 @@ class Advising:
     journal: Journal
     missing: Callable[[], Sequence[str]]
     _scores: Remembered = field(default_factory=Remembered)
+
+    async def hear(self, pod: Pod) -> None:
+        """Wait for nothing: nodes pass meanwhile."""
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Leave out the nodes that are not good for the pod."""

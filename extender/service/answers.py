@@ -16,6 +16,7 @@ from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.evictions import SOON_S, Evictions
+from extender.service.hearing import Hearing
 from extender.service.journal import Journal
 from extender.service.offers import Offers
 from extender.service.scores import Remembered
@@ -44,6 +45,7 @@ class Answers:
     journal: Journal
     attention: Attention
     offers: Offers
+    hearing: Hearing
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
     leading: Callable[[], str] = lambda: ""
@@ -57,6 +59,11 @@ class Answers:
     def __post_init__(self) -> None:
         self.evictions = Evictions(self.now)
         self.belief.parting.append(self.evictions.forget)
+
+    async def hear(self, pod: Pod) -> None:
+        """Wait a moment for claims of *pod* that are not known yet, where it is answered at all."""
+        if not self.hindrance():
+            await self.hearing.hear(pod)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""

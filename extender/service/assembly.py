@@ -45,6 +45,7 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
+from extender.service.hearing import Hearing
 from extender.service.history import History
 from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
@@ -171,7 +172,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
-    sink.attention, sink.journal, sink.warming = attention, journal, Warming(belief)
+    sink.attention, sink.journal, sink.warming, sink.hearing = attention, journal, Warming(belief), Hearing(belief, now)
     health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning, history)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
@@ -180,7 +181,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     offers, ended = Offers(), (journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(_binder(settings, belief, chooser, offers), carrier, settings.api.bind_seconds, ended)
-    parts = belief, planner, chooser, binds, journal, attention, offers
+    parts = belief, planner, chooser, binds, journal, attention, offers, sink.hearing
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
     attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
     verbs = answers if is_owner else Advising(advisor, journal, health.hindering)
@@ -240,6 +241,7 @@ class _Sink:
     lapses: Lapses | None = None
     warming: Warming | None = None
     keeping: Keeping | None = None
+    hearing: Hearing | None = None
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -270,6 +272,8 @@ class _Sink:
         return ahead | ({"nominations taken back": self.lapses.run()} if self.lapses else {})
 
     def stir(self) -> None:
+        if self.hearing is not None:
+            self.hearing.stir()
         if self.attention is not None:
             self.attention.stir()
         if self.ahead is not None:

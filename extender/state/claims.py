@@ -96,6 +96,12 @@ class Claims:
         for key in self._by_key.keys() - set(keys):
             self.drop(key)
 
+    def lack(self, pod: Pod) -> bool:
+        """Tell whether *pod* names a claim that is not known."""
+        direct, made = (entry.claim_name for entry in pod.claims), (status.claim_name for status in pod.claim_statuses)
+        named = (name for name in (*direct, *made) if name)
+        return any(ObjectKey(pod.key.namespace, name) not in self._by_key for name in named)
+
     def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
         """Find the claims of *pod*."""
         found: dict[Uid, ResourceClaim] = {}

@@ -61,6 +61,7 @@ class Routes:
         self._metrics.named("filter", len(asked.names))
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
+        await self._verbs.hear(asked.pod)
         answer = self._verbs.filter(FilterRequest(asked.pod, asked.names))
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 

@@ -94,6 +94,9 @@ Scores = Sequence[int] | None
 class Verbs(Protocol):
     """Answers the scheduler. What it raises is a bug: it is answered by an error with an id that the log carries."""
 
+    async def hear(self, pod: Pod) -> None:
+        """Wait a moment for what the scheduler may have heard of *pod* before us: filter asks with that."""
+
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod."""
 

@@ -35,6 +35,7 @@ from extender.service.carrier import Carrier
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.health import Health
+from extender.service.hearing import Hearing
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.lapses import Lapses
@@ -197,7 +198,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
 
     offers, ended = Offers(), (journal.ended, attention.ended)
     binds = Binds(Binder(belief, chooser, now, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
-    parts = belief, planner, chooser, binds, journal, attention, offers
+    parts = belief, planner, chooser, binds, journal, attention, offers, Hearing(belief, now)
     told = nominating.asked, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has

@@ -35,6 +35,7 @@ def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
         journal=nobody,
         attention=attention,
         offers=Offers(),
+        hearing=nobody,
         missing=lambda: (),
         now=lambda: 0.0,
     )

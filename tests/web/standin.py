@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from extender.model.names import ObjectKey
+from extender.model.node import Pod
 from extender.telemetry.metrics import Metrics
 from extender.web.server import Address, Application, Options, Server
 from extender.web.verbs import (
@@ -38,6 +39,8 @@ class StandIn:
     worries: Sequence[str] = ()
     alive: bool = True
     asked: list[Any] = field(default_factory=list)
+
+    async def hear(self, pod: Pod) -> None: ...
 
     def filter(self, request: FilterRequest) -> Filtered:
         self.asked.append(request)

@@ -1,0 +1,42 @@
+"""Claims that the scheduler has heard of before us: what it asks about waits for them for a moment."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.model.node import Pod
+from extender.state.belief import Belief
+
+# A watch is behind by milliseconds, and by a tenth of a second where processors are short. A pod that is sent away
+# comes back after a second at the earliest.
+PATIENCE_S: Final = 0.2
+# The scheduler asks about nobody else meanwhile: after waiting in vain nobody is waited for, whatever claims do.
+REST_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class Hearing:
+    """Waits for claims; *stir* is to be called whenever something has changed."""
+
+    belief: Belief
+    now: Callable[[], float]
+    _rests_until: float = float("-inf")
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stir(self) -> None:
+        """Have those who wait look again."""
+        self._news.set()
+
+    async def hear(self, pod: Pod) -> None:
+        """Return once each claim that *pod* names is known, or soon."""
+        claims = self.belief.cluster.claims
+        if not claims.lack(pod) or self.now() < self._rests_until:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while claims.lack(pod):
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            self._rests_until = self.now() + REST_S

@@ -1,0 +1,98 @@
+"""The scheduler hears of a claim before us: what it asks waits for that claim, and not for ever."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+
+from extender.demo.apiserver.kinds import POD
+from extender.model.change import Changed
+from extender.model.node import Pod
+from extender.service import hearing as module
+from extender.service.hearing import REST_S, Hearing
+from tests import kube_objects
+from tests.scheduling.cast import belief_of, claim, pod
+from tests.service.door import SCHEDULER, Door, Json, opened
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    async with opened(["n0", "n1"]) as found:
+        yield found
+
+
+def early(door: Door) -> Json:
+    """Return a pod whose claim is not there."""
+    spec = {"schedulerName": SCHEDULER, "resourceClaims": [{"name": "c", "resourceClaimName": "late"}]}
+    made: Json = door.server.registry.create(POD, "default", kube_objects.pod("p", **spec))
+    return made
+
+
+def make(door: Door) -> None:
+    door.server.registry.create(door.kind("resourceclaims"), "default", kube_objects.claim("late"))
+
+
+class Told:
+    """Tells that somebody is about to wait."""
+
+    def __init__(self, hearing: Hearing) -> None:
+        self._hearing, self.begun = hearing, asyncio.Event()
+
+    async def hear(self, pod: Pod) -> None:
+        self.begun.set()
+        await self._hearing.hear(pod)
+
+
+async def test_a_pod_whose_claim_is_shown_a_moment_later_is_not_sent_away(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 60)
+    told = Told(door.service.answers.hearing)
+    door.service.answers.hearing = cast("Hearing", told)
+    question = asyncio.create_task(door.filter(early(door)))
+    await told.begun.wait()
+    make(door)
+    assert len((await question)["NodeNames"]) == 1
+
+
+async def test_a_pod_whose_claim_does_not_come_is_to_be_asked_about_again(door: Door) -> None:
+    assert (await door.filter(early(door)))["Error"] == "there is no claim late"
+
+
+async def test_nobody_waits_for_who_is_answered_nothing_anyway(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    door.service.answers.leading = lambda: "somebody else leads"
+    assert (await door.filter(early(door)))["Error"] == "somebody else leads"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def waiting(name: str) -> Pod:
+    return pod(name, name)
+
+
+async def test_after_waiting_in_vain_nobody_is_waited_for_during_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, belief = Clock(), belief_of()
+    hearing = Hearing(belief, clock)
+    monkeypatch.setattr(module, "PATIENCE_S", 0.01)
+    await hearing.hear(waiting("a"))
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    clock.now = REST_S - 0.1
+    await hearing.hear(waiting("b"))
+    clock.now = REST_S
+    waits = asyncio.create_task(hearing.hear(waiting("b")))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    belief.apply(Changed(claim("other")))
+    hearing.stir()
+    await asyncio.sleep(0)
+    assert not waits.done()
+    belief.apply(Changed(claim("b")))
+    hearing.stir()
+    await waits
