@@ -22,8 +22,12 @@ MOST = 64
 LOOKS = 256
 # Pods that are passed over in one go, because another asked the same in vain: there may be ten thousand of them.
 PASSED = 64
+# Pods in one go of which no more is asked than whether they have rested.
+SKIPPED = 512
 # The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
 SPACING_S = 1e-4
+# Where nothing is new but that some pods have rested, it is so many times as long: of a thousand some always have.
+CALM = 10
 # How often the time between two wakes of a pod is doubled.
 DOUBLINGS = 4
 
@@ -105,6 +109,9 @@ class Waker:
         hopeless, passed = set[object](), 0
         self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
+            if pod is None:
+                yield None
+                continue
             if not (most and looks):
                 # Those that fit are woken at once; who only costs time has the next turn a little later.
                 self._seen = object() if most else None
@@ -122,10 +129,12 @@ class Waker:
 
     def _turn(self, now: float) -> tuple[bool, bool]:
         """Tell whether anything is new, and whether anybody is looked at."""
-        is_early = self._seen is not None and now < self._last + SPACING_S * len(self._waiting)
-        is_news = not is_early and self._seen is not self.belief.seen_by()
-        is_shown = any(map(self.belief.pods.with_uid, self._missed))
-        return is_news, not is_early and (is_news or is_shown or now >= self._next)
+        spacing_s = SPACING_S * len(self._waiting)
+        if self._seen is not None and now < self._last + spacing_s:
+            return False, False
+        is_news = self._seen is not self.belief.seen_by()
+        is_rested = now >= max(self._next, self._last + CALM * spacing_s)
+        return is_news, is_news or is_rested or any(map(self.belief.pods.with_uid, self._missed))
 
     def _look(self, pod: Pod, hopeless: set[object], now: float) -> object:
         """Plan *pod*; None where another asked the same in vain."""
@@ -185,12 +194,17 @@ class Waker:
             hopeless.add(question)
         return plan
 
-    def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
-        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
+    def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod | None]:
+        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested.
+
+        None stands for some whose turn it is not.
+        """
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         if is_news:
             self._missed = self._waiting.keys() - {pod.uid for pod in waiting}
-        for known in sorted(waiting, key=self._place):
+        for number, known in enumerate(sorted(waiting, key=self._place), start=1):
+            if number % SKIPPED == 0:
+                yield None
             # Since the last of them was looked at, this one may have been bound or offered nodes.
             pod = self.belief.pods.with_uid(known.uid)
             if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:
