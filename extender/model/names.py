@@ -40,11 +40,6 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-def number_of(version: str) -> int:
-    """Return a resourceVersion as the number that it is; 0 where it is none."""
-    return int(version) if version.isdecimal() else 0
-
-
 DNS_LABEL_MAX: Final = 63
 DNS_SUBDOMAIN_MAX: Final = 253
 DRIVER_NAME_MAX: Final = 63

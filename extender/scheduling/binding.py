@@ -270,7 +270,7 @@ def _is_behind(pod: Pod, needs: Needs | Unplaceable) -> bool:
 
 def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod, Needs | Unplaceable] | NotBound]:
     """Return the pod that is meant, as the watch shows it or as the API server has it, and what it needs."""
-    pod = belief.pods.latest(order.uid)
+    pod = belief.pods.with_uid(order.uid)
     needs = needs_of(pod, belief) if pod else None
     if pod is None or needs is None or _is_behind(pod, needs):
         outcome = yield ReadPod(order.pod)

@@ -77,7 +77,6 @@ class Answers:
         if hindrance:
             return Filtered(error=hindrance)
         pod = request.pod
-        self.belief.pods.heard(pod)
         self.asked(pod, request.names)
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):

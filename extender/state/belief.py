@@ -14,7 +14,7 @@ from extender.allocation.solve import BEST, Manner
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
-from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid, number_of
+from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.state.cluster import Cluster, concerns_pods
@@ -253,4 +253,4 @@ def _uids(cluster: Cluster, change: Change) -> frozenset[Uid]:
 
 def version(what: ResourceClaim | Pod) -> int:
     """Return the version of a claim or pod as the number that it is; 0 where it is none."""
-    return number_of(what.resource_version)
+    return int(what.resource_version) if what.resource_version.isdecimal() else 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from extender.model.names import ObjectKey, Uid, number_of
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import FINISHED, Pod
 
 
@@ -15,7 +15,6 @@ class Pods:
         self._by_uid: dict[Uid, Pod] = {}
         self._uid_of: dict[ObjectKey, Uid] = {}
         self._moved: dict[Uid, tuple[str, str]] = {}
-        self._heard: dict[Uid, Pod] = {}
         self._others: dict[ObjectKey, Uid] = {}
 
     def __iter__(self) -> Iterator[Pod]:
@@ -31,24 +30,6 @@ class Pods:
     def with_uid(self, uid: Uid) -> Pod | None:
         """Return the pod with *uid*; one of the same name that was made later is another."""
         return self._by_uid.get(uid)
-
-    def heard(self, pod: Pod) -> None:
-        """Remember what the scheduler says of *pod* where the watch has not shown that yet."""
-        known = self._by_uid.get(pod.uid)
-        if known is None or known is pod:
-            return
-        if number_of(pod.resource_version) > number_of(known.resource_version):
-            self._heard[pod.uid] = pod
-
-    def latest(self, uid: Uid) -> Pod | None:
-        """Return the pod with *uid* in the latest version that anybody has told of.
-
-        The scheduler is believed which claims were made for the pod, for each says so itself, and nothing else.
-        """
-        known, heard = self._by_uid.get(uid), self._heard.get(uid)
-        if known is None or heard is None or not all(status.claim_name for status in heard.claim_statuses):
-            return known
-        return replace(known, resource_version=heard.resource_version, claim_statuses=heard.claim_statuses)
 
     def waits(self, key: ObjectKey, uid: Uid) -> bool:
         """Tell whether the pod *key* with *uid* waits for a node, whichever scheduler it is of."""
@@ -84,12 +65,11 @@ class Pods:
             return before
         self._others.pop(pod.key, None)
         self._by_uid[pod.uid] = pod
-        if self._heard and number_of(self._heard.get(pod.uid, pod).resource_version) <= number_of(pod.resource_version):
-            self._heard.pop(pod.uid, None)
         self._uid_of[pod.key] = pod.uid
         if before is None or before == pod.uid:
             return None
-        self._leave(before)
+        del self._by_uid[before]
+        self._moved.pop(before, None)
         return before
 
     def drop(self, key: ObjectKey) -> Uid | None:
@@ -97,13 +77,9 @@ class Pods:
         self._others.pop(key, None)
         uid = self._uid_of.pop(key, None)
         if uid is not None:
-            self._leave(uid)
+            del self._by_uid[uid]
+            self._moved.pop(uid, None)
         return uid
-
-    def _leave(self, uid: Uid) -> None:
-        del self._by_uid[uid]
-        self._moved.pop(uid, None)
-        self._heard.pop(uid, None)
 
     def keep_only(self, keys: Iterable[ObjectKey]) -> list[Uid]:
         """Forget all other pods; return which ones these were."""

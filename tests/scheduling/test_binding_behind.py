@@ -8,9 +8,8 @@ from extender.model.claim import OwnerReference
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound
-from extender.scheduling.steps import AwaitShown, BindPod, ReadPod, WriteAllocation
+from extender.scheduling.steps import BindPod, ReadPod
 from tests.scheduling.cast import claim, pod
-from tests.scheduling.server import allocation_of
 from tests.scheduling.stage import bind, world_of
 
 P = replace(pod("p"), claims=(PodClaim(name="t", template_name="template"),))
@@ -31,27 +30,3 @@ def test_a_pod_that_is_not_ready_at_the_api_server_either_is_not_bound() -> None
     world = world_of(subject=P)
     assert bind(world, subject=P) == NotBound("the claim of resourceClaims[t] has not been created yet")
     assert not [step for step in world.taken if isinstance(step, BindPod)]
-
-
-def test_a_pod_of_which_the_scheduler_has_told_the_claims_is_not_read() -> None:
-    world = world_of(MADE, subject=P)
-    world.server.put(LATER)
-    world.belief.pods.heard(world.server.pods[P.key])
-    assert isinstance(bind(world, subject=P), Bound)
-    assert [type(step) for step in world.taken] == [WriteAllocation, AwaitShown, BindPod]
-
-
-@pytest.mark.parametrize(
-    "status",
-    [PodClaimStatus(name="t", claim_name="other"), PodClaimStatus(name="t", claim_name="")],
-    ids=["the claim of another pod", "no claim needed"],
-)
-def test_who_asks_in_the_schedulers_place_cannot_say_which_claims_a_pod_has(status: PodClaimStatus) -> None:
-    world = world_of(MADE, claim("other"), subject=P)
-    world.server.put(LATER)
-    forged = replace(LATER, resource_version="99", claim_statuses=(status,))
-    world.belief.pods.heard(forged)
-    assert isinstance(bind(world, subject=P), Bound)
-    assert isinstance(world.taken[0], ReadPod)
-    assert allocation_of(world.server, "made") is not None
-    assert allocation_of(world.server, "other") is None

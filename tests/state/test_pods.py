@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.model.node import Pod, PodClaimStatus
+from extender.model.node import Pod
 from extender.state.pods import Pods
 
 POD = Pod(key=ObjectKey("ns", "p"), uid=Uid("1"), scheduler="ours")
@@ -100,46 +100,3 @@ def test_both_ways_of_finding_pods_agree_and_whoever_goes_was_there(told: list[t
         assert gone.isdisjoint(waiting)
         assert all(pods.get(found.key) == pods.with_uid(found.uid) == found for found in pods)
         assert len({found.key for found in pods}) == len(pods)
-
-
-MADE = (PodClaimStatus(name="gpu", claim_name="made"),)
-SHOWN = replace(POD, resource_version="5")
-
-
-@pytest.mark.parametrize(
-    ("heard", "version", "statuses"),
-    [
-        (replace(POD, resource_version="7", claim_statuses=MADE), "7", MADE),
-        (replace(POD, resource_version="10", claim_statuses=MADE, node_name=NodeName("n1")), "10", MADE),
-        (replace(POD, resource_version="4", claim_statuses=MADE), "5", ()),
-        (replace(POD, resource_version="7", claim_statuses=(PodClaimStatus(name="gpu", claim_name=""),)), "5", ()),
-        (replace(POD, resource_version="7", claim_statuses=MADE, uid=Uid("2")), "5", ()),
-    ],
-    ids=["later", "only its claims", "earlier", "without a claim", "another pod"],
-)
-def test_which_claims_a_pod_has_is_believed_before_the_watch_shows_it(
-    heard: Pod, version: str, statuses: tuple[PodClaimStatus, ...]
-) -> None:
-    pods = pods_of(SHOWN)
-    pods.heard(heard)
-    assert pods.latest(POD.uid) == replace(SHOWN, resource_version=version, claim_statuses=statuses)
-    assert pods.with_uid(POD.uid) is SHOWN
-
-
-@pytest.mark.parametrize("version", ["7", "8"])
-def test_what_the_watch_has_shown_since_is_not_remembered_from_the_scheduler(version: str) -> None:
-    pods = pods_of(SHOWN)
-    pods.heard(replace(POD, resource_version="7", claim_statuses=MADE))
-    pods.put(later := replace(SHOWN, resource_version=version))
-    assert pods.latest(POD.uid) is later
-    pods.put(replace(SHOWN, resource_version="6"))
-    assert pods.latest(POD.uid) == replace(SHOWN, resource_version="6")
-
-
-def test_of_a_pod_that_has_come_again_nothing_is_remembered() -> None:
-    pods = pods_of(SHOWN)
-    pods.heard(replace(POD, resource_version="7", claim_statuses=MADE))
-    pods.drop(POD.key)
-    assert pods.latest(POD.uid) is None
-    pods.put(SHOWN)
-    assert pods.latest(POD.uid) is SHOWN
