@@ -22,8 +22,6 @@ MOST = 64
 LOOKS = 256
 # Pods that are passed over in one go, because another asked the same in vain: there may be ten thousand of them.
 PASSED = 64
-# Pods in one go of which no more is asked than whether they have rested.
-SKIPPED = 512
 # The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
 SPACING_S = 1e-4
 # Where nothing is new but that some pods have rested, it is so many times as long: of a thousand some always have.
@@ -109,9 +107,6 @@ class Waker:
         hopeless, passed = set[object](), 0
         self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
-            if pod is None:
-                yield None
-                continue
             if not (most and looks):
                 # Those that fit are woken at once; who only costs time has the next turn a little later.
                 self._seen = object() if most else None
@@ -194,17 +189,12 @@ class Waker:
             hopeless.add(question)
         return plan
 
-    def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod | None]:
-        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested.
-
-        None stands for some whose turn it is not.
-        """
+    def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
+        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         if is_news:
             self._missed = self._waiting.keys() - {pod.uid for pod in waiting}
-        for number, known in enumerate(sorted(waiting, key=self._place), start=1):
-            if number % SKIPPED == 0:
-                yield None
+        for known in sorted(waiting, key=self._place):
             # Since the last of them was looked at, this one may have been bound or offered nodes.
             pod = self.belief.pods.with_uid(known.uid)
             if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:

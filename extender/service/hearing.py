@@ -39,4 +39,6 @@ class Hearing:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            self._rests_until = self.now() + REST_S
+            # It may have come all the same, where all of this was held up.
+            if claims.lack(pod):
+                self._rests_until = self.now() + REST_S

@@ -1,6 +1,6 @@
 """Q2: ten thousand pods that fit nowhere cost the one that fits nothing, and nobody waits for a look at all of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,7 @@ from extender.model.node import Pod
 from extender.scheduling import planner as module
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.survey import survey
-from extender.scheduling.waking import CALM, LOOKS, PASSED, SKIPPED, SPACING_S, Wake, Waker
+from extender.scheduling.waking import CALM, LOOKS, PASSED, SPACING_S, Wake, Waker
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod
 
 NODES = names(*(f"n{number}" for number in range(20)))
@@ -134,29 +134,32 @@ def test_what_changes_during_a_round_is_looked_at_in_the_next() -> None:
     assert [wake.pod.key.name for wake in crowd.round(10.1)] == ["small"]
 
 
-def test_others_have_their_turn_while_it_is_seen_who_has_rested() -> None:
-    crowd = Crowd(4 * SKIPPED, is_distinct=False)
-    crowd.free("n7")
-    assert crowd.round(10.0) == []
-    assert list(crowd.waker.round(10.0 + crowd.waker.patience_s - 0.1)) == []
-    crowd.waits(*asking(99_999, is_distinct=False))
-    assert list(crowd.waker.round(10.0 + crowd.waker.patience_s - 0.1)) == [None] * 4
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Note when it is seen of all pods whose turn it is."""
+    times: list[float] = []
+    whole = Waker._in_line
+
+    def noted(waker: Waker, now: float, *, is_news: bool) -> Iterator[Pod]:
+        times.append(now)
+        return whole(waker, now, is_news=is_news)
+
+    monkeypatch.setattr(Waker, "_in_line", noted)
+    return times
 
 
-def test_of_many_that_rest_it_is_not_seen_all_the_time_who_has_rested() -> None:
+def test_of_many_that_rest_it_is_not_seen_all_the_time_who_has_rested(lines: list[float]) -> None:
     many = 1000
     crowd = Crowd(many, is_distinct=False)
     crowd.free("n7")
     assert crowd.round(10.0) == []
-    seen = []
     for tick in range(1, 100):
         # One that was offered something and is back is new.
         back = asking(tick, is_distinct=False)[0].uid
         crowd.waker.drop(back)
         crowd.waker.put(back)
-        if list(crowd.waker.round(10.0 + tick / 10)):
-            seen.append(tick / 10)
-    assert seen == [CALM * SPACING_S * many * turn for turn in range(1, 10)]
+        assert crowd.round(10.0 + tick / 10) == []
+    assert lines == [10.0 + CALM * SPACING_S * many * turn for turn in range(10)]
 
 
 def test_news_is_not_waited_for_as_long_as_rest() -> None:

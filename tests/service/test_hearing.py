@@ -96,3 +96,18 @@ async def test_after_waiting_in_vain_nobody_is_waited_for_during_a_while(monkeyp
     belief.apply(Changed(claim("b")))
     hearing.stir()
     await waits
+
+
+async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.0)
+    clock, belief = Clock(), belief_of()
+    hearing = Hearing(belief, clock)
+    asyncio.get_running_loop().call_soon(belief.apply, Changed(claim("a")))
+    await hearing.hear(waiting("a"))
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    waits = asyncio.create_task(hearing.hear(waiting("b")))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    waits.cancel()
