@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 SOURCES = Path(__file__).parent / "oracle"
+# What debuggers read would be thrown away by the linker: to leave it out saves a quarter of the CPU time.
+QUICKLY = ("-trimpath", "-gcflags=all=-dwarf=false")
 
 Answer = dict[str, Any]
 
@@ -48,7 +50,7 @@ def compiled(sources: Path, name: str, cache: Path | None = None) -> Path:
         if not binary.exists():
             # Under its name only when it is whole, whatever interrupts the build.
             fresh = binary.with_suffix(".fresh")
-            command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(fresh), "."]
+            command = ["go", "build", *QUICKLY, "-ldflags=-s -w", "-o", str(fresh), "."]
             subprocess.run(command, cwd=sources, env=environment, check=True)
             fresh.rename(binary)
     return binary

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.oracle_program import alone
+from tests.oracle_program import QUICKLY, alone
 
 MODULES = Path(__file__).parent
 VERSION = os.environ.get("CONTROL_PLANE_VERSION") or "1.37.1"
@@ -55,7 +55,7 @@ def _build(names: list[str], version: str, folder: Path) -> None:
     fresh = folder / "fresh"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    command = ["go", "build", "-trimpath", "-ldflags", _stamps(version), "-o", f"{fresh}{os.sep}"]
+    command = ["go", "build", *QUICKLY, "-ldflags", _stamps(version), "-o", f"{fresh}{os.sep}"]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     subprocess.run([*command, *(PACKAGES[name] for name in names)], cwd=MODULES / version, env=environment, check=True)
     for name in names:
