@@ -12,7 +12,7 @@ from extender.kube.resource import Served
 from extender.kube.setback import Setback, setback_of
 from extender.model.problem import Problem
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule
-from extender.scheduling.safety import Right
+from extender.scheduling.rights import Right
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 DIGITS: Final = re.compile(r"\d+")

@@ -2,33 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
 
-# From here on the API server asks for a right of its own before a claim is allocated or reserved.
-BINDING_MINOR: Final = 36
-
-
-class Right(NamedTuple):
-    """To do something with a resource, or with a part of it."""
-
-    verb: str
-    group: str
-    resource: str
-    part: str = ""
-
-    def __str__(self) -> str:
-        name = f"{self.resource}/{self.part}" if self.part else self.resource
-        return f"{self.verb} {name}{f' of {self.group}' if self.group else ''}"
-
-
-CLAIMS_BINDING: Final = Right("patch", "resource.k8s.io", "resourceclaims", "binding")
-# What no pod can be given its devices without.
-OWNER_RIGHTS: Final = (
-    Right("patch", "resource.k8s.io", "resourceclaims"),
-    Right("patch", "resource.k8s.io", "resourceclaims", "status"),
-    CLAIMS_BINDING,
-    Right("create", "", "pods", "binding"),
-)
+from extender.scheduling.rights import CLAIMS_BINDING, Right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +25,6 @@ class Found:
     has_owner_rule: bool
     minor: int | None = None
     denied: tuple[Right, ...] = ()
-
-
-def rights_of(minor: int | None) -> tuple[Right, ...]:
-    """Name the rights that owning takes on a cluster of version *minor*."""
-    is_older = minor is not None and minor < BINDING_MINOR
-    return tuple(right for right in OWNER_RIGHTS if not (is_older and right is CLAIMS_BINDING))
 
 
 def unsafe(intent: Intent, found: Found) -> Iterator[str]:

@@ -15,7 +15,8 @@ from extender.kube.resource import CLAIMS, RULES
 from extender.kube.rights import has_rule_with, is_denied, minor_of
 from extender.kube.setback import Remedy, Setback
 from extender.kube.versions import Versions
-from extender.scheduling.safety import Found, Intent, rights_of, unsafe
+from extender.scheduling.rights import Need, Right, needs_of, rights_of
+from extender.scheduling.safety import Found, Intent, unsafe
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -48,7 +49,11 @@ class Inspection:
 
     async def run(self) -> None:
         """Inspect, and stay."""
-        self.reasons = tuple(unsafe(self._intent(), await self._found()))
+        found = await self._found()
+        self.reasons = tuple(unsafe(self._intent(), found))
+        for need in await self._lacking(found.minor):
+            reason = f"{need.right}: {need.without}; grant it (scheduler-config/base/rbac/extender.yaml)"
+            LOG.warning("a right is missing", extra={keys.REASON: reason})
         for reason in self.reasons:
             LOG.critical("starting is refused", extra={keys.REASON: reason})
         self.ended.set()
@@ -74,9 +79,7 @@ class Inspection:
         claims = await self.versions.find(CLAIMS)
         minor = await self._answered(partial(minor_of, self.api), None)
         asked = rights_of(minor) if told.mode == "owner" else ()
-        denied = [
-            right for right in asked if await self._answered(partial(is_denied, self.api, right), otherwise=False)
-        ]
+        denied = [right for right in asked if await self._is_denied(right)]
         has_rule = bool(told.owner_taint) and not told.drivers and await self._answered(self._has_rule, otherwise=False)
         return Found(
             serves_claims=claims is not None,
@@ -85,6 +88,14 @@ class Inspection:
             minor=minor,
             denied=tuple(denied),
         )
+
+    async def _lacking(self, minor: int | None) -> list[Need]:
+        """Name what will not happen for want of a right, as where a newer extender has an older role."""
+        needs = needs_of(minor) if self.settings.ownership.mode == "owner" else ()
+        return [need for need in needs if await self._is_denied(need.right)]
+
+    async def _is_denied(self, right: Right) -> bool:
+        return await self._answered(partial(is_denied, self.api, right), otherwise=False)
 
     async def _has_rule(self) -> bool | Setback:
         """Tell whether a rule has the owner taint. That we may not read them does not mean that there is none."""

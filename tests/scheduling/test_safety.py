@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extender.scheduling.safety import CLAIMS_BINDING, OWNER_RIGHTS, Found, Intent, rights_of, unsafe
+from extender.scheduling.rights import CLAIMS_BINDING, NEEDS, OWNER_RIGHTS, needs_of, rights_of
+from extender.scheduling.safety import Found, Intent, unsafe
 
 OWNER = Intent(is_owner=True, keeps_taint=True, names_drivers=False, accepts=False)
 ADVISOR = replace(OWNER, is_owner=False, keeps_taint=False)
@@ -70,3 +71,9 @@ def test_what_is_refused_says_what_was_found_and_what_can_be_done() -> None:
 @pytest.mark.parametrize(("minor", "asks"), [(35, False), (36, True), (37, True), (None, True)])
 def test_the_right_to_bind_claims_is_asked_for_from_1_36_on(minor: int | None, *, asks: bool) -> None:
     assert (CLAIMS_BINDING in rights_of(minor)) is asks
+
+
+@pytest.mark.parametrize(("minor", "count"), [(35, 1), (36, 0), (37, 0), (None, 0)])
+def test_on_older_clusters_no_right_is_missed_that_they_do_not_know(minor: int | None, count: int) -> None:
+    assert len(NEEDS) - len(needs_of(minor)) == count
+    assert all(need.right.part != "binding" for need in needs_of(35))

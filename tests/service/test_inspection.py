@@ -12,9 +12,10 @@ from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
 from extender.kube.rights import REVIEWS
 from extender.kube.versions import Versions
-from extender.scheduling.safety import OWNER_RIGHTS
+from extender.scheduling.rights import NEEDS, OWNER_RIGHTS
 from extender.service.assembly import running
 from extender.service.inspection import Inspection, Unsafe
+from extender.telemetry import keys
 from extender.web.server import Options
 from tests.kube.scripted import failure, groups, resources, response, scripted
 from tests.service.door import Door, furnish
@@ -183,7 +184,7 @@ async def test_what_is_not_answered_is_asked_again_and_refuses_no_start(fault: b
     inspection, asked = await inspected(answers)
     assert inspection.reasons == ()
     # An older API server is not asked about what it does not know.
-    assert asked.count(REVIEWS) == 1 + len(OWNER_RIGHTS) - 1
+    assert asked.count(REVIEWS) == 1 + len(OWNER_RIGHTS) - 1 + len(NEEDS) - 1
 
 
 async def test_a_right_that_is_denied_only_when_asked_again_refuses_the_start() -> None:
@@ -195,7 +196,7 @@ async def test_without_the_right_to_ask_what_is_asked_for_counts_as_there() -> N
     forbidden = failure(403, "Forbidden")
     inspection, asked = await inspected({"/version": (forbidden,), REVIEWS: (forbidden,), RULES: (LISTED,)})
     assert inspection.reasons == ()
-    assert asked.count(REVIEWS) == len(OWNER_RIGHTS)
+    assert asked.count(REVIEWS) == len(OWNER_RIGHTS) + len(NEEDS)
 
 
 async def test_rules_that_may_not_be_read_yet_are_not_taken_for_none() -> None:
@@ -204,3 +205,20 @@ async def test_rules_that_may_not_be_read_yet_are_not_taken_for_none() -> None:
     assert inspection.reasons == ()
     inspection, _ = await inspected(allowed | {RULES: (failure(404, "NotFound"), NONE)})
     assert [reason.partition(":")[0] for reason in inspection.reasons] == ["ownership.drivers"]
+
+
+@pytest.mark.parametrize(("mode", "told"), [("owner", ["update resourceclaims of resource.k8s.io"]), ("advisor", [])])
+async def test_a_right_that_only_some_pods_need_is_missed_in_the_log_and_refuses_no_start(
+    caplog: pytest.LogCaptureFixture, mode: str, told: list[str]
+) -> None:
+    server = ApiServer(denied={"update resourceclaims"})
+    access = Fixed(Access(server=await server.start()))
+    try:
+        served = settings(mode=mode, accept_unpartitioned=True)
+        async with running(served, access, Options(verbs=HERE, probes=HERE)) as service, asyncio.timeout(20):
+            await service.ready()
+    finally:
+        await server.stop()
+    missing = [record for record in caplog.records if record.message == "a right is missing"]
+    assert [getattr(record, keys.REASON).partition(": ")[0] for record in missing] == told
+    assert all("scheduler-config/base/rbac/extender.yaml" in getattr(record, keys.REASON) for record in missing)
