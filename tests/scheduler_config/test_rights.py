@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from extender.kube.objects import kept, taint_rule
+from extender.kube.rights import REVIEWS, review
+from extender.scheduling.rights import NEEDS, OWNER_RIGHTS, Right
 from tests.controlplane.client import MERGE, Client, Object, Reply
 from tests.controlplane.manifests import RIGHTS, documents
 from tests.controlplane.objects import (
@@ -76,6 +78,12 @@ async def test_an_allocation_is_written_and_the_pod_bound(extender: Client) -> N
     }
     await extender.must("POST", f"{await extender.path(waiting)}/binding", binding)
     assert (await extender.read(pod("pod")))["spec"]["nodeName"] == "node"
+
+
+@pytest.mark.parametrize("right", [*OWNER_RIGHTS, *(need.right for need in NEEDS)], ids=str)
+async def test_no_right_is_missed_at_the_start_that_the_role_has(extender: Client, right: Right) -> None:
+    asked = await extender.must("POST", REVIEWS, review(right))
+    assert asked["status"]["allowed"] is True
 
 
 async def test_an_allocation_is_taken_back(extender: Client) -> None:
