@@ -51,14 +51,15 @@ def grown(here: Stand, pods: int, report: Report) -> None:
     """Measure memory while pods come and go."""
     with here.extender(tls=True) as ours:
         cycled(here, ours, RECORD)
-        full = ours.resident_mb()
+        full, before = ours.resident_mb(), ours.blocks()
         report.add("resident memory with the decision record full, MB", f"{full:.0f}", "220")
         step = pods // 10
         for number in range(1, 11):
             cycled(here, ours, step)
             now = ours.resident_mb()
             target = f"{full + STILL_MB:.0f}" if number == 10 else ""
-            report.add(f"after {number * step:,} more pods, MB", f"{now:.0f}", target)
+            beside = f"blocks of memory in use: {ours.blocks() / before - 1:+.2%}"
+            report.add(f"after {number * step:,} more pods, MB", f"{now:.0f}", target, beside)
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """What the load tests start: an API server that answers at once, the extender on it, and servers beside it."""
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 from loadtests.verbs import world
 from loadtests.verbs.program import built
+from loadtests.verbs.timed import BLOCKS
 from tests.controlplane.processes import free_port, start, stop
 
 Json = dict[str, Any]
@@ -36,6 +38,21 @@ class Extender:
         """Return its resident memory, or with VmHWM the most that it ever had."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024 / 1e6
+
+    def blocks(self) -> int:
+        """Return how many blocks of memory it has in use."""
+        known = len(self._counted())
+        self.process.send_signal(signal.SIGUSR2)
+        end = time.monotonic() + PATIENCE_S
+        while len(counted := self._counted()) == known:
+            if time.monotonic() > end:
+                raise RuntimeError("the extender does not count its blocks of memory")
+            time.sleep(LOOK_S)
+        return counted[-1]
+
+    def _counted(self) -> list[int]:
+        calls = (line.split() for line in self.calls.read_text().splitlines(keepends=True) if line.endswith("\n"))
+        return [int(call[2]) for call in calls if call[1] == BLOCKS]
 
     def handled(self, verb: str, began: float, ended: float) -> list[tuple[float, float]]:
         """Return what its handlers took from *began* to *ended*, in milliseconds, and how much of that was work."""
