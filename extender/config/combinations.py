@@ -23,6 +23,8 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
             yield f"schedulers[{index}]", "must be the name of a scheduler, as dra-scheduler"
     if settings.waking.nominate_ahead == "always" and not settings.waking.nominate:
         yield "waking.nominateAhead", "needs waking.nominate"
+    if settings.waking.nominate_ahead == "always" and not settings.placement.bound_pods:
+        yield "waking.nominateAhead", "needs placement.boundPods, to know what bound pods leave"
 
 
 def _ownership(settings: Settings) -> Iterator[Complaint]:

@@ -21,6 +21,8 @@ from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
 LOAD_KUBECONFIG: Final[Callable[..., Awaitable[Any]]] = load_kube_config
+# By these a program or a provider is asked for credentials; where that fails the library says so in the log alone.
+PLUGINS: Final = ("exec", "auth-provider")
 TOKEN: Final = "BearerToken"  # noqa: S105 - the name under which the library keeps it
 
 
@@ -46,7 +48,16 @@ async def load(paths: str, context: str | None) -> Loaded:
     if token:
         # The library takes a token before that of a file, and a plugin's before either.
         configuration.api_key[TOKEN] = f"Bearer {token}"
+    if not (configuration.api_key.get(TOKEN) or configuration.cert_file):
+        _refuse_nobody(_user(loader), paths)
     return Loaded(_access(configuration, files), files.seen, lacks)
+
+
+def _refuse_nobody(user: Fields, paths: str) -> None:
+    """Raise ValueError where a plugin was to say who we are: as nobody we would go on, and not ask it again."""
+    for plugin in PLUGINS:
+        if user.has(plugin):
+            raise ValueError(f"{paths}: {user.at(plugin)}: no credentials came of it; the line before says why")
 
 
 def _access(configuration: Any, files: Reading) -> Access:  # noqa: ANN401 - the library has no types

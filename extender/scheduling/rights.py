@@ -49,6 +49,10 @@ NEEDS: Final = (
     ),
     Need(Right("create", GROUP, "resourceclaims"), "no pod gets devices by an extended resource"),
     Need(Right("delete", GROUP, "resourceclaims"), "claims that were made for an extended resource in vain stay"),
+    Need(
+        Right("update", "", "pods", "finalizers"),
+        "no pod gets devices by an extended resource where OwnerReferencesPermissionEnforcement is on",
+    ),
     Need(Right("update", GROUP, "resourceclaims"), SPACED),
     Need(Right("update", GROUP, "resourceclaims", "status"), SPACED),
     Need(Right("update", GROUP, "resourceclaims", "binding"), SPACED),

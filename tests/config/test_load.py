@@ -142,6 +142,10 @@ WRONG = {
         "{ownership: {mode: advisor}, waking: {nominateAhead: always}}",
         "waking.nominateAhead: is for ownership.mode owner",
     ),
+    "ahead-blind": (
+        "{placement: {boundPods: false}, waking: {nominateAhead: always}}",
+        "waking.nominateAhead: needs placement.boundPods",
+    ),
     "ahead-alone": ("waking: {nominate: false, nominateAhead: always}", "waking.nominateAhead: needs waking.nominate"),
 }
 

@@ -294,6 +294,17 @@ async def test_a_plugin_is_left_to_the_library(folder: Path) -> None:
     assert (await from_kubeconfig(path, None)).access.authorization == "Bearer of-a-plugin"
 
 
+@pytest.mark.parametrize(
+    "does",
+    [{"command": "false"}, {"command": "there-is-no-such-program"}, {"command": "echo", "args": ["no JSON"]}],
+    ids=["fails", "is-not-there", "says-something-else"],
+)
+async def test_a_plugin_that_gives_nothing_does_not_make_us_nobody(does: Json, folder: Path) -> None:
+    path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC | does}))
+    with pytest.raises(NoCredentials, match=r"kubeconfig: user\.exec: no credentials came of it"):
+        await credentials(path)
+
+
 @pytest.mark.parametrize("given", [{"token": "t"}, {"tokenFile": "token"}], ids=["token", "file"])
 def test_a_plugin_is_not_run_for_who_is_given_a_token(given: Json, folder: Path) -> None:
     path = written(folder, document({"server": "http://10.0.0.1"}, {"exec": EXEC, **given}))
