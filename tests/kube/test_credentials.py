@@ -256,6 +256,18 @@ async def test_what_is_written_twice_within_one_tick_of_the_clock_is_read_again(
     assert await found.access() is not before
 
 
+async def test_what_a_plugin_gave_is_kept_while_it_fails_and_it_is_asked_again(tmp_path: Path) -> None:
+    broken, calls = tmp_path / "broken", tmp_path / "calls"
+    failing = f"import os; open({str(calls)!r}, 'a').write('x'); os.path.exists({str(broken)!r}) and os._exit(1)"
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable}
+    found, _ = await rotating(kubeconfig(tmp_path, {"exec": {**plugin, "args": ["-c", f"{failing}; {PLUGIN}"]}}))
+    broken.touch()
+    for count in (2, 3):
+        await found.renew()
+        assert (await found.access()).authorization == "Bearer of-a-plugin"
+        assert len(calls.read_text()) == count
+
+
 async def test_an_authority_that_is_replaced_while_a_plugin_runs_is_used(tmp_path: Path) -> None:
     path, replaced = user_of_a_plugin(tmp_path)
     authority(tmp_path / "new.crt")
