@@ -61,7 +61,8 @@ def run(arguments: Namespace) -> int:
     try:
         status, body = _asked(address, secured, f"/v1/decisions/{namespace}/{name}")
     except (OSError, HTTPException, UnicodeError) as error:
-        return _refuse(f"{arguments.server} does not answer: {error}", NOTHING)
+        hint = "" if secured else "; where it speaks TLS, it needs --ca"
+        return _refuse(f"{arguments.server} does not answer: {error}{hint}", NOTHING)
     if status != HTTPStatus.OK:
         return _refuse(printable(body.decode(errors="replace").strip()), NOTHING)
     sys.stdout.write(body.decode() + "\n" if arguments.output == "json" else told(orjson.loads(body)))

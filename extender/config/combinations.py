@@ -9,6 +9,7 @@ from extender.model.names import is_dns_subdomain, is_driver_name, is_label_key
 Complaint = tuple[str, str]
 # Clocks of replicas may differ in their speed by what is left.
 MOST_TRUST = 0.8
+RESOURCE = "must be an extended resource, as example.com/gpu, or example.com/* for all of a domain"
 
 
 def complaints_about(settings: Settings) -> Iterator[Complaint]:
@@ -21,10 +22,19 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
     for index, name in enumerate(settings.schedulers):
         if not is_dns_subdomain(name):
             yield f"schedulers[{index}]", "must be the name of a scheduler, as dra-scheduler"
+    for index, name in enumerate(settings.allocation.ignored_resources):
+        if not _is_resource(name):
+            yield f"allocation.ignoredResources[{index}]", RESOURCE
     if settings.waking.nominate_ahead == "always" and not settings.waking.nominate:
         yield "waking.nominateAhead", "needs waking.nominate"
     if settings.waking.nominate_ahead == "always" and not settings.placement.bound_pods:
         yield "waking.nominateAhead", "needs placement.boundPods, to know what bound pods leave"
+
+
+def _is_resource(name: str) -> bool:
+    """Tell whether *name* is of an extended resource, or of all of a domain."""
+    domain, slash, _ = name.rpartition("/")
+    return bool(slash) and (is_label_key(name) or (name == f"{domain}/*" and is_dns_subdomain(domain)))
 
 
 def _ownership(settings: Settings) -> Iterator[Complaint]:

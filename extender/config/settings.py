@@ -166,7 +166,7 @@ class Leading:
         str, Key("what the scheduler beside us calls itself in its Lease, up to the _; empty for the host name")
     ] = ""
     lease_seconds: Annotated[
-        int, Key("a Lease that was not renewed for so long may be taken; the same for all replicas", least=1)
+        int, Key("a Lease that was not renewed for so long may be taken; the same for all replicas", least=1, most=3600)
     ] = 15
     trust_seconds: Annotated[float, Key("a renewal is relied upon for so long, well below leaseSeconds", least=0.1)] = (
         10

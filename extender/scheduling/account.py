@@ -160,7 +160,7 @@ def _of_success(decision: Decision) -> str:
     named = [f"{item.request}={'/'.join(item.device)}" for item in decision.given]
     more = len(named) - MOST_DEVICES
     devices = ", ".join([*named[:MOST_DEVICES], *([f"and {more} more"] if more > 0 else [])])
-    parts = [f"node {decision.node}: {devices or 'devices allocated before'}"]
+    parts = [f"node {decision.node}: {devices or 'no new devices'}"]
     mine = next((item for item in decision.best if item.node == decision.node), None)
     if mine:
         parts.append(f"score {mine.score}: {mine.words}")

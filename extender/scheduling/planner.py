@@ -179,7 +179,8 @@ class Planner:
             return Rejection(surveyed.word, surveyed.detail)
         failure = surveyed.failure()
         if failure is not None:
-            return Rejection(Word.NODE_ERROR, failure)
+            # What one node says fails the pod in upstream's manner alone: otherwise it is the claim that is at fault.
+            return Rejection(Word.QUESTION if self.belief.questions.manner.is_lenient else Word.NODE_ERROR, failure)
         nodes = np.flatnonzero(surveyed.fits)
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
         ours = nodes if needs.allocated or not needs.extended else np.flatnonzero(surveyed.given)

@@ -1,6 +1,7 @@
 """What was decided: remembered for those who ask, and told on the pods' events where it is news."""
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
@@ -32,6 +33,8 @@ ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
 MOST_WAITING: Final = 1024
 # Pods of whom the log has told why they are not bound: metrics and events tell that it goes on.
 MOST_FAILING: Final = 10_000
+# The API server quotes names. That of a claim that is made anew for each attempt is another each time.
+QUOTED: Final = re.compile('"[^"]*"')
 
 
 @dataclass(slots=True)
@@ -70,7 +73,7 @@ class Journal:
         """Write a line. A pod that fails is offered a node between two attempts: the same reason is told once."""
         fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
         if decision.outcome in (Outcome.FAILED, Outcome.WAITING):
-            why = hash((decision.reason, decision.detail))
+            why = hash((decision.reason, QUOTED.sub("", decision.detail).replace(decision.node or "", "")))
             if self._failing.get(decision.uid) == why:
                 return
             self._failing[decision.uid] = why

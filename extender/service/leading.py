@@ -65,8 +65,8 @@ class Leading:
     pace: Pace = field(default_factory=Pace)
     is_ending: bool = False
     served: int = 0  # the term in which the scheduler is answered: all is listed anew and mended
-    # Leases that were not reached last time, and why.
-    _unreached: dict[ObjectKey, str] = field(default_factory=dict)
+    # Leases that were not read, or not written (True), last time, and why.
+    _unreached: dict[tuple[ObjectKey, bool], str] = field(default_factory=dict)
     _known: Lease = field(default_factory=Lease)
     _scheduler: str | None = None
 
@@ -100,7 +100,7 @@ class Leading:
 
     def obstacle(self) -> str:
         """Say what keeps us from ever leading."""
-        named = ", ".join(sorted(map(str, self._unreached)))
+        named = ", ".join(sorted({str(lease) for lease, _is_write in self._unreached}))
         return f"Leases cannot be read or written: {named}" if named else ""
 
     async def run(self) -> None:
@@ -135,7 +135,7 @@ class Leading:
             self._fail(step, str(found), is_lost=is_conflict(found))
             return
         self._known = found
-        self._unreached.pop(self.lease, None)
+        self._reached(is_written=step.act is not Act.LOOK or found.record != before)
         if step.act is Act.LOOK or found.record is None:
             self.tenure.looked(found.record, self.now())
         else:
@@ -146,13 +146,19 @@ class Leading:
 
     def _fail(self, step: Step, why: str, *, is_lost: bool) -> None:
         self.tenure.failed(self.now(), is_conflict=is_lost)
-        if not is_lost and self._is_news(self.lease, why):
+        if not is_lost and self._is_news(self.lease, why, is_write=step.act is not Act.LOOK):
             LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
 
-    def _is_news(self, lease: ObjectKey, why: str) -> bool:
+    def _reached(self, *, is_written: bool) -> None:
+        """Note that our Lease is read; and written, by us or somebody: not all that is read can be written."""
+        self._unreached.pop((self.lease, False), None)
+        if is_written:
+            self._unreached.pop((self.lease, True), None)
+
+    def _is_news(self, lease: ObjectKey, why: str, *, is_write: bool) -> bool:
         """Note why a Lease was not reached; it is tried again every second, and told when it is for another reason."""
-        is_news = self._unreached.get(lease) != why
-        self._unreached[lease] = why
+        is_news = self._unreached.get((lease, is_write)) != why
+        self._unreached[lease, is_write] = why
         return is_news
 
     async def _watch(self) -> None:
@@ -164,8 +170,8 @@ class Leading:
                 if holder != self._scheduler:
                     LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
                 self._scheduler = holder
-                self._unreached.pop(self.scheduler, None)
-            elif self._is_news(self.scheduler, str(found)):
+                self._unreached.pop((self.scheduler, False), None)
+            elif self._is_news(self.scheduler, str(found), is_write=False):
                 LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
             await self.pace.sleep(self.tenure.terms.renew_s)
 

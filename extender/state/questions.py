@@ -49,7 +49,8 @@ class Questions:
     """
 
     def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST, room: int = ROOM) -> None:
-        self._features, self._manner, self._most, self._room = features, manner, most, room
+        self.manner = manner
+        self._features, self._most, self._room = features, most, room
         self._asked = 0
         self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
         # Who places a pod asks what was asked when nodes were looked at.
@@ -122,7 +123,7 @@ class Questions:
         key = _key(claims, classes)
         fitter = self._fitters.get(key)
         if fitter is None:
-            fitter = self._fitters[key] = Fitter(self.question(claims, classes), self._manner)
+            fitter = self._fitters[key] = Fitter(self.question(claims, classes), self.manner)
             if len(self._fitters) > self._most:
                 self._evict(next(iter(self._fitters)))
             self.make_room()

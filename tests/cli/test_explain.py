@@ -68,6 +68,8 @@ async def test_a_client_of_the_authority_is_told_over_mutual_tls(
         words.append(f"--server=127.0.0.1:{server.ports[0]}")
         assert await asyncio.to_thread(main, words) == 1
         assert "does not answer" in capsys.readouterr().err
+        assert await asyncio.to_thread(main, [words[0], words[1], words[-1]]) == 1
+        assert capsys.readouterr().err.rstrip().endswith("; where it speaks TLS, it needs --ca")
         assert await asyncio.to_thread(main, [*words, f"--certificate={certificate}", f"--key={key}"]) == 0
     assert capsys.readouterr().out.startswith("ns/trainer-0: Bound (DevicesAllocated)\n")
 

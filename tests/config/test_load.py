@@ -80,7 +80,19 @@ WRONG = {
     "too-large": ("api: {timeoutSeconds: 61}", "api.timeoutSeconds: must be at most 60"),
     "not-finite": ("watch: {maxAgeSeconds: .nan}", "watch.maxAgeSeconds: must be a number"),
     "huge": (f"watch: {{maxAgeSeconds: 1{'0' * 400}}}", "watch.maxAgeSeconds: must be a number"),
-    "huge-integer": (f"leading: {{leaseSeconds: 1{'0' * 400}}}", "leading.leaseSeconds: must be at most 92233720368"),
+    "huge-integer": (f"allocation: {{steps: 1{'0' * 400}}}", "allocation.steps: must be at most 92233720368"),
+    "a-lease-longer-than-an-api-server-takes": (
+        "leading: {leaseSeconds: 3000000000}",
+        "leading.leaseSeconds: must be at most 3600",
+    ),
+    "a-resource-without-a-domain": (
+        "allocation: {ignoredResources: [example.com/fpga, gpu]}",
+        "allocation.ignoredResources[1]: must be an extended resource, as example.com/gpu, or example.com/* for all",
+    ),
+    "a-resource-with-more-than-a-star": (
+        "allocation: {ignoredResources: [example.com/g*]}",
+        "allocation.ignoredResources[0]: must be an extended resource",
+    ),
     "no-bool": ("fastPaths: !!bool x", "extender.yaml: line 1: this is no bool"),
     "no-map": ("answer: !!map [1]", "extender.yaml: line 1: keys with values are expected, and here is a sequence"),
     "choice": ("answer: {policy: best}", "answer.policy: must be one of auto, all, shortlist, one"),

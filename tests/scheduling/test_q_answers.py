@@ -187,6 +187,13 @@ def test_q5_upstreams_rule_fails_the_pod_everywhere() -> None:
     assert "n1/d0" in found.detail
 
 
+def test_q5_a_claim_for_more_devices_than_it_may_have_is_at_fault_itself() -> None:
+    found = plan(P, replace(claim("c"), spec=ClaimSpec(requests=(request(33),))), gpus("n1", 40))
+    assert isinstance(found, Rejection)
+    assert found.word is Word.QUESTION
+    assert "33 devices are more than the 32 of a claim" in found.detail
+
+
 @pytest.mark.parametrize("manner", [BEST, FIRST], ids=["best", "first"])
 def test_q5_what_cannot_be_evaluated_is_told_by_the_names_of_who_asks(manner: Manner) -> None:
     slot = request()

@@ -90,6 +90,28 @@ def test_of_a_pod_that_fails_again_and_again_each_reason_leaves_one_line_until_t
     assert len(caplog.records) == 4
 
 
+@pytest.mark.parametrize(
+    "details",
+    [
+        (
+            'claim: resourceclaims "p-x2f4k" is forbidden: exceeded quota',
+            'claim: resourceclaims "p-9sd7w" is forbidden: exceeded quota',
+        ),
+        ("node n1 does not have example.com/gpu", "node n2 does not have example.com/gpu"),
+    ],
+    ids=["another-name", "another-node"],
+)
+def test_the_same_reason_with_another_name_in_it_leaves_no_line(
+    details: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    journal = journal_of(Handed())
+    for node, detail in zip(("n1", "n2"), details, strict=True):
+        failed = decided(Outcome.FAILED, "BindFailed")
+        journal.put(replace(failed, node=NodeName(node), detail=detail))
+    assert [record.__dict__[ERROR] for record in caplog.records] == [details[0]]
+
+
 PLACEMENT = Placement(N1, ((claim("a"), given(device("n1", 0))),))
 ORDER = Order(POD.key, POD.uid, N1)
 OPEN = NotBound("no answer", is_waiting=True, is_open=True, placement=PLACEMENT)

@@ -121,7 +121,7 @@ def test_devices_that_a_pod_has_lost_meanwhile_are_not_told() -> None:
     scene.asked(N1)
     bound = scene.bound()
     assert (bound.outcome, devices(bound)) == (Outcome.BOUND, [])
-    assert "devices allocated before" in note_of(bound)
+    assert "no new devices" in note_of(bound)
 
 
 def test_of_pods_that_wait_as_many_as_there_may_be_are_remembered() -> None:
