@@ -255,10 +255,23 @@ async def test_q2_a_freed_device_goes_to_one_of_those_who_wait_and_the_others_wa
         waiting.remove(user)
 
 
+async def all_offered(here: World, count: int) -> None:
+    """Wait until the scheduler offers so many nodes: it hears of each by itself, and that it is ready later still."""
+    scout = await here.pod("scout", templates=("one",))
+
+    async def all_are() -> bool:
+        return any(len(nodes) == count for nodes in here.asked(scout))
+
+    await until(all_are, f"{count} nodes to be offered")
+    await here.finish(scout)
+    await here.gone(scout)
+
+
 async def test_q3_a_pod_that_fits_outside_of_the_node_budget_is_steered_there(here: World) -> None:
     await here.device_class()
     await asyncio.gather(*(here.node(f"n{index}") for index in range(130)))
     await here.template("one", here.request())
+    await all_offered(here, 130)
     pods = [await here.pod(f"p{index}", templates=("one",), schedulerName=HASTY) for index in range(3)]
     for pod in pods:
         await here.refused(pod, "no devices are published for the node")
