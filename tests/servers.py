@@ -12,7 +12,8 @@ import pytest
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
+from extender.kube.request import Body
 from tests.controlplane.plane import Plane
 from tests.controlplane.sweep import sweep
 

@@ -7,7 +7,8 @@ from time import perf_counter
 
 from extender.demo.cluster import ARRIVALS, HOPELESS, NAMESPACE, PLACES, objects, pod
 from extender.kube.answer import Json, Unanswered
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
+from extender.kube.request import Body
 from extender.scheduling.decision import Decision, Outcome
 from extender.service.assembly import Service
 

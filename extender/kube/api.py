@@ -2,30 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlencode
 
 import aiohttp
-import orjson
 from yarl import URL
 
 from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
+from extender.kube.direct import Direct
+from extender.kube.request import JSON, Body, KeptBackError, Query, Request
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
-Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
-
-JSON: Final = "application/json"
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 # One for each request under way: each watch, and each write, of which some dozens are at once.
 CONNECTIONS: Final = 64
@@ -37,27 +29,6 @@ CHUNK_BYTES: Final = 128 << 10
 FAREWELL_S: Final = 0.1
 SUCCESS: Final = 200
 UNAUTHORIZED: Final = 401
-
-
-def unhindered() -> str:
-    """Keep nothing back."""
-    return ""
-
-
-class KeptBackError(Exception):
-    """A request was not sent, for its sender must not send it any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What a request carries: JSON, of which a patch is a list, or bytes as they are.
-
-    *why_not*, asked last, says what keeps it from being sent.
-    """
-
-    content: object
-    content_type: str = JSON
-    why_not: Callable[[], str] = unhindered
 
 
 class Stream:
@@ -114,9 +85,11 @@ class Api:
         self._credentials = credentials
         self._called = called
         self._was_cut_short = False
+        connector = aiohttp.TCPConnector(limit=connections)
+        self._direct = Direct(connector, agent)
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": agent},
-            connector=aiohttp.TCPConnector(limit=connections),
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
             request_class=_Leaving,
             trust_env=False,  # reading the environment for each request doubles what it costs
@@ -132,31 +105,31 @@ class Api:
         self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
     ) -> Answer | Unanswered:
         """Send one request and return the whole response, whatever its status."""
-        return await self._asked(_Request(method, path, query, body), timeout_s)
+        return await self._asked(Request(method, path, query, body), timeout_s)
 
     async def read_as(self, content_type: str, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
         """Get what is at *path* in another encoding than JSON."""
-        request = _Request("GET", path)
+        request = Request("GET", path)
         request.accept = content_type
         return await self._asked(request, timeout_s)
 
     async def ask_once(self, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
         """Get what is at *path*, and drop the connection: behind one address there may be several API servers."""
-        return await self._asked(_Request("GET", path, is_last=True), timeout_s)
+        return await self._asked(Request("GET", path, is_last=True), timeout_s)
 
     async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
         """Begin to read a response that does not end; one that is no success is returned whole."""
-        request = _Request("GET", path, query)
+        request = Request("GET", path, query)
         return await self._within(timeout_s, request, self._opened(request))
 
-    async def _asked(self, request: "_Request", timeout_s: float) -> Answer | Unanswered:
+    async def _asked(self, request: Request, timeout_s: float) -> Answer | Unanswered:
         began = time.perf_counter()
         reply = await self._within(timeout_s, request, self._whole(request))
         code = str(reply.status) if isinstance(reply, Answer) else "none"
         self._called(request.method, resource_of(request.path), code, time.perf_counter() - began)
         return reply
 
-    async def _within(self, timeout_s: float, request: "_Request", work: Coroutine[Any, Any, T]) -> T | Unanswered:
+    async def _within(self, timeout_s: float, request: Request, work: Coroutine[Any, Any, T]) -> T | Unanswered:
         try:
             async with asyncio.timeout(timeout_s):
                 return await work
@@ -171,27 +144,34 @@ class Api:
         except KeptBackError as error:
             return Unanswered(request.was_sent, str(error))
 
-    async def _whole(self, request: "_Request") -> Answer:
-        return await _read(await self._respond(request))
+    async def _whole(self, request: Request) -> Answer:
+        return await self._admitted(request, self._answered)
 
-    async def _opened(self, request: "_Request") -> Stream | Answer:
-        response = await self._respond(request)
+    async def _answered(self, request: Request, access: Access) -> Answer:
+        if self._direct.takes(request, access):
+            return await self._direct.send(request, access)
+        return await _read(await self._exchange(request, access))
+
+    async def _opened(self, request: Request) -> Stream | Answer:
+        return await self._admitted(request, self._streamed)
+
+    async def _streamed(self, request: Request, access: Access) -> Stream | Answer:
+        response = await self._exchange(request, access)
         is_stream = response.status == SUCCESS and response.content_type == JSON
         return Stream(response) if is_stream else await _read(response)
 
-    async def _respond(self, request: "_Request") -> aiohttp.ClientResponse:
+    async def _admitted(self, request: Request, send: Callable[[Request, Access], Awaitable[T]]) -> T:
         """Send *request*; where our credentials are refused, once more with what they are now."""
         access = await self._credentials.access()
-        response = await self._exchange(request, access)
-        if response.status == UNAUTHORIZED:
-            response.release()
+        reply = await send(request, access)
+        if isinstance(reply, Answer) and reply.status == UNAUTHORIZED:
             # Nothing was done, however long it takes to find out what else there is.
             request.was_sent = False
             await self._credentials.renew(access)
-            response = await self._exchange(request, await self._credentials.access())
-        return response
+            reply = await send(request, await self._credentials.access())
+        return reply
 
-    async def _exchange(self, request: "_Request", access: Access) -> aiohttp.ClientResponse:
+    async def _exchange(self, request: Request, access: Access) -> aiohttp.ClientResponse:
         request.check()
         _LEAVING.set(request)
         return await self._session.request(
@@ -207,37 +187,8 @@ class Api:
         )
 
 
-class _Request:
-    """A request, and whether any of it can have left. *is_last*: no other is sent over its connection."""
-
-    def __init__(
-        self, method: str, path: str, query: Query = (), body: Body | None = None, *, is_last: bool = False
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.is_last = is_last
-        self.accept = JSON
-        self.target = f"{path}?{_encoded(tuple(query))}" if query else path
-        self.data = None if body is None else _encoded_body(body.content)
-        self.content_type = JSON if body is None else body.content_type
-        self.why_not = unhindered if body is None else body.why_not
-        self.was_sent = False
-
-    def check(self) -> None:
-        """Raise KeptBackError where it must not be sent any more."""
-        why_not = self.why_not()
-        if why_not:
-            raise KeptBackError(why_not)
-
-
-def _encoded_body(content: object) -> bytes:
-    return content if isinstance(content, bytes) else orjson.dumps(content)
-
-
-# Writes ask the same each time.
-_encoded: Final = lru_cache(maxsize=64)(urlencode)
 # Whose request the session is about to send.
-_LEAVING: ContextVar[_Request] = ContextVar("_LEAVING")
+_LEAVING: ContextVar[Request] = ContextVar("_LEAVING")
 
 
 class _Leaving(aiohttp.ClientRequest):
@@ -263,7 +214,7 @@ def resource_of(path: str) -> str:
     return "/".join(inside[:1] + inside[2:3])
 
 
-def _headers(access: Access, request: _Request) -> dict[str, str]:
+def _headers(access: Access, request: Request) -> dict[str, str]:
     # Unpacking costs us, and packing the API server, more than the bytes do between neighbours.
     headers = {"Accept": request.accept, "Accept-Encoding": "identity"}
     if access.authorization:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from extender.kube.api import unhindered
 from extender.kube.outcome import Outcome, Unknown
+from extender.kube.request import unhindered
 
 # How long the API server works at a request, unless it is told otherwise.
 SERVER_S = 60.0

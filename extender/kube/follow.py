@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from extender.kube.api import Api, Query, Stream
+from extender.kube.api import Api, Stream
 from extender.kube.delivery import Delivery
 from extender.kube.listing import Listing
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
 from extender.kube.reached import BEHIND_S, Reached
 from extender.kube.recent import Recent
+from extender.kube.request import Query
 from extender.kube.resource import Resource, Served
 from extender.kube.setback import Remedy, Setback, setback_of
 from extender.kube.stream import Lines, is_newer

@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 from extender.kube.answer import Answer, Json
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
+from extender.kube.request import Body
 from extender.kube.resource import Served
 from extender.kube.setback import Setback, setback_of
 from extender.model.problem import Problem

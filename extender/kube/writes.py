@@ -10,10 +10,11 @@ from functools import lru_cache, partial
 from extender.allocation.extended import Use
 from extender.kube import objects, protobuf
 from extender.kube.answer import Answer, Json
-from extender.kube.api import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Api, Body, Query
+from extender.kube.api import Api
 from extender.kube.fence import Fence
 from extender.kube.outcome import Outcome, Refused, outcome_of
 from extender.kube.protobuf import PROTOBUF
+from extender.kube.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Body, Query
 from extender.kube.resource import PODS, Served
 from extender.model.claim import Allocation, Consumer, ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid

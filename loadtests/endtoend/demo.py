@@ -8,8 +8,9 @@ from pathlib import Path
 from extender.demo.cluster import NAMESPACE, PLACES
 from extender.demo.stage import SETTINGS
 from extender.demo.story import Story
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
 from extender.kube.credentials import credentials
+from extender.kube.request import Body
 from extender.service.assembly import running
 from extender.web.server import Address, Options
 from loadtests.endtoend.rig import rig

@@ -14,7 +14,8 @@ import orjson
 from aiohttp import web
 
 from extender.kube.access import Access, Fixed
-from extender.kube.api import JSON, JSON_PATCH, Api, Body
+from extender.kube.api import Api
+from extender.kube.request import JSON, JSON_PATCH, Body
 from extender.web.listener import Listener, Terms
 from tests import fleet
 

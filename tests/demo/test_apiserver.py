@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.kube.answer import Answer
-from extender.kube.api import Body
+from extender.kube.request import Body
 from tests.kube_objects import CLAIMS, NODES, PODS, allocation, claim, pod
 from tests.servers import Cluster
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Body, Query
+from extender.kube.request import Body, Query
 from extender.kube.writes import Writes
 from tests.controlplane.client import Object
 from tests.e2e.world import Stage

@@ -15,8 +15,9 @@ from pathlib import Path
 from extender.config.load import load
 from extender.config.settings import Settings
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Api, Body, Query
+from extender.kube.api import Api
 from extender.kube.credentials import credentials
+from extender.kube.request import Body, Query
 from extender.service import assembly
 from extender.web.server import Address, Options
 from tests.accepting import accepting

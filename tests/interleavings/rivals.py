@@ -14,7 +14,7 @@ from extender.config.settings import Leading as Told
 from extender.config.settings import Settings
 from extender.demo.apiserver.kinds import LEASE
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Body, Query
+from extender.kube.request import Body, Query
 from extender.service.leading import Leading, leading_of
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner

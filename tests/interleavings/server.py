@@ -13,7 +13,7 @@ from extender.demo.apiserver.failure import Failure, success
 from extender.demo.apiserver.paths import Target, target_of
 from extender.demo.apiserver.server import PATCHES, ApiServer
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Body, Query
+from extender.kube.request import Body, Query
 from extender.state.domain import writer_of
 from tests.interleavings.witness import Told, Witness
 

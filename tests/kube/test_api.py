@@ -7,8 +7,9 @@ import pytest
 
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered, complaint_of
-from extender.kube.api import Api, Body, Stream, resource_of
+from extender.kube.api import Api, Stream, resource_of
 from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
+from extender.kube.request import Body
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import Writes
 from extender.model.names import ObjectKey, Uid

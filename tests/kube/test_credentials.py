@@ -16,7 +16,7 @@ import yaml
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Loaded
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
 from extender.kube.credentials import (
     LOOK_EVERY_S,
     FileCredentials,
@@ -25,6 +25,7 @@ from extender.kube.credentials import (
     from_kubeconfig,
     in_cluster,
 )
+from extender.kube.request import Body
 from extender.model.parse.fields import Malformed
 from tests.tree import ROOT, files
 

@@ -9,9 +9,10 @@ import pytest
 
 from extender.allocation.extended import Use
 from extender.kube import objects
-from extender.kube.api import APPLY_PATCH, MERGE_PATCH, Api
+from extender.kube.api import Api
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.protobuf import PROTOBUF
+from extender.kube.request import APPLY_PATCH, MERGE_PATCH
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
 from extender.kube.resource import Served
 from extender.kube.writes import Writes

@@ -10,7 +10,8 @@ from extender.config.settings import Ownership, Settings
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
-from extender.kube.api import Api, Body
+from extender.kube.api import Api
+from extender.kube.request import Body
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
 from tests.kube_objects import CLAIMS, allocation, claim
