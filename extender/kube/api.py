@@ -12,7 +12,7 @@ from yarl import URL
 from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.direct import Direct
-from extender.kube.request import JSON, Body, KeptBackError, Query, Request
+from extender.kube.request import JSON, UNAUTHORIZED, Body, KeptBackError, Query, Request
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection
@@ -28,7 +28,6 @@ CHUNK_BYTES: Final = 128 << 10
 # What a connection with TLS takes to be closed, when the request on it was cut short: the session forgets about it.
 FAREWELL_S: Final = 0.1
 SUCCESS: Final = 200
-UNAUTHORIZED: Final = 401
 
 
 class Stream:
@@ -165,8 +164,6 @@ class Api:
         access = await self._credentials.access()
         reply = await send(request, access)
         if isinstance(reply, Answer) and reply.status == UNAUTHORIZED:
-            # Nothing was done, however long it takes to find out what else there is.
-            request.was_sent = False
             await self._credentials.renew(access)
             reply = await send(request, await self._credentials.access())
         return reply
@@ -174,7 +171,7 @@ class Api:
     async def _exchange(self, request: Request, access: Access) -> aiohttp.ClientResponse:
         request.check()
         _LEAVING.set(request)
-        return await self._session.request(
+        response = await self._session.request(
             request.method,
             URL(f"{access.server}{request.target}", encoded=True),
             data=request.data,
@@ -185,6 +182,8 @@ class Api:
             allow_redirects=False,
             read_bufsize=WATCH_BUFFER_BYTES,
         )
+        request.heard(response.status)
+        return response
 
 
 # Whose request the session is about to send.

@@ -4,11 +4,13 @@ Nothing of that is needed for them: no proxy, no redirect, no cookie, no second 
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import aiohttp
+from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
@@ -18,9 +20,13 @@ from extender.kube.request import Request
 
 # Those that are sent once, whatever becomes of them.
 METHODS: Final = frozenset(("PATCH", "POST"))
+SCHEMES: Final = frozenset(("http", "https"))
 # Whoever asks has a deadline of his own.
 UNLIMITED: Final = aiohttp.ClientTimeout(total=None)
-INFORMATIONAL: Final = range(100, 200)
+# Answers that another follows. A protocol that is switched to is none of ours.
+INFORMATIONAL: Final = frozenset(range(100, 200)) - {101}
+# What would begin another header.
+BREAKS: Final = re.compile("[\r\n\0]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Direct:
         request.check()
         way = self._way(access)
         written = _written(request, way)
-        connection = await self._connector.connect(way.request, [], UNLIMITED)
+        connection = await self._connection(way)
         try:
             # Again: for a connection one may have to wait.
             request.check()
@@ -61,11 +67,22 @@ class Direct:
         connection.release()
         return answer
 
+    async def _connection(self, way: Way) -> Connection:
+        """Return one on which nothing waits to be read: it would be taken for the answer to what is sent next."""
+        while not self._connector.closed:
+            connection = await self._connector.connect(way.request, [], UNLIMITED)
+            if connection.protocol is not None and not connection.protocol.should_close:
+                return connection
+            connection.close()
+        raise aiohttp.ClientConnectionError("closed by us")
+
     def _way_to(self, access: Access) -> Way:
         headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}
         if access.authorization:
             headers["Authorization"] = access.authorization
         server = URL(access.server, encoded=True)
+        if server.scheme not in SCHEMES or server.user is not None:
+            raise aiohttp.NonHttpUrlClientError(server)
         request = aiohttp.ClientRequest(
             "GET",
             server,
@@ -76,8 +93,8 @@ class Direct:
             server_hostname=access.server_name,
         )
         lines = [f"{name}: {value}" for name, value in request.headers.items()]
-        if not all(line.isprintable() for line in lines):
-            raise ValueError("a header of ours has more than one line")
+        if any(map(BREAKS.search, lines)):
+            raise aiohttp.ClientError("a header of ours would be two")
         return Way(request, "" if server.raw_path == "/" else server.raw_path, "\r\n".join(lines))
 
 
@@ -93,11 +110,11 @@ def _written(request: Request, way: Way) -> bytes:
     return head.encode() + data
 
 
-async def _exchanged(request: Request, written: bytes, connection: aiohttp.connector.Connection) -> Answer:
+async def _exchanged(request: Request, written: bytes, connection: Connection) -> Answer:
     protocol = connection.protocol
     if protocol is None or protocol.transport is None:
         raise aiohttp.ServerDisconnectedError
-    protocol.set_response_params()
+    protocol.set_response_params(read_until_eof=True)
     request.was_sent = True
     protocol.transport.write(written)
     try:
@@ -106,4 +123,9 @@ async def _exchanged(request: Request, written: bytes, connection: aiohttp.conne
             message, body = await protocol.read()
     except HttpProcessingError as error:
         raise aiohttp.ClientPayloadError(f"{error.code} {error.message}") from error
-    return Answer(message.code, message.headers, await body.read())
+    request.heard(message.code)
+    answer = Answer(message.code, message.headers, await body.read())
+    if protocol.transport is not None and protocol.transport.get_write_buffer_size():
+        # It was answered before all of it had left, and the rest would go ahead of what is sent next.
+        protocol.force_close()
+    return answer

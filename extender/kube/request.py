@@ -14,6 +14,7 @@ JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+UNAUTHORIZED: Final = 401
 
 
 def unhindered() -> str:
@@ -58,6 +59,11 @@ class Request:
         why_not = self.why_not()
         if why_not:
             raise KeptBackError(why_not)
+
+    def heard(self, status: int) -> None:
+        """Take over what the head of an answer says of what was sent: of whom it does not know it does nothing."""
+        if status == UNAUTHORIZED:
+            self.was_sent = False
 
 
 def _encoded_body(content: object) -> bytes:
