@@ -1,4 +1,4 @@
-"""Writes over a session's connections, without the session: what it does besides for each costs as much again.
+"""Writes over a session's connections, without the session: with what it does besides they cost up to twice as much.
 
 Nothing of that is needed for them: no proxy, no redirect, no cookie, no second attempt.
 """
