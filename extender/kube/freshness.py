@@ -40,10 +40,18 @@ class Freshness:
         """
         return {name: _age(seen, now) for name, seen in self._seen.items()}
 
+    def outdated(self, before: float) -> list[str]:
+        """Name what is vital and was last known to be current *before* that."""
+        return [name for name, seen in self._seen.items() if name in self.vital and _is_older(seen, before)]
+
     def version(self, resource: Resource) -> str:
         """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""
         seen = self._seen.get(resource.name)
         return seen.version if isinstance(seen, Seen) else ""
+
+
+def _is_older(seen: Seen | Unserved | None, than: float) -> bool:
+    return seen is None or (isinstance(seen, Seen) and seen.at < than)
 
 
 def _age(seen: Seen | Unserved | None, now: float) -> float:

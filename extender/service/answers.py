@@ -62,7 +62,7 @@ class Answers:
 
     async def hear(self, pod: Pod) -> None:
         """Wait a moment for claims of *pod* that are not known yet, where it is answered at all."""
-        if not self.hindrance():
+        if self.belief.cluster.claims.lack(pod) and not self.hindrance():
             await self.hearing.hear(pod)
 
     def filter(self, request: FilterRequest) -> Filtered:
@@ -145,6 +145,7 @@ class Answers:
         hindrance = self.hindrance()
         if hindrance:
             return hindrance
+        await self.hearing.meet(request.uid)
         return await self.binds.bind(Order(request.pod, request.uid, request.node))
 
     def hindrance(self) -> str:

@@ -32,7 +32,8 @@ from extender.telemetry.metrics import Metrics
 LOG: Final = logging.getLogger(__name__)
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
-REST_S: Final = 0.01
+# Between two rounds: while pods come one after another, one looks after what many have changed.
+REST_S: Final = 0.03
 # Pods of whom one round looks whether their own claims are in the way still.
 RESUMED: Final = 16
 # What frees the pod's own claims at once: no other attempt can end better.
@@ -150,7 +151,7 @@ class Attention:
             while not is_over():
                 await self._stirring()
                 await self._tried(self.round)
-                await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
+                await asyncio.sleep(REST_S)
         finally:
             ending.cancel()
 

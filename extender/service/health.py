@@ -62,14 +62,9 @@ class Health:
         """Say what keeps us from answering."""
         if why_not := self.history.why_not():
             return [why_not]
-        vital = self.freshness.vital
-        unsynced = [name for name in self.freshness.unsynced() if name in vital]
-        if unsynced:
-            return [f"{name} not listed yet" for name in unsynced]
+        if not self.freshness.has_vital:
+            return [f"{name} not listed yet" for name in self.freshness.unsynced() if name in self.freshness.vital]
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
-        ages = self.freshness.ages(self.now())
         # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
-        return [
-            f"the view of {name} is too old" for name, age in ages.items() if name in vital and age > self.max_age_s
-        ]
+        return [f"the view of {name} is too old" for name in self.freshness.outdated(self.now() - self.max_age_s)]

@@ -1,11 +1,14 @@
-"""Claims that the scheduler has heard of before us: what it asks about waits for them for a moment."""
+"""What the scheduler has heard of before us: what it asks about waits for that for a moment."""
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.scheduling.remedy import are_named
 from extender.state.belief import Belief
 
 # A watch is behind by milliseconds, and by a tenth of a second where processors are short. A pod that is sent away
@@ -17,7 +20,7 @@ REST_S: Final = 10.0
 
 @dataclass(slots=True)
 class Hearing:
-    """Waits for claims; *stir* is to be called whenever something has changed."""
+    """Waits for claims and pods; *stir* is to be called whenever something has changed."""
 
     belief: Belief
     now: Callable[[], float]
@@ -33,12 +36,24 @@ class Hearing:
         claims = self.belief.cluster.claims
         if not claims.lack(pod) or self.now() < self._rests_until:
             return
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while claims.lack(pod):
-                    self._news.clear()
-                    await self._news.wait()
-        except TimeoutError:
-            # It may have come all the same, where all of this was held up.
-            if claims.lack(pod):
-                self._rests_until = self.now() + REST_S
+        with suppress(TimeoutError):
+            await self._until(lambda: not claims.lack(pod))
+        # It may have come all the same, where all of this was held up.
+        if claims.lack(pod):
+            self._rests_until = self.now() + REST_S
+
+    async def meet(self, pod: Uid) -> None:
+        """Return once *pod* is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""
+        if not self._is_met(pod):
+            with suppress(TimeoutError):
+                await self._until(lambda: self._is_met(pod))
+
+    def _is_met(self, pod: Uid) -> bool:
+        known = self.belief.pods.with_uid(pod)
+        return known is not None and not known.scheduling_gates and are_named(known)
+
+    async def _until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_so():
+                self._news.clear()
+                await self._news.wait()

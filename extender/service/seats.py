@@ -55,6 +55,9 @@ class Seats:
                 del self.groups[of]
 
     async def _awaited(self, group: Group, patience_s: float) -> None:
+        if group.taken < self._free():
+            group.taken += 1
+            return
         try:
             async with asyncio.timeout(patience_s):
                 await self._given(group)
@@ -62,9 +65,6 @@ class Seats:
             raise Crowded from None
 
     async def _given(self, group: Group) -> None:
-        if group.taken < self._free():
-            group.taken += 1
-            return
         waiting = next(self._numbers), asyncio.get_running_loop().create_future()
         group.waiting.append(waiting)
         try:

@@ -17,7 +17,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.state.cluster import Cluster, concerns_pods
+from extender.state.cluster import OF_PODS, Cluster
 from extender.state.contest import contested, overdrafts
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import Foreign, is_borne, is_ours
@@ -77,9 +77,10 @@ class Belief:
     def apply(self, change: Change) -> None:
         """Take *change* over."""
         self.loads.apply(change)
-        if concerns_pods(change):
+        about = kind_of(change)
+        if about in OF_PODS:
             self.unread.apply(change)
-        if kind_of(change) == Footprint.__name__:
+        if about == Footprint.__name__:
             return
         match change:
             case Changed(Pod() as pod):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from extender.allocation.boards import Boards
 from extender.allocation.inventory import SliceKey, key_of
@@ -45,7 +45,7 @@ class Cluster:
         Pods are no part of a snapshot: what concerns them makes no difference here.
         """
         before = self.snapshot
-        if not concerns_pods(change):
+        if kind_of(change) not in OF_PODS:
             self._take(change)
         if self.snapshot is not before:
             self.snapshot = replace(self.snapshot, generation=before.generation + 1)
@@ -199,10 +199,7 @@ class Cluster:
 KINDS: Mapping[str, Kind] = {
     kind.__name__: kind for kind in (ResourceSlice, ResourceClaim, Node, DeviceClass, DeviceTaintRule)
 }
-
-
-def concerns_pods(change: Change) -> bool:
-    return kind_of(change) in (Pod.__name__, Footprint.__name__)
+OF_PODS: Final = (Pod.__name__, Footprint.__name__)
 
 
 def key_of_noun(noun: Noun) -> ObjectKey:

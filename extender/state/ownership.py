@@ -101,6 +101,8 @@ class Ownership:
     def open(self, uids: set[Uid], with_uid: Callable[[Uid], ResourceClaim | None]) -> frozenset[Part]:
         """Forget those of *uids* that no longer hold what they did, or are to be borne; return what is open now."""
         known = [self.foreign[uid] for uid in uids if uid in self.foreign]
+        if not known:
+            return frozenset()
         over = [item for item in known if _is_over(item.claim, with_uid(item.claim.uid))]
         for item in over:
             del self.foreign[item.claim.uid]

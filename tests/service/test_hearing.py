@@ -1,14 +1,16 @@
-"""The scheduler hears of a claim before us: what it asks waits for that claim, and not for ever."""
+"""The scheduler hears of claims and pods before us: what it asks waits for these, and not for ever."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from extender.demo.apiserver.kinds import POD
 from extender.model.change import Changed
-from extender.model.node import Pod
+from extender.model.names import Uid
+from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.service import hearing as module
 from extender.service.hearing import REST_S, Hearing
 from tests import kube_objects
@@ -38,10 +40,14 @@ class Told:
 
     def __init__(self, hearing: Hearing) -> None:
         self._hearing, self.begun = hearing, asyncio.Event()
+        self.met: list[Uid] = []
 
     async def hear(self, pod: Pod) -> None:
         self.begun.set()
         await self._hearing.hear(pod)
+
+    async def meet(self, pod: Uid) -> None:
+        self.met.append(pod)
 
 
 async def test_a_pod_whose_claim_is_shown_a_moment_later_is_not_sent_away(
@@ -111,3 +117,41 @@ async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_va
     await asyncio.sleep(0)
     assert not waits.done()
     waits.cancel()
+
+
+MADE = PodClaimStatus(name="t", claim_name="made")
+BARE = replace(pod("p"), claims=(PodClaim(name="t", template_name="template"),))
+WHOLE = replace(BARE, claim_statuses=(MADE,))
+
+
+@pytest.mark.parametrize(
+    "before", [(), (BARE,), (replace(WHOLE, scheduling_gates=("later",)),)], ids=["unknown", "no claim", "gated"]
+)
+async def test_a_binding_waits_until_the_pod_is_shown_as_the_scheduler_let_it_in(
+    before: Sequence[Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    belief = belief_of(*before)
+    hearing = Hearing(belief, Clock())
+    waits = asyncio.create_task(hearing.meet(WHOLE.uid))
+    await asyncio.sleep(0)
+    hearing.stir()
+    await asyncio.sleep(0)
+    assert not waits.done()
+    belief.apply(Changed(WHOLE))
+    hearing.stir()
+    await waits
+    await hearing.meet(WHOLE.uid)
+
+
+async def test_a_pod_that_is_never_shown_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.01)
+    await Hearing(belief_of(), Clock()).meet(WHOLE.uid)
+
+
+async def test_a_binding_begins_once_its_pod_was_met(door: Door) -> None:
+    told = Told(door.service.answers.hearing)
+    door.service.answers.hearing = cast("Hearing", told)
+    made = await door.pod("p")
+    await door.bind(made, "n0")
+    assert told.met == [made["metadata"]["uid"]]
