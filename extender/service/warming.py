@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -9,7 +10,8 @@ from extender.allocation.fit import Fitter
 from extender.allocation.question import Refusal
 from extender.allocation.verdict import Fit
 from extender.allocation.work import Work
-from extender.model.claim import ResourceClaim
+from extender.model.claim import ClaimSpec, DeviceClass, ResourceClaim
+from extender.model.names import ClassName
 from extender.state.belief import Belief
 
 # Claims that wait for their question to be looked at; of more, the first are left to whoever asks.
@@ -29,10 +31,16 @@ class Warming:
     belief: Belief
     _fresh: deque[ResourceClaim] = field(default_factory=lambda: deque(maxlen=MOST))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    # What was looked at last: claims of a burst ask for the same, by the same classes.
+    _latest: tuple[ClaimSpec, Mapping[ClassName, DeviceClass]] | None = None
 
     def shown(self, claim: ResourceClaim) -> None:
-        """Note a claim that is there."""
-        if claim.allocation is None:
+        """Note a claim that is there, unless what it asks for was noted just before."""
+        if claim.allocation is not None:
+            return
+        spec, classes = claim.spec, self.belief.cluster.snapshot.classes
+        if self._latest is None or self._latest[0] is not spec or self._latest[1] is not classes:
+            self._latest = spec, classes
             self._fresh.append(claim)
             self._stirred.set()
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from extender.model.change import Gone
 from extender.model.claim import DeviceClass, ResourceClaim
-from extender.model.names import ObjectKey
+from extender.model.names import ObjectKey, Uid
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.state.questions import Questions
@@ -70,3 +71,16 @@ async def test_what_is_worked_out_beside_makes_others_give_room_as_it_grows(monk
     monkeypatch.setattr("extender.service.warming.LOOK_EVERY", 2)
     await Warming(known)._answer(claim)
     assert looks > 2
+
+
+def test_of_claims_that_ask_for_the_same_the_first_is_looked_at_until_classes_change() -> None:
+    known = belief(1)
+    claim = claim_of_a_new_pod(known)
+    again = replace(claim, uid=Uid("another"))
+    warming = Warming(known)
+    warming.shown(claim)
+    warming.shown(again)
+    assert list(warming._fresh) == [claim]
+    known.apply(Gone(DeviceClass, ObjectKey("", next(iter(CLASSES)))))
+    warming.shown(again)
+    assert list(warming._fresh) == [claim, again]
