@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from loadtests.bench.report import Report
-from loadtests.verbs.stand import Extender, Stand, served, stand
+from loadtests.verbs.stand import Extender, Handled, Stand, served, stand
 from loadtests.verbs.world import Size
 
 Json = dict[str, Any]
@@ -27,6 +27,7 @@ BOUND = 30_000
 SEVERAL = "--answer-policy=shortlist"
 # What no handler may take, once its question has been answered before.
 LONGEST_MS = 50
+UNKNOWN = Handled(nan, nan, nan)
 
 
 def share(values: list[float], part: float) -> float:
@@ -40,7 +41,7 @@ class Measured:
     """Some rounds of one server: each figure is the median of its rounds'."""
 
     rounds: tuple[Json, ...]
-    handled: dict[str, list[tuple[float, float]]]
+    handled: dict[str, list[Handled]]
 
     def ms(self, verb: str, part: float) -> float:
         """Return a percentile of what the client waited."""
@@ -49,12 +50,11 @@ class Measured:
 
     def own(self, verb: str, part: float) -> float:
         """Return a percentile of what the handlers took."""
-        return share([took for took, _ in self.handled[verb]], part) if self.handled.get(verb) else nan
+        return share([call.took for call in self.handled[verb]], part) if self.handled.get(verb) else nan
 
-    def longest(self, verb: str) -> tuple[float, float]:
-        """Return the longest time of a handler, and the most that one worked."""
-        took, worked = zip(*self.handled[verb], strict=True) if self.handled.get(verb) else ((nan,), (nan,))
-        return max(took), max(worked)
+    def longest(self, verb: str) -> Handled:
+        """Return the longest time of a handler, the most that one worked, and the most that one waited before."""
+        return Handled(*map(max, zip(*self.handled[verb], strict=True))) if self.handled.get(verb) else UNKNOWN
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -128,8 +128,9 @@ def tell(report: Report, what: str, found: Pair, targets: Mapping[str, str]) -> 
         report.add(f"{what}: pods/s one by one{label}", f"{mine:.0f}", targets.get(f"rate{label}", ""), beside)
     for verb in asked(ours)[:-1]:
         values = "/".join(f"{ours.own(verb, part):.2f}" for part in (0.5, 0.99))
-        took, worked = ours.longest(verb)
-        longest = f"longest {took:.1f}, of work {worked:.1f}, target {LONGEST_MS}"
+        most = ours.longest(verb)
+        longest = f"longest {most.took:.1f}, of work {most.worked:.1f}, target {LONGEST_MS}"
+        longest += f"; waited for claims before: {most.waited:.1f}" if most.waited else ""
         report.add(f"{what}: {verb} in its handler, p50/p99, ms", values, targets.get(f"own {verb}", ""), longest)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from loadtests.verbs import world
 from loadtests.verbs.program import built
@@ -22,6 +22,14 @@ Json = dict[str, Any]
 PATIENCE_S = 120
 LOOK_S = 0.01
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Handled(NamedTuple):
+    """What a handler took, what it worked of that, and what it waited for claims before, in milliseconds."""
+
+    took: float
+    worked: float
+    waited: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +62,11 @@ class Extender:
         calls = (line.split() for line in self.calls.read_text().splitlines(keepends=True) if line.endswith("\n"))
         return [int(call[2]) for call in calls if call[1] == BLOCKS]
 
-    def handled(self, verb: str, began: float, ended: float) -> list[tuple[float, float]]:
-        """Return what its handlers took from *began* to *ended*, in milliseconds, and how much of that was work."""
+    def handled(self, verb: str, began: float, ended: float) -> list[Handled]:
+        """Return what its handlers took from *began* to *ended*."""
         calls = (line.split() for line in self.calls.read_text().splitlines())
         return [
-            (1000 * float(call[3]), 1000 * float(call[4]))
+            Handled(*(1000 * float(seconds) for seconds in call[3:]))
             for call in calls
             if call[1] == verb and began <= float(call[0]) <= ended
         ]
