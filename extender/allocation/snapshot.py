@@ -1,6 +1,6 @@
 """The cluster at one moment: what is published, what is taken, what nodes, classes and rules say. Never changes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from extender.allocation.layout import BITS, Layout, Masks, layout_of
 from extender.allocation.reach import Reach, reach_of
 from extender.allocation.usage import UNUSED, Hold, Usage, add
 from extender.model.claim import DeviceClass
-from extender.model.names import ClassName, DeviceKey, NodeName
+from extender.model.names import ClassName, DeviceKey, DriverName, NodeName
 from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
@@ -41,6 +41,12 @@ class Snapshot:
 
     def usage_at(self, row: int) -> Usage:
         return self.usage.value(row) or UNUSED
+
+    def free_of(self, node: int, drivers: Collection[DriverName]) -> int:
+        """Count the local devices of a node that are of *drivers* and that nobody holds."""
+        starts, keys = self.inventory.starts, self.inventory.keys
+        slices = (index for index in self.layout.local_slices(node).tolist() if keys[index].driver in drivers)
+        return sum(int(np.count_nonzero(self.usage.codes[starts[at] : starts[at + 1]] == 0)) for at in slices)
 
 
 def empty() -> Snapshot:

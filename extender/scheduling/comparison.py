@@ -21,6 +21,7 @@ def compared(
 ) -> tuple[Ranked, ...]:
     """Describe the node of *placement* and the best of the others."""
     names, found = surveyed.snapshot.layout.nodes, list[Ranked]()
+    drivers = {item.device.driver for _, allocation in placement.claims for item in allocation.devices}
     for index, number in enumerate(ranking.nodes[:2].tolist()):
         name, is_ours = names[number], names[number] == placement.node
         if is_ours and placement.appraisal:
@@ -28,7 +29,8 @@ def compared(
         else:
             value, parts = int(ranking.values[index]), _parts(chooser, surveyed, number)
         worth = value if chooser.taste else 0
-        found.append(Ranked(name, scores[name], int(ranking.free[index]), worth, _shared(parts)))
+        free = surveyed.snapshot.free_of(number, drivers) if drivers else int(ranking.free[index])
+        found.append(Ranked(name, scores[name], free, worth, _shared(parts)))
     return tuple(found)
 
 

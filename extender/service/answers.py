@@ -145,8 +145,9 @@ class Answers:
         hindrance = self.hindrance()
         if hindrance:
             return hindrance
-        await self.hearing.meet(request.uid)
-        return await self.binds.bind(Order(request.pod, request.uid, request.node))
+        order = Order(request.pod, request.uid, request.node)
+        await self.hearing.meet(order)
+        return await self.binds.bind(order)
 
     def hindrance(self) -> str:
         """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""

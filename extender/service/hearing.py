@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.scheduling.endings import Order
 from extender.scheduling.remedy import are_named
 from extender.state.belief import Belief
 
@@ -36,24 +36,27 @@ class Hearing:
         claims = self.belief.cluster.claims
         if not claims.lack(pod) or self.now() < self._rests_until:
             return
-        with suppress(TimeoutError):
-            await self._until(lambda: not claims.lack(pod))
+        await self._until(lambda: not claims.lack(pod))
         # It may have come all the same, where all of this was held up.
         if claims.lack(pod):
             self._rests_until = self.now() + REST_S
 
-    async def meet(self, pod: Uid) -> None:
-        """Return once *pod* is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""
-        if not self._is_met(pod):
-            with suppress(TimeoutError):
-                await self._until(lambda: self._is_met(pod))
+    async def meet(self, order: Order) -> None:
+        """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""
+        if not self._is_met(order):
+            await self._until(lambda: self._is_met(order))
 
-    def _is_met(self, pod: Uid) -> bool:
-        known = self.belief.pods.with_uid(pod)
-        return known is not None and not known.scheduling_gates and are_named(known)
+    def _is_met(self, order: Order) -> bool:
+        """Tell whether the pod is shown to be let in, or bound."""
+        known = self.belief.pods.with_uid(order.uid)
+        if known is None:
+            return self.belief.loads.node_of(order.pod, order.uid) is not None
+        return not known.scheduling_gates and are_named(known)
 
     async def _until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not is_so():
-                self._news.clear()
-                await self._news.wait()
+        """Wait for what is to be so, as long as our patience lasts."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while not is_so():
+                    self._news.clear()
+                    await self._news.wait()

@@ -27,7 +27,7 @@ from extender.state.belief import Belief
 from extender.state.questions import AGE, PAUSE
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
-from tests.scheduling.cast import names, node, pod
+from tests.scheduling.cast import gpus, names, node, pod
 from tests.scheduling.machines import NUMA, fleet, planner_with_taste, sample, wanted
 from tests.scheduling.mixed import asks, some
 
@@ -199,6 +199,15 @@ def test_what_one_claim_of_a_pod_is_given_is_not_left_over_for_another() -> None
     assert plan.placement.appraisal is not None
     said = {part.text.partition(": ")[2] for part in plan.placement.appraisal.parts if part.name == "kept"}
     assert said == {"pack: 1 of 3 free devices", "spread: 1 of 2 free devices"}
+
+
+def test_devices_of_other_drivers_are_not_among_those_that_were_free() -> None:
+    belief = fleet({"a": DGX, "b": DGX}, {"a": but(0, 3, 5)})
+    for name in ("a", "b"):
+        belief.apply(Changed(replace(gpus(name, 5), name=f"{name}-others")))
+    plan = planned(belief, planner_with_taste(belief), wanted("c", 2))
+    assert isinstance(plan, Offer)
+    assert [(item.node, item.free_devices) for item in plan.best] == [("a", 3), ("b", 8)]
 
 
 def test_the_runner_up_has_its_reasons_where_requests_are_bound_too() -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from extender.demo.apiserver.kinds import POD
 from extender.model.change import Changed
-from extender.model.names import Uid
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim, PodClaimStatus
+from extender.scheduling.endings import Order
 from extender.service import hearing as module
 from extender.service.hearing import REST_S, Hearing
 from tests import kube_objects
@@ -40,14 +42,14 @@ class Told:
 
     def __init__(self, hearing: Hearing) -> None:
         self._hearing, self.begun = hearing, asyncio.Event()
-        self.met: list[Uid] = []
+        self.met: list[Order] = []
 
     async def hear(self, pod: Pod) -> None:
         self.begun.set()
         await self._hearing.hear(pod)
 
-    async def meet(self, pod: Uid) -> None:
-        self.met.append(pod)
+    async def meet(self, order: Order) -> None:
+        self.met.append(order)
 
 
 async def test_a_pod_whose_claim_is_shown_a_moment_later_is_not_sent_away(
@@ -122,6 +124,7 @@ async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_va
 MADE = PodClaimStatus(name="t", claim_name="made")
 BARE = replace(pod("p"), claims=(PodClaim(name="t", template_name="template"),))
 WHOLE = replace(BARE, claim_statuses=(MADE,))
+ORDER = Order(WHOLE.key, WHOLE.uid, NodeName("n0"))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ async def test_a_binding_waits_until_the_pod_is_shown_as_the_scheduler_let_it_in
     monkeypatch.setattr(module, "PATIENCE_S", 3600)
     belief = belief_of(*before)
     hearing = Hearing(belief, Clock())
-    waits = asyncio.create_task(hearing.meet(WHOLE.uid))
+    waits = asyncio.create_task(hearing.meet(ORDER))
     await asyncio.sleep(0)
     hearing.stir()
     await asyncio.sleep(0)
@@ -141,12 +144,19 @@ async def test_a_binding_waits_until_the_pod_is_shown_as_the_scheduler_let_it_in
     belief.apply(Changed(WHOLE))
     hearing.stir()
     await waits
-    await hearing.meet(WHOLE.uid)
+    await hearing.meet(ORDER)
 
 
 async def test_a_pod_that_is_never_shown_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_S", 0.01)
-    await Hearing(belief_of(), Clock()).meet(WHOLE.uid)
+    await Hearing(belief_of(), Clock()).meet(ORDER)
+
+
+async def test_a_pod_that_is_known_to_be_bound_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    belief = belief_of()
+    belief.apply(Changed(Footprint(key=WHOLE.key, uid=WHOLE.uid, node=ORDER.node, amounts=(("pods", 1),))))
+    await Hearing(belief, Clock()).meet(ORDER)
 
 
 async def test_a_binding_begins_once_its_pod_was_met(door: Door) -> None:
@@ -154,4 +164,4 @@ async def test_a_binding_begins_once_its_pod_was_met(door: Door) -> None:
     door.service.answers.hearing = cast("Hearing", told)
     made = await door.pod("p")
     await door.bind(made, "n0")
-    assert told.met == [made["metadata"]["uid"]]
+    assert [order.uid for order in told.met] == [made["metadata"]["uid"]]
