@@ -42,10 +42,10 @@ class Snapshot:
     def usage_at(self, row: int) -> Usage:
         return self.usage.value(row) or UNUSED
 
-    def free_of(self, node: int, drivers: Collection[DriverName]) -> int:
-        """Count the local devices of a node that are of *drivers* and that nobody holds."""
-        starts, keys = self.inventory.starts, self.inventory.keys
-        slices = (index for index in self.layout.local_slices(node).tolist() if keys[index].driver in drivers)
+    def count_free(self, node: int, drivers: Collection[DriverName]) -> int:
+        """Count the local devices of a node that nobody holds; those of *drivers* alone where there are such."""
+        starts, keys, local = self.inventory.starts, self.inventory.keys, self.layout.local_slices(node).tolist()
+        slices = [index for index in local if keys[index].driver in drivers] or local
         return sum(int(np.count_nonzero(self.usage.codes[starts[at] : starts[at + 1]] == 0)) for at in slices)
 
 

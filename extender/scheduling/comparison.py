@@ -29,7 +29,7 @@ def compared(
         else:
             value, parts = int(ranking.values[index]), _parts(chooser, surveyed, number)
         worth = value if chooser.taste else 0
-        free = surveyed.snapshot.free_of(number, drivers) if drivers else int(ranking.free[index])
+        free = surveyed.snapshot.count_free(number, drivers)
         found.append(Ranked(name, scores[name], free, worth, _shared(parts)))
     return tuple(found)
 

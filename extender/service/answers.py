@@ -146,8 +146,10 @@ class Answers:
         if hindrance:
             return hindrance
         order = Order(request.pod, request.uid, request.node)
-        await self.hearing.meet(order)
-        return await self.binds.bind(order)
+        if not self.binds.is_under_way(order.uid):
+            await self.hearing.meet(order)
+        # Meanwhile another may have begun to lead.
+        return self.hindrance() or await self.binds.bind(order)
 
     def hindrance(self) -> str:
         """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""

@@ -48,6 +48,10 @@ class Binds:
             raise result
         return result.message if isinstance(result, NotBound) else ""
 
+    def is_under_way(self, pod: Uid) -> bool:
+        """Tell whether *pod* is being bound."""
+        return pod in self._tasks
+
     @property
     def is_idle(self) -> bool:
         """Whether none is under way."""

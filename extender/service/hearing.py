@@ -16,6 +16,8 @@ from extender.state.belief import Belief
 PATIENCE_S: Final = 0.2
 # The scheduler asks about nobody else meanwhile: after waiting in vain nobody is waited for, whatever claims do.
 REST_S: Final = 10.0
+# Bindings that wait at a time: each looks whenever something changes, and others are not let wait for these.
+MOST_MEETING: Final = 128
 
 
 @dataclass(slots=True)
@@ -25,6 +27,7 @@ class Hearing:
     belief: Belief
     now: Callable[[], float]
     _rests_until: float = float("-inf")
+    _meeting: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stir(self) -> None:
@@ -43,8 +46,13 @@ class Hearing:
 
     async def meet(self, order: Order) -> None:
         """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""
-        if not self._is_met(order):
+        if self._meeting >= MOST_MEETING or self._is_met(order):
+            return
+        self._meeting += 1
+        try:
             await self._until(lambda: self._is_met(order))
+        finally:
+            self._meeting -= 1
 
     def _is_met(self, order: Order) -> bool:
         """Tell whether the pod is shown to be let in, or bound."""

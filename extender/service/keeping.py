@@ -58,9 +58,8 @@ class Keeping:
     _pauses: dict[str, Pause] = field(default_factory=dict)
 
     def stir(self) -> None:
-        """Have the rules looked at where they, or slices, have changed."""
-        if self._known is None or self._known[0] != self.belief.ownership.noted:
-            self._stirred.set()
+        """Have the rules looked at: something has changed."""
+        self._stirred.set()
 
     def warning(self) -> str:
         """Say what is not as it should be about the taint; nothing where all is, or another replica leads."""

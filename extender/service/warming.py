@@ -42,7 +42,7 @@ class Warming:
         if self._latest is None or self._latest[0] is not spec or self._latest[1] is not classes:
             self._latest = spec, classes
             self._fresh.append(claim)
-            self._stirred.set()
+        self._stirred.set()
 
     async def run(self) -> None:
         """Answer for ever."""

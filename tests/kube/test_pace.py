@@ -92,3 +92,13 @@ def test_each_part_of_a_view_has_its_age() -> None:
     assert freshness.unsynced() == ()
     assert freshness.ages(20.0) == {"nodes": 10.0, "pods": 8.0, "resourceclaims": 0.0}
     assert (freshness.version(PODS), freshness.version(CLAIMS)) == ("6", "")
+
+
+def test_what_is_older_than_it_may_be_is_outdated_and_what_is_as_old_is_not() -> None:
+    freshness = Freshness((NODES, PODS, CLAIMS))
+    assert freshness.outdated(0.0) == ["nodes", "pods", "resourceclaims"]
+    for resource, at in ((NODES, 10.0), (PODS, 12.0)):
+        freshness.note(Seen(resource, "5", at))
+    freshness.note(Unserved(CLAIMS, 1.0))
+    assert freshness.outdated(10.0) == []
+    assert freshness.outdated(12.0) == ["nodes"]

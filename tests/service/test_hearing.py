@@ -10,7 +10,7 @@ import pytest
 from extender.demo.apiserver.kinds import POD
 from extender.model.change import Changed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.endings import Order
 from extender.service import hearing as module
@@ -143,8 +143,9 @@ async def test_a_binding_waits_until_the_pod_is_shown_as_the_scheduler_let_it_in
     assert not waits.done()
     belief.apply(Changed(WHOLE))
     hearing.stir()
-    await waits
-    await hearing.meet(ORDER)
+    async with asyncio.timeout(60):
+        await waits
+        await hearing.meet(ORDER)
 
 
 async def test_a_pod_that_is_never_shown_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,43 @@ async def test_a_pod_that_is_known_to_be_bound_is_not_waited_for(monkeypatch: py
     monkeypatch.setattr(module, "PATIENCE_S", 3600)
     belief = belief_of()
     belief.apply(Changed(Footprint(key=WHOLE.key, uid=WHOLE.uid, node=ORDER.node, amounts=(("pods", 1),))))
-    await Hearing(belief, Clock()).meet(ORDER)
+    async with asyncio.timeout(60):
+        await Hearing(belief, Clock()).meet(ORDER)
+
+
+async def test_so_many_bindings_wait_at_a_time_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    monkeypatch.setattr(module, "MOST_MEETING", 2)
+    belief = belief_of()
+    hearing = Hearing(belief, Clock())
+    waits = [asyncio.create_task(hearing.meet(ORDER)) for _ in range(2)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        await hearing.meet(ORDER)
+        belief.apply(Changed(WHOLE))
+        hearing.stir()
+        await asyncio.gather(*waits)
+        again = asyncio.create_task(hearing.meet(replace(ORDER, uid=Uid("another"))))
+        await asyncio.sleep(0)
+    assert not again.done()
+    again.cancel()
+
+
+async def test_a_binding_that_nobody_may_begin_any_more_once_its_pod_was_met_is_refused(door: Door) -> None:
+    answers = door.service.answers
+    made = await door.pod("p")
+
+    class Deposed:
+        async def hear(self, pod: Pod) -> None: ...
+
+        async def meet(self, _order: Order) -> None:
+            answers.leading = lambda: "somebody else leads"
+
+    node = (await door.filter(made))["NodeNames"][0]
+    answers.hearing = cast("Hearing", Deposed())
+    before = door.held()
+    assert await door.bind(made, node) == "somebody else leads"
+    assert door.held() == before
 
 
 async def test_a_binding_begins_once_its_pod_was_met(door: Door) -> None:
