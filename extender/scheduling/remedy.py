@@ -159,11 +159,11 @@ def settled(belief: Belief, last: Uid | None = None) -> Generator[Step, Outcome,
 def _unsettled(belief: Belief) -> Iterator[tuple[ClaimHold, ObjectKey]]:
     for promise in belief.ledger:
         for hold in promise.claims:
-            if hold.phase is Phase.UNKNOWN or (hold.phase is Phase.WRITTEN and hold.unseen is not None):
-                claim = belief.cluster.claims.with_uid(hold.claim)
-                key = claim.key if claim else hold.unseen
-                if key is not None:
-                    yield hold, key
+            is_open = hold.phase is Phase.UNKNOWN or (hold.phase is Phase.WRITTEN and hold.unseen is not None)
+            claim = belief.cluster.claims.with_uid(hold.claim) if is_open else None
+            key = claim.key if claim else hold.unseen
+            if is_open and key is not None:
+                yield hold, key
 
 
 def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:

@@ -45,7 +45,7 @@ from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.health import Health
-from extender.service.hearing import PATIENCE_S, Hearing
+from extender.service.hearing import Hearing, left_of
 from extender.service.history import History
 from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
@@ -180,9 +180,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         sink.ahead = Ahead(*mind, writes, metrics, now, may, sending, rhythm.recent)
     offers, ended = Offers(), (journal.ended, attention.ended)
     belief.parting += (notices.forget, offers.forget)
-    # A binding may have waited for its pod before it begins.
-    limit_s = max(settings.api.bind_seconds - PATIENCE_S, settings.api.bind_seconds / 2)
-    binds = Binds(_binder(settings, belief, chooser, offers), carrier, limit_s, ended)
+    binds = Binds(_binder(settings, belief, chooser, offers), carrier, left_of(settings.api.bind_seconds), ended)
     parts = belief, planner, chooser, binds, journal, attention, offers, sink.hearing
     answers = Answers(*parts, health.hindering, now, leading.hindrance, sink.asked, sink.evicting)
     attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has

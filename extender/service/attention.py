@@ -32,7 +32,6 @@ from extender.telemetry.metrics import Metrics
 LOG: Final = logging.getLogger(__name__)
 # How often what only time changes is looked at; changes are looked at when they come.
 TICK_S: Final = 1.0
-# Between two rounds: while pods come one after another, one looks after what many have changed.
 REST_S: Final = 0.03
 # Pods of whom one round looks whether their own claims are in the way still.
 RESUMED: Final = 16
@@ -151,7 +150,7 @@ class Attention:
             while not is_over():
                 await self._stirring()
                 await self._tried(self.round)
-                await asyncio.sleep(REST_S)
+                await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
         finally:
             ending.cancel()
 

@@ -68,3 +68,8 @@ class Hearing:
                 while not is_so():
                     self._news.clear()
                     await self._news.wait()
+
+
+def left_of(seconds: float) -> float:
+    """Return how long a binding may take that is answered within *seconds*, and may have waited for its pod."""
+    return max(seconds - PATIENCE_S, seconds / 2)
