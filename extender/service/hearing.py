@@ -16,7 +16,7 @@ from extender.state.belief import Belief
 PATIENCE_S: Final = 0.2
 # The scheduler asks about nobody else meanwhile: after waiting in vain nobody is waited for, whatever claims do.
 REST_S: Final = 10.0
-# Bindings that wait at a time: each looks whenever something changes, and others are not let wait for these.
+# Bindings that wait at a time, for each looks again whenever something changes: more go on without waiting.
 MOST_MEETING: Final = 128
 
 

@@ -14,7 +14,7 @@ from extender.allocation.difference import changed_nodes
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, Traits
-from extender.model.names import NodeName
+from extender.model.names import DriverName, NodeName
 from extender.model.node import Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan
@@ -208,6 +208,11 @@ def test_devices_of_other_drivers_are_not_among_those_that_were_free() -> None:
     plan = planned(belief, planner_with_taste(belief), wanted("c", 2))
     assert isinstance(plan, Offer)
     assert [(item.node, item.free_devices) for item in plan.best] == [("a", 3), ("b", 8)]
+
+
+def test_where_nothing_is_of_the_drivers_that_are_meant_all_free_devices_count() -> None:
+    snapshot = fleet({"a": DGX}, {"a": but(0, 3, 5)}).seen_by()
+    assert [snapshot.count_free(0, drivers) for drivers in ((), (DriverName("nobody"),))] == [3, 3]
 
 
 def test_the_runner_up_has_its_reasons_where_requests_are_bound_too() -> None:

@@ -14,7 +14,8 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.endings import Order
 from extender.service import hearing as module
-from extender.service.hearing import REST_S, Hearing
+from extender.service.binds import Binds
+from extender.service.hearing import PATIENCE_S, REST_S, Hearing, left_of
 from tests import kube_objects
 from tests.scheduling.cast import belief_of, claim, pod
 from tests.service.door import SCHEDULER, Door, Json, opened
@@ -202,3 +203,20 @@ async def test_a_binding_begins_once_its_pod_was_met(door: Door) -> None:
     made = await door.pod("p")
     await door.bind(made, "n0")
     assert [order.uid for order in told.met] == [made["metadata"]["uid"]]
+
+
+async def test_who_asks_again_for_a_pod_that_is_being_bound_does_not_wait_for_it(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(door.service.answers.hearing)
+    door.service.answers.hearing = cast("Hearing", told)
+    made = await door.pod("p")
+    monkeypatch.setattr(Binds, "is_under_way", lambda _binds, pod: pod == made["metadata"]["uid"])
+    await door.bind(made, "n0")
+    assert told.met == []
+
+
+@pytest.mark.parametrize("seconds", [0.1, 2 * PATIENCE_S, 20.0])
+def test_waiting_for_its_pod_and_binding_it_take_no_longer_than_a_binding_may(seconds: float) -> None:
+    assert seconds / 2 <= left_of(seconds) < seconds
+    assert left_of(seconds) + PATIENCE_S <= seconds or seconds < 2 * PATIENCE_S
