@@ -52,6 +52,17 @@ def fits(
     )
 
 
+def gives(
+    asked: Mapping[str, Quantity], capacities: tuple[tuple[str, Capacity], ...], *, fractional: bool
+) -> bool | None:
+    """Tell whether a device of which nothing is taken has what is *asked*; None where nobody can tell."""
+    try:
+        drawn = draw(asked, capacities, fractional=fractional)
+    except Unusable:
+        return None
+    return drawn is not None and fits(drawn, capacities, {}, {})
+
+
 def _amount(asked: Quantity | None, capacity: Capacity, *, fractional: bool) -> Quantity:
     policy = capacity.policy
     if asked is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
-from extender.allocation.capacity import Unusable, draw, fits
+from extender.allocation.capacity import gives
 from extender.allocation.cel import Budget, Verdict
 from extender.allocation.columns import Column
 from extender.allocation.grid import Flags
@@ -17,7 +17,7 @@ from extender.allocation.layout import BITS
 from extender.allocation.projection import project
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.work import Work
-from extender.model.device import Device, Traits
+from extender.model.device import Traits
 from extender.model.taint import blocking
 
 # Digits of base 65 that a positive int64 surely has: a node that is counted has at most 64 devices of one kind.
@@ -144,15 +144,8 @@ def _taints(inventory: Inventory, row: int) -> Taints:
 def _with_capacity(ask: Ask, inventory: Inventory, *, fractional: bool) -> tuple[Flags, Flags]:
     """Tell which devices have what is asked of their capacities, and of which that cannot be told."""
     projection = project(_capacities(inventory), inventory.rows)
-    told = [_has(ask, inventory.device(row), fractional=fractional) for row in projection.first.tolist()]
+    asked = dict(ask.capacity)
+    told = [gives(asked, inventory.device(row).capacity, fractional=fractional) for row in projection.first.tolist()]
     enough = np.array([has is True for has in told], np.bool_)
     unusable = np.array([has is None for has in told], np.bool_)
     return enough[projection.codes], unusable[projection.codes]
-
-
-def _has(ask: Ask, device: Device, *, fractional: bool) -> bool | None:
-    try:
-        drawn = draw(dict(ask.capacity), device.capacity, fractional=fractional)
-    except Unusable:
-        return None
-    return drawn is not None and fits(drawn, device.capacity, {}, {})

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
+from extender.allocation.capacity import gives
 from extender.allocation.eligibility import Met, is_here, obstacles
 from extender.allocation.holders import bits_of, places_of
 from extender.allocation.question import Ask, At, Question, bound_slots
@@ -33,6 +34,10 @@ class Shortage(StrEnum):
     POOL_UPDATING = "PoolUpdating"
     POOL_CLOSED = "PoolClosed"
     NOT_OURS = "NotOurs"
+
+
+# Of such devices there is nothing to wait for.
+NEVER: Final = (Shortage.NO_MATCH, "without the capacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +176,25 @@ def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Short
         elif obstacle:
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
-            causes[Shortage.CAPACITY, "without the capacity"] += 1
+            causes[_without_capacity(situation, ask, place)] += 1
     updating = _updating(situation, ask)
     if updating:
         causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
     listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
     details = [f"{count} {cause}" for (_, cause), count in listed]
-    if causes.total() < missing:
+    if causes.total() - causes[NEVER] < missing:
         # Of a pool that is being updated more may come.
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
         return kind, ", ".join([*details, "no other matches"])
     return listed[0][0][0], ", ".join(details)
+
+
+def _without_capacity(situation: Situation, ask: Ask, place: int) -> tuple[Shortage, str]:
+    """Say whether a device that is free of all else has too little left for *ask*, or never had enough."""
+    is_fractional = situation.question.features.fractional_capacity_range
+    capacities = situation.board.candidates[place].device.capacity
+    is_full = gives(dict(ask.capacity), capacities, fractional=is_fractional) is True
+    return (Shortage.CAPACITY, "without enough capacity left") if is_full else NEVER
 
 
 def _updating(situation: Situation, ask: Ask) -> int:

@@ -81,8 +81,13 @@ class Waits:
         if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
             return None
         node = self._awaiting.pop(uid, None)
-        # Where its devices are free again, the pod has nothing to come back to.
-        if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
+        if node is None or pod is None:
+            return None
+        if isinstance(needs, Needs) and not needs.allocated:
+            # Where its devices are free again, the pod has nothing to come back to. They are not where no class stands
+            # behind its resource any more: then nobody asks about it.
+            if unusable(pod, self.belief, self.wall()):
+                self.refusals.setdefault(uid, -UNASKED)
             return None
         if isinstance(needs, Needs) and standing_of(needs.allocated, self.wall()).readiness is Readiness.FAILED:
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.

@@ -72,10 +72,14 @@ def _demand(top: Entry) -> Demand:
 def _sizes(entry: Entry) -> Mix:
     """Read how often each number of devices is asked for."""
     size, often = whole(1, MOST_DEVICES), whole(0, MOST_OFTEN)
-    counts = {}
+    counts: dict[int, int] = {}
     for key, value in entry.raw.items():
         try:
-            counts[size(key)] = often(value)
+            # In JSON every key is a string.
+            number = int(key) if isinstance(key, str) and key.isdecimal() else key
+            if number in counts:
+                raise ValueError("is said twice")
+            counts[size(number)] = often(value)
         except ValueError as error:
             entry.complain(str(error), str(key))
     if entry.is_fit and not any(entry.raw.values()):

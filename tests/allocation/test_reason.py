@@ -51,7 +51,13 @@ def used(*names: str) -> list[Json]:
             [published(GPU, device("d", capacity={"memory": {"value": "1Gi"}}))],
             exact("r", capacity={"requests": {"memory": "2Gi"}}),
             {},
-            "claim c, request r needs 1 free device, has 0: 1 without the capacity",
+            "claim c, request r needs 1 free device, has 0: 1 without the capacity, no other matches",
+        ),
+        (
+            [published(GPU, device("d", capacity={"memory": {"value": "1Gi"}}))],
+            exact("r", capacity={"requests": {"cores": "1"}}),
+            {},
+            "claim c, request r needs 1 free device, has 0: 1 without the capacity, no other matches",
         ),
         (
             [published(GPU, *devices(1, 1, 2, 2, 2, 3))],
@@ -78,7 +84,19 @@ def used(*names: str) -> list[Json]:
             "each request could be satisfied alone, but not all of them together",
         ),
     ],
-    ids=["none", "match", "use", "too-many", "taint", "capacity", "same", "different", "counters", "together"],
+    ids=[
+        "none",
+        "match",
+        "use",
+        "too-many",
+        "taint",
+        "capacity",
+        "no-such-capacity",
+        "same",
+        "different",
+        "counters",
+        "together",
+    ],
 )
 def test_the_nearest_miss_is_told(slices: list[Json], request_: Json, fields: Json, reason: str) -> None:
     node = told(slices, request_, **fields)
@@ -104,6 +122,18 @@ def test_a_constraint_that_an_alternative_escapes_is_no_reason() -> None:
     constraints = [{"matchAttribute": f"{GPU}/a", "requests": ["r/s3"]}]
     node = told([published(GPU, *devices(1, 1, 2, 2))], *requests, constraints=constraints)
     assert node["reason"] == "each request could be satisfied alone, but not all of them together"
+
+
+def test_devices_that_are_too_full_are_told_apart_from_those_that_are_too_small() -> None:
+    sized = [
+        device(f"d{size}", capacity={"memory": {"value": f"{size}Gi"}}, allowMultipleAllocations=True)
+        for size in (1, 4, 5)
+    ]
+    taken = [entry | {"consumed": {"memory": "4Gi"}} for entry in used("d4", "d5")]
+    ask = {"requests": {"memory": "2Gi"}}
+    node = told([published(GPU, *sized)], exact("r", capacity=ask), usedCapacity=taken)
+    texts = "2 without enough capacity left, 1 without the capacity"
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {texts}"
 
 
 def test_a_shared_device_that_is_too_full_for_two_is_not_blamed_on_a_constraint() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from extender.allocation.usage import Hold, Usage
 from extender.kube.outcome import Done, Outcome
-from extender.model.change import Changed, Gone
-from extender.model.claim import ResourceClaim
+from extender.model.change import Changed, Gone, Listed
+from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
@@ -29,9 +29,9 @@ from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, OTHER, POD, A, world_of
+from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
 from tests.scheduling.test_r4_remedy import EXTENDED, made
-from tests.scheduling.test_r7_conditions import START, reported, waiting
+from tests.scheduling.test_r7_conditions import START, WAITS, reported, waiting
 
 
 class Wakes:
@@ -159,6 +159,21 @@ async def rounds(attention: Attention, seconds: int) -> None:
     for moment in range(int(attention.now()) + 1, int(attention.now()) + 1 + seconds):
         attention.now = lambda moment=moment: float(moment)  # type: ignore[misc]  # a default that is never given
         await attention.round()
+
+
+async def test_r7_devices_of_a_pod_whose_class_goes_while_they_are_made_ready_are_freed() -> None:
+    """Nobody asks about the pod any more: without a class its resource is none of ours."""
+    world, wakes = world_of(traits=WAITS, subject=EXTENDED), Wakes()
+    assert isinstance(bind(world, now=START, subject=EXTENDED), NotBound)
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    attention.ended(Order(EXTENDED.key, EXTENDED.uid, N1), NotBound("waiting", is_waiting=True))
+    world.belief.apply(Listed(DeviceClass, ()))
+    await attention._waits.ready()
+    assert [claim.allocation is None for claim in world.server.claims.values()] == [False]
+    for second in range(1, UNASKED + Habits().attempts + 1):
+        attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
+        await attention._free()
+    assert all(claim.allocation is None for claim in world.server.claims.values())
 
 
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:

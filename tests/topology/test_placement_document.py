@@ -38,6 +38,7 @@ def test_what_is_left_open_is_as_shipped(raw: object) -> None:
         pytest.param({"classes": {"gpu": {8: 1}}}, {8: 1}, None, id="learnt but for one class"),
         pytest.param({"sizes": {2: 3}, "classes": {"gpu": {8: 1}}}, {8: 1}, {2: 3}, id="one class unlike others"),
         pytest.param({"sizes": {1: 1}}, {}, {}, id="single devices only"),
+        pytest.param({"sizes": {"1": 4, "2": 3}}, {2: 3}, {2: 3}, id="keys as in JSON"),
     ],
 )
 def test_a_mix_is_of_a_class_or_of_all(
@@ -87,6 +88,10 @@ def test_a_policy_about_which_nothing_is_said_protects() -> None:
         pytest.param({"mix": "learned"}, "mix: must be learnt, or keys with values", id="misspelt"),
         pytest.param({"mix": {2: 1}}, "mix.2: is no key; there are classes, sizes", id="sizes-without-their-key"),
         pytest.param({"mix": {"sizes": {0: 1}}}, "mix.sizes.0: must be an integer from 1 to 1024", id="size"),
+        pytest.param(
+            {"mix": {"sizes": {"two": 1}}}, "mix.sizes.two: must be an integer from 1 to 1024", id="size-in-letters"
+        ),
+        pytest.param({"mix": {"sizes": {2: 1, "2": 3}}}, "mix.sizes.2: is said twice", id="size-twice"),
         pytest.param({"mix": {"sizes": {2: 0.5}}}, "mix.sizes.2: must be an integer from 0 to 1000000", id="share"),
         pytest.param(
             {"mix": {"sizes": {2: 0}}},
