@@ -76,10 +76,10 @@ def _sizes(entry: Entry) -> Mix:
     for key, value in entry.raw.items():
         try:
             # In JSON every key is a string.
-            number = int(key) if isinstance(key, str) and key.isdecimal() else key
+            number = size(int(key) if isinstance(key, str) and key.isdecimal() else key)
             if number in counts:
-                raise ValueError("is said twice")
-            counts[size(number)] = often(value)
+                entry.complain("is said twice", str(key))
+            counts[number] = often(value)
         except ValueError as error:
             entry.complain(str(error), str(key))
     if entry.is_fit and not any(entry.raw.values()):
