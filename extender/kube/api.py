@@ -11,7 +11,7 @@ from yarl import URL
 
 from extender.kube.access import Access, Credentials
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.direct import Direct
+from extender.kube.direct import Connector, Direct
 from extender.kube.request import JSON, UNAUTHORIZED, Body, KeptBackError, Query, Request
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Api:
         self._credentials = credentials
         self._called = called
         self._was_cut_short = False
-        connector = aiohttp.TCPConnector(limit=connections)
+        connector = Connector(limit=connections)
         self._direct = Direct(connector, agent)
         self._session = aiohttp.ClientSession(
             headers={"User-Agent": agent},

@@ -7,7 +7,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -17,6 +17,9 @@ from yarl import URL
 from extender.kube.access import Access
 from extender.kube.answer import Answer
 from extender.kube.request import Request
+
+if TYPE_CHECKING:
+    from aiohttp.tracing import Trace
 
 # Those that are sent once, whatever becomes of them.
 METHODS: Final = frozenset(("PATCH", "POST"))
@@ -38,6 +41,23 @@ class Way:
     headers: str
 
 
+class Connector(aiohttp.TCPConnector):
+    """Gives no connection on which something waits to be read: it would be the answer to what is sent next."""
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list["Trace"],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as it is called where it comes from
+    ) -> Connection:
+        while not self.closed:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is not None and not connection.protocol.should_close:
+                return connection
+            connection.close()
+        raise aiohttp.ClientConnectionError("closed by us")
+
+
 class Direct:
     """Sends what is sent to the server itself, over connections of *connector*. *agent* is what we call ourselves."""
 
@@ -56,7 +76,7 @@ class Direct:
         request.check()
         way = self._way(access)
         written = _written(request, way)
-        connection = await self._connection(way)
+        connection = await self._connector.connect(way.request, [], UNLIMITED)
         try:
             # Again: for a connection one may have to wait.
             request.check()
@@ -66,15 +86,6 @@ class Direct:
             raise
         connection.release()
         return answer
-
-    async def _connection(self, way: Way) -> Connection:
-        """Return one on which nothing waits to be read: it would be taken for the answer to what is sent next."""
-        while not self._connector.closed:
-            connection = await self._connector.connect(way.request, [], UNLIMITED)
-            if connection.protocol is not None and not connection.protocol.should_close:
-                return connection
-            connection.close()
-        raise aiohttp.ClientConnectionError("closed by us")
 
     def _way_to(self, access: Access) -> Way:
         headers = {"User-Agent": self._agent, "Accept-Encoding": "identity"}

@@ -143,7 +143,8 @@ async def test_a_connection_that_cannot_be_trusted_is_used_once(answer: bytes) -
         assert server.connections == 2
 
 
-async def test_what_is_said_unasked_is_no_answer_to_what_is_written_next() -> None:
+@pytest.mark.parametrize("method", ["PATCH", "PUT"], ids=["direct", "session"])
+async def test_what_is_said_unasked_is_no_answer_to_what_is_written_next(method: str) -> None:
     """A proxy may say that it is tired of waiting; taken for an answer, a write would not be known to have landed."""
     async with peer(OK, OK) as (server, api):
         server.unasked = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
@@ -152,7 +153,7 @@ async def test_what_is_said_unasked_is_no_answer_to_what_is_written_next() -> No
         await asyncio.wait_for(server.said.wait(), 10)
         while not _waiting(api):  # noqa: ASYNC110 - what has come is read when it is there, and nobody is told
             await asyncio.sleep(0.001)
-        second = await write(api)
+        second = await write(api, method)
         assert isinstance(second, Answer)
         assert (second.status, server.connections, len(server.asked)) == (200, 2, 2)
 
