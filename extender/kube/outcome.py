@@ -60,6 +60,13 @@ KINDS: Final = {
 }
 
 
+def is_answered(outcome: Outcome) -> bool:
+    """Tell whether the API server has decided: what never left says no more of it than what had no answer."""
+    if isinstance(outcome, Refused):
+        return outcome.kind is not Refusal.UNSENT
+    return isinstance(outcome, Done)
+
+
 def outcome_of(reply: Answer | Unanswered) -> Outcome:
     """Tell what became of a write."""
     if isinstance(reply, Unanswered):

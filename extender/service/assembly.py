@@ -25,6 +25,7 @@ from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
@@ -37,13 +38,14 @@ from extender.scheduling.waking import Waker
 from extender.service.advising import Advising
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
-from extender.service.attention import Attention, Habits
+from extender.service.attention import Attention
 from extender.service.auditing import Auditing
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
+from extender.service.habits import Habits
 from extender.service.health import Health
 from extender.service.hearing import Hearing, left_of
 from extender.service.history import History
@@ -282,6 +284,8 @@ class _Sink:
             self.keeping.stir()
 
     def show(self, what: Noun | Problem) -> None:
+        if isinstance(what, Footprint) and self.hearing is not None:
+            self.hearing.stir()
         if isinstance(what, Pod) and self.ahead is not None:
             self.ahead.shown(what)
         if isinstance(what, ResourceClaim) and self.ahead is not None:

@@ -21,6 +21,7 @@ from extender.scheduling.remedy import freed, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
+from extender.service.habits import Habits
 from extender.service.remaking import Remaking
 from extender.service.turns import Turns
 from extender.service.waits import Waits
@@ -37,17 +38,6 @@ REST_S: Final = 0.03
 RESUMED: Final = 16
 # What frees the pod's own claims at once: no other attempt can end better.
 FREED_AT_ONCE: Final = frozenset((Word.CLAIM_CONTESTED, Word.CLAIM_STALE))
-
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """How attentive to be."""
-
-    offer_s: float = 30.0
-    wait_s: float = 660.0
-    attempts: int = 3
-    nominates: bool = True
-    wakes_per_second: float = 50.0
 
 
 @dataclass(slots=True)
@@ -127,6 +117,7 @@ class Attention:
 
     async def begin(self) -> bool:
         """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""
+        self._turns.begin()
         await self._turns.each([pod.uid for pod in self.belief.pods], self._remember)
         return await self.round()
 
@@ -141,6 +132,7 @@ class Attention:
         """Begin once everything is known, then do rounds until it is over: when something changes, and now and then."""
         while not is_synced() and not is_over():
             await self._stirring()
+        self._forget()
         ending = asyncio.create_task(self._end_offers(), name="offers")
         try:
             while not is_over() and not await self._tried(self.begin):  # noqa: ASYNC110 - it is tried, not waited for
@@ -153,6 +145,12 @@ class Attention:
                 await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
         finally:
             ending.cancel()
+
+    def _forget(self) -> None:
+        """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
+        for known in (self._steers, self._refusals, self._cleared, self._leaving):
+            known.clear()
+        self._waits.forget()
 
     async def _end_offers(self) -> None:
         """End offers that nobody takes up, in time, however long the writes of a round take."""

@@ -50,10 +50,11 @@ class Feed:
         if not isinstance(told, CHANGES):
             return
         self._belief.apply(told)
-        if kind_of(told) == Footprint.__name__:
-            return  # nobody waits for what bound pods take, and they change all the time
         if isinstance(told, Changed):
             self._tell(told.what)
+        if kind_of(told) == Footprint.__name__:
+            return  # nobody else waits for what bound pods take, and they change all the time
+        if isinstance(told, Changed):
             if isinstance(told.what, ResourceClaim):
                 self._show(told.what.uid)
         elif told.kind is ResourceClaim:

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import uuid4
 
 from extender.kube import objects
-from extender.kube.outcome import Done, Refused
+from extender.kube.outcome import Done, Refused, is_answered
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
@@ -21,6 +21,7 @@ from extender.model.node import Pod
 from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.steps import Refusal
+from extender.service.history import DOUBT
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -101,9 +102,18 @@ class Notices:
             await self._news.wait()
             self._news.clear()
             while self._waiting or self._again:
-                is_answered = await self._write(*self._next())
-                pause_s = usual_s if is_answered else max(usual_s, min(2 * pause_s, RETRY_S))
+                is_done = not self._is_kept_back() and await self._write(*self._next())
+                pause_s = usual_s if is_done else max(usual_s, min(2 * pause_s, RETRY_S))
                 await asyncio.sleep(pause_s)
+
+    def _is_kept_back(self) -> bool:
+        """Tell whether nothing is written now, and forget what others tell then."""
+        why_not = self.writes.fence.why_not()
+        if why_not and why_not != DOUBT:
+            # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
+            self._waiting.clear()
+            self._again.clear()
+        return bool(why_not)
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
         """Take what is told next: news first."""
@@ -116,11 +126,6 @@ class Notices:
         """Write one event, unless that was done since it was put; tell whether there is an answer to go on by."""
         if self._is_told(key, what):
             return True
-        if self.writes.fence.why_not():
-            # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
-            self._waiting.clear()
-            self._again.clear()
-            return True
         note = _of_decision(what) if isinstance(what, Decision) else _of_alarm(what)
         subject = note.regarding.key
         body = objects.event(note, CONTROLLER, self.instance, datetime.fromtimestamp(what.at, UTC))
@@ -132,7 +137,7 @@ class Notices:
         if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
             self._remember(*key, what.at + (AGAIN_S if is_done else RETRY_S))
         # What one namespace refuses, as when it is being deleted, says nothing of others.
-        return is_done or (isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT)
+        return is_answered(outcome)
 
     def _is_trouble(self, namespace: str, outcome: object) -> bool:
         """Tell whether *outcome* is to be told: what a namespace refuses is tried again for each subject, at once."""

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from extender.kube.outcome import Done, Unknown
+from extender.kube.outcome import Done, is_answered
 from extender.kube.writes import Writes
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.remedy import lacks_claims, unnamed
-from extender.scheduling.steps import Later
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 
@@ -85,4 +84,4 @@ class Remaking:
         else:  # they have come while others were mended
             return True
         self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
-        return not isinstance(outcome, Unknown | Later)
+        return is_answered(outcome)

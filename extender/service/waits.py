@@ -36,9 +36,16 @@ class Waits:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
+        if isinstance(result, NotBound) and result.is_unbegun:
+            return  # what was known of an earlier attempt is so still
         self._awaiting.pop(order.uid, None)
         if isinstance(result, NotBound) and result.is_waiting:
             self._awaiting[order.uid] = order.node
+
+    def forget(self) -> None:
+        """Forget everything: another has led since, and has perhaps sent them elsewhere."""
+        self._awaiting.clear()
+        self._postponed.clear()
 
     def postponed(self, pod: Uid, at: float) -> None:
         """Have *pod* tried again at a time."""

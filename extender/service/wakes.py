@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Done, Outcome, Refused, is_answered
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import nominators, parse_pod
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Refusal
 from extender.scheduling.survey import Unfinished
 from extender.scheduling.veto import helped
 from extender.service.remaking import WOKEN
@@ -46,7 +46,7 @@ class Wakes:
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
         self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         await asyncio.sleep(self.pause_s)
-        return not isinstance(outcome, Unknown | Later)
+        return is_answered(outcome)
 
     async def _nominated(self, pod: Pod, node: NodeName) -> Outcome | None:
         """Nominate *pod*, as it was shown, or as it is read where it has changed or is nominated.

@@ -29,11 +29,12 @@ from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.ahead import Ahead
 from extender.service.answers import Answers
-from extender.service.attention import Attention, Habits
+from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
 from extender.service.feed import Feed
 from extender.service.follows import Follows
+from extender.service.habits import Habits
 from extender.service.health import Health
 from extender.service.hearing import Hearing
 from extender.service.intrusion import Intrusion

@@ -22,14 +22,16 @@ from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
-from extender.service.attention import TICK_S, Attention, Habits
+from extender.service.attention import TICK_S, Attention
+from extender.service.binds import CROWDED
+from extender.service.habits import Habits
 from extender.service.waits import UNASKED
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 from tests.scheduling.test_r4_remedy import EXTENDED, made
 from tests.scheduling.test_r7_conditions import START, WAITS, reported, waiting
 
@@ -174,6 +176,38 @@ async def test_r7_devices_of_a_pod_whose_class_goes_while_they_are_made_ready_ar
         attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
         await attention._free()
     assert all(claim.allocation is None for claim in world.server.claims.values())
+
+
+async def test_r7_a_binding_that_did_not_begin_changes_nothing_about_devices_that_are_made_ready() -> None:
+    world, wakes, order = waiting(), Wakes(), Order(POD.key, POD.uid, N1)
+    attention = attention_of(world.belief, wakes, START)
+    attention.ended(order, NotBound("waiting", is_waiting=True))
+    attention.ended(order, NotBound(CROWDED, is_unbegun=True))
+    reported(world, "attached")
+    await attention._waits.ready()
+    assert wakes.woken == [(POD.key.name, N1)]
+
+
+async def term(attention: Attention, seconds: int) -> None:
+    """Lead for a while."""
+    passed = iter(range(seconds))
+    await attention.run(lambda: None, lambda: True, lambda: next(passed, None) is None)
+
+
+async def test_o1_what_we_refused_before_another_led_frees_nothing_that_it_has_given_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("extender.service.attention.TICK_S", 0.001)
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    # As it was before: refused so often that its claim was about to be freed, and sent to another node.
+    attention._refusals[POD.uid] = Habits().attempts
+    attention._steers[POD.uid] = True
+    attention.ended(Order(POD.key, POD.uid, N2), NotBound("waiting", is_waiting=True))
+    reported(world, "attached")
+    await term(attention, 9)
+    assert allocation_of(world.server, "a") is not None
+    assert (wakes.woken, wakes.touched) == ([(POD.key.name, N1)], [])
 
 
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:

@@ -10,7 +10,7 @@ import pytest
 from extender.demo.apiserver.kinds import POD
 from extender.model.change import Changed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.endings import Order
 from extender.service import hearing as module
@@ -120,6 +120,17 @@ async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_va
     await asyncio.sleep(0)
     assert not waits.done()
     waits.cancel()
+
+
+async def test_a_binding_that_waits_for_a_pod_hears_that_it_is_bound(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 3600)
+    spec = {"schedulerName": SCHEDULER, "nodeName": "n0"}
+    made = door.server.registry.create(POD, "default", kube_objects.pod("p", **spec))
+    order = Order(ObjectKey("default", "p"), Uid(made["metadata"]["uid"]), NodeName("n0"))
+    async with asyncio.timeout(60):
+        await door.service.answers.hearing.meet(order)
 
 
 MADE = PodClaimStatus(name="t", claim_name="made")

@@ -14,6 +14,7 @@ from extender.model.names import ObjectKey, Uid, is_dns_subdomain
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
 from extender.scheduling.steps import Refusal
+from extender.service.history import DOUBT
 from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, Alarm, Notices
 from tests.scheduling.stage import N1, POD
 from tests.service.test_counted import until
@@ -223,6 +224,24 @@ async def test_who_leads_no_longer_keeps_nothing_to_tell_when_it_leads_again() -
     assert events.reasons == []
     events.fence = Fence()
     assert await told(notices, events, refused(1)) == ["InUse"]
+
+
+async def test_what_waits_while_it_is_in_doubt_where_the_cluster_is_is_told_after_that() -> None:
+    events, asked = Events(), asyncio.Event()
+    notices = noticing(events)
+
+    def doubt() -> str:
+        asked.set()
+        return DOUBT
+
+    events.fence = Fence(doubt)
+    notices.put(refused(0))
+    task = asyncio.create_task(notices.run())
+    await asked.wait()
+    task.cancel()
+    assert events.reasons == []
+    events.fence = Fence()
+    assert await told(notices, events, refused(1)) == ["InUse", "InUse"]
 
 
 async def test_names_are_in_the_order_of_what_they_tell() -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.answer import Unanswered
+from extender.kube.outcome import Done, Outcome, Unknown, outcome_of
+from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
@@ -16,8 +18,10 @@ from extender.scheduling.planner import Offer
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
 from extender.scheduling.steps import Unknown as NoAnswer
+from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
-from extender.service.attention import TICK_S, Attention, Habits
+from extender.service.attention import TICK_S, Attention
+from extender.service.habits import Habits
 from extender.service.turns import LAPSE_S
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
@@ -27,6 +31,8 @@ from tests.scheduling.test_r7_conditions import START, waiting
 ANSWER_S = 10.0
 HUNG = "hung"
 SILENCE: Outcome = Unknown("no answer")
+UNSENT: Outcome = outcome_of(Unanswered(was_sent=False, why="no connection"))
+SILENCES = pytest.mark.parametrize("silence", [SILENCE, UNSENT], ids=["unanswered", "unsent"])
 
 
 class Hanging:
@@ -119,8 +125,10 @@ async def test_pods_that_are_steered_wait_for_one_write_without_an_answer_and_ar
     assert await api.after(work) == ["p2", "p0", "p1"]
 
 
-async def test_what_was_promised_to_a_pod_that_nobody_could_be_told_of_is_free_for_others() -> None:
+@SILENCES
+async def test_what_was_promised_to_a_pod_that_nobody_could_be_told_of_is_free_for_others(silence: Outcome) -> None:
     work, api = here(moved(pod("p", "c")), there(claim("c")), pod("late", "d"), claim("d"), devices=1)
+    api.outcome = silence
     work._steers |= {pod("p").uid: False, pod("late").uid: False}
     assert await api.after(work) == ["p"]
     assert await api.after(work) == ["late"]
@@ -136,9 +144,11 @@ async def test_pods_that_fit_now_are_woken_before_those_of_a_namespace_without_a
     assert await api.after(work) == ["late", "p1"]
 
 
-async def test_a_wake_without_an_answer_is_tried_again_however_often_that_was_in_vain() -> None:
+@SILENCES
+async def test_a_wake_without_an_answer_is_tried_again_however_often_that_was_in_vain(silence: Outcome) -> None:
     stuck = moved(pod("p", "c"))
     work, api = here(stuck, there(claim("c")))
+    api.outcome = silence
     work.waker.put(stuck.uid)
     # In every other round it has had its turn in the last one.
     assert [await api.after(work) for _ in range(12)] == [["p"], []] * 6
@@ -164,9 +174,11 @@ async def test_in_one_round_a_namespace_holds_up_others_once() -> None:
     assert await api.after(work) == ["p0"]
 
 
-async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer() -> None:
+@SILENCES
+async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer(silence: Outcome) -> None:
     stuck = [moved(pod(f"p{number}")) for number in range(2)]
     work, api = here(*stuck, pod("late"))
+    api.outcome = silence
     for item in (*stuck, pod("late")):
         work.postponed(item, 0.0)
     assert [await api.after(work) for _ in range(2)] == [["p0"], ["late", "p1"]]
@@ -175,8 +187,10 @@ async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer
     assert await api.after(work) == []
 
 
-async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer() -> None:
+@SILENCES
+async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(silence: Outcome) -> None:
     world, (work, api) = waiting(), here()
+    api.outcome = silence
     work._waits.belief = world.belief
     work._waits.wall = lambda: START + TIMEOUT_S + 1
     api.hung.add(POD.key.namespace)
@@ -184,6 +198,17 @@ async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer()
     assert [await api.after(work) for _ in range(2)] == [["p"], ["p"]]
     api.hung.clear()
     assert [await api.after(work) for _ in range(2)] == [["p"], []]
+
+
+async def test_a_namespace_that_had_no_answer_when_our_last_term_ended_is_looked_after_in_the_next() -> None:
+    work, api = here(moved(pod("stuck")), devices=1)
+    work.postponed(moved(pod("stuck")), 0.0)
+    assert await api.after(work) == ["stuck"]
+    refused = replace(moved(pod("late", "c")), refusal=TEXTS[Word.NO_DEVICES])
+    for noun in (refused, there(claim("c"))):
+        work.belief.apply(Changed(noun))
+    assert await work.begin()
+    assert refused.uid in work.waker
 
 
 async def test_offers_end_in_time_while_a_write_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,8 +224,7 @@ async def test_offers_end_in_time_while_a_write_has_no_answer(monkeypatch: pytes
 
     monkeypatch.setattr(api, "nominate", hang)
     assert isinstance(work.waker.planner.plan(offered, None, api.now), Offer)
-    work._steers[other.uid] = False
-    running = asyncio.create_task(work.run(lambda: None, lambda: True))
+    running = asyncio.create_task(work.run(lambda: work._steers.update({other.uid: False}), lambda: True))
     await begun.wait()
     api.now += work.habits.offer_s + 1
     async with asyncio.timeout(10):

@@ -10,8 +10,9 @@ from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.steps import Refusal
 from extender.scheduling.waking import Waker
-from extender.service.attention import Attention, Habits
+from extender.service.attention import Attention
 from extender.service.evictions import Evictions
+from extender.service.habits import Habits
 from extender.state.domain import writer_of
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import OURS, belief_of, claim, device, gpus, held, node, planner_of, pod

@@ -1,0 +1,14 @@
+"""How those who wait are looked after, as it is configured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How attentive to be."""
+
+    offer_s: float = 30.0
+    wait_s: float = 660.0
+    attempts: int = 3
+    nominates: bool = True
+    wakes_per_second: float = 50.0
