@@ -1,5 +1,6 @@
 """Pods that wait for a time, or for their devices to be made ready, woken then."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
-from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.needs import Needs, made_for, needs_of
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
 from extender.service.wakes import Wakes
@@ -17,6 +18,9 @@ from extender.state.belief import Belief
 
 # For how long the scheduler may leave a pod alone that was woken, about: so many ticks are no refusal yet.
 UNASKED: Final = 30
+# How often all pods are looked at, and so many at a time, between which the scheduler is answered.
+LOOK_S: Final = 30.0
+PIECE: Final = 500
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class Waits:
     refusals: Counter[Uid] = field(default_factory=Counter)
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
     _postponed: dict[Uid, float] = field(default_factory=dict)
+    _looked: float = float("-inf")
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
@@ -68,6 +73,22 @@ class Waits:
         until = now()
         await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
         await self.ready()
+        if until - self._looked >= LOOK_S:
+            self._looked = until
+            await self._look()
+
+    async def _look(self) -> None:
+        """Count for whom something was made of which nobody asks: no class stands behind their resource any more."""
+        pods = tuple(self.belief.pods)
+        for begin in range(0, len(pods), PIECE):
+            for pod in pods[begin : begin + PIECE]:
+                if any(made_for(pod, self.belief)) and self._is_left(pod):
+                    self.refusals.setdefault(pod.uid, -UNASKED)
+            await asyncio.sleep(0)
+
+    def _is_left(self, pod: Pod) -> bool:
+        needs = needs_of(pod, self.belief)
+        return isinstance(needs, Needs) and needs.is_plain and bool(unusable(pod, self.belief, self.wall()))
 
     async def _tried_again(self, uid: Uid) -> bool | None:
         pod, at = self.belief.pods.with_uid(uid), self._postponed.pop(uid, None)
@@ -88,13 +109,8 @@ class Waits:
         if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
             return None
         node = self._awaiting.pop(uid, None)
-        if node is None or pod is None:
-            return None
-        if isinstance(needs, Needs) and not needs.allocated:
-            # Where its devices are free again, the pod has nothing to come back to. They are not where no class stands
-            # behind its resource any more: then nobody asks about it.
-            if unusable(pod, self.belief, self.wall()):
-                self.refusals.setdefault(uid, -UNASKED)
+        # Where its devices are free again, the pod has nothing to come back to.
+        if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
             return None
         if isinstance(needs, Needs) and standing_of(needs.allocated, self.wall()).readiness is Readiness.FAILED:
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.

@@ -168,9 +168,8 @@ async def test_r7_devices_of_a_pod_whose_class_goes_while_they_are_made_ready_ar
     world, wakes = world_of(traits=WAITS, subject=EXTENDED), Wakes()
     assert isinstance(bind(world, now=START, subject=EXTENDED), NotBound)
     attention = attention_of(world.belief, wakes, START, Steps(world))
-    attention.ended(Order(EXTENDED.key, EXTENDED.uid, N1), NotBound("waiting", is_waiting=True))
     world.belief.apply(Listed(DeviceClass, ()))
-    await attention._waits.ready()
+    await attention._waits.round(lambda: 0.0)
     assert [claim.allocation is None for claim in world.server.claims.values()] == [False]
     for second in range(1, UNASKED + Habits().attempts + 1):
         attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
