@@ -60,7 +60,7 @@ class Attempt:
         if draws and not self._ledger(place).admits(device, grouped=self._grouped):
             return None
         states = self._joined(at, ask, place)
-        if states is None or not self._fits(at, ask, place):
+        if states is None or not self.fits(at, ask, place):
             return None
         undo = Undo(
             used=self.used,
@@ -87,6 +87,12 @@ class Attempt:
             self.shares[place] = undo.shares
         else:
             self.shares.pop(place, None)
+
+    def admits(self, ask: Ask, place: int, *, grouped: bool = False) -> bool:
+        """Tell whether the counters of its pool suffice for a candidate and, if *grouped*, its groups, too."""
+        device = self.situation.board.candidates[place].device
+        grouped = grouped and self._grouped
+        return not self._draws(ask, place) or self._ledger(place).admits(device, grouped=grouped)
 
     @property
     def _grouped(self) -> bool:
@@ -125,7 +131,8 @@ class Attempt:
             states[index] = joined
         return states
 
-    def _fits(self, at: At, ask: Ask, place: int) -> bool:
+    def fits(self, at: At, ask: Ask, place: int) -> bool:
+        """Tell whether enough of a candidate is left."""
         is_shareable = self.situation.is_shareable(place)
         # What one alone can have was found to have enough left before, but where all are taken, however little is left.
         if ask.is_admin or not (is_shareable or (ask.takes_all and self._measured)):

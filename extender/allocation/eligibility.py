@@ -242,6 +242,8 @@ def obstacles(ask: Ask, board: Board, candidate: Candidate, features: Features) 
         yield "skips node operations, but the feature is off"
     if published.skip_node_operations and NODE_OPERATIONS not in board.node.declared_features:
         yield "skips node operations, which the node does not declare to support"
+    if traits.binding_conditions and not features.binding:
+        yield "has to be made ready first, but the feature is off"
     if traits.consumes_counters and not features.partitionable_devices:
         yield "is a partition, but the feature is off"
     if candidate.taints and features.device_taints:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
+from extender.allocation.board import Candidate
 from extender.allocation.capacity import gives
 from extender.allocation.eligibility import Met, is_here, obstacles
 from extender.allocation.holders import bits_of, places_of
@@ -36,6 +37,11 @@ class Shortage(StrEnum):
     NOT_OURS = "NotOurs"
 
 
+# What partitions have to be within, whether groups count, and how that is told.
+WITHIN: Final = (
+    (False, "within what is left of their pool's counters"),
+    (True, "of groups that go with what is active in their pool"),
+)
 # Of such devices there is nothing to wait for.
 NEVER: Final = (Shortage.NO_MATCH, "without the capacity")
 
@@ -99,7 +105,15 @@ def explaining(situation: Situation) -> Work[Reason]:
             disagreement = yield from _disagreement(situation, claim, rule, toll)
             if disagreement:
                 return disagreement
-    return Reason(Shortage.TOGETHER, "each request could be satisfied alone, but not all of them together")
+    return _not_together(situation)
+
+
+def _not_together(situation: Situation) -> Reason:
+    names = [situation.asks[at].name for at in situation.asks]
+    if len(names) == 1:
+        text = f", request {names[0]} has enough free devices, but cannot be given them together"
+        return Reason(Shortage.TOGETHER, text, claim=0)
+    return Reason(Shortage.TOGETHER, "each request has enough free devices, but not all can be given them together")
 
 
 def _without_devices(situation: Situation) -> Reason:
@@ -129,47 +143,47 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     situation = attempt.situation
     ask, found = situation.asks[at], situation.eligible[at]
     needed = max(1, len(found.every)) if ask.takes_all else ask.count
-    free = found.free.bit_count()
+    left = _left(attempt, at, ask)
+    free = left.bit_count()
     if free < needed or (ask.takes_all and not found.every):
-        kind, details = _causes(situation, at, ask, needed - free)
+        kind, details = _causes(situation, at, left, needed - free)
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
         text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
-    given = 0
-    for place in places_of(found.free):
-        if given >= needed:
-            return None
-        given += _can_give(attempt, at, ask, place)
-        yield from toll.paid(1)
-    if given < needed:
-        text = f", request {ask.name} needs {needed} {_devices(needed)} within what is left of their pool's counters"
-        return Reason(Shortage.COUNTERS, f"{text}, has {given}", at.claim, missing=needed - given)
+    for grouped, where in WITHIN:
+        given = 0
+        for place in places_of(left):
+            if given >= needed:
+                break
+            given += attempt.admits(ask, place, grouped=grouped)
+            yield from toll.paid(1)
+        if given < needed:
+            text = f", request {ask.name} needs {needed} {_devices(needed)} {where}, has {given}"
+            return Reason(Shortage.COUNTERS, text, at.claim, missing=needed - given)
     return None
 
 
-def _can_give(attempt: Attempt, at: At, ask: Ask, place: int) -> bool:
-    if not attempt.situation.board.candidates[place].device.traits.consumes_counters:
-        return True
-    try:
-        undo = attempt.give(at, ask, place)
-    except Met:
-        return False
-    if undo is not None:
-        attempt.take_back(undo)
-    return undo is not None
+def _left(attempt: Attempt, at: At, ask: Ask) -> int:
+    """Return what of the free candidates has enough left: of those that an ask takes all of that was not asked yet."""
+    free = attempt.situation.eligible[at].free
+    if not ask.takes_all:
+        return free
+    return sum(1 << place for place in places_of(free) if attempt.fits(at, ask, place))
 
 
-def _causes(situation: Situation, at: At, ask: Ask, missing: int) -> tuple[Shortage, str]:
-    """Count why candidates are not free for *ask*; the kind is that of the most frequent cause.
+def _causes(situation: Situation, at: At, free: int, missing: int) -> tuple[Shortage, str]:
+    """Count why candidates are not *free*; the kind is that of the most frequent cause.
 
     Where they would not suffice if all were free, it is in vain to wait for that.
     """
     causes: Counter[tuple[Shortage, str]] = Counter()
+    ask = situation.asks[at]
     for place, candidate in enumerate(situation.board.candidates):
-        if situation.eligible[at].free >> place & 1 or not situation.passes(ask, place):
+        if free >> place & 1 or not _is_meant(situation, ask, place, candidate):
             continue
         obstacle = next(obstacles(ask, situation.board, candidate, situation.question.features), None)
-        if situation.usages[place].dedicated and not ask.is_admin:
+        is_sealed = bool(candidate.published.seal and obstacle)
+        if situation.usages[place].dedicated and not ask.is_admin and (is_sealed or not obstacle):
             causes[Shortage.IN_USE, "in use"] += 1
         elif candidate.published.seal and obstacle:
             causes[Shortage(candidate.published.seal.value), obstacle] += 1
@@ -199,12 +213,15 @@ def _without_capacity(situation: Situation, ask: Ask, place: int) -> tuple[Short
 
 def _updating(situation: Situation, ask: Ask) -> int:
     """Count what *ask* could have once the pools of it are complete."""
-    board, count = situation.board, 0
-    for place, candidate in enumerate(board.pending, len(board.candidates)):
-        # Whether a device is here that nobody can tell of is asked when its pool is complete.
-        with suppress(Met):
-            count += is_here(candidate, board.node) and situation.passes(ask, place)
-    return count
+    pending = enumerate(situation.board.pending, len(situation.board.candidates))
+    return sum(_is_meant(situation, ask, place, candidate) for place, candidate in pending)
+
+
+def _is_meant(situation: Situation, ask: Ask, place: int, candidate: Candidate) -> bool:
+    """Tell whether *ask* is about a device of this node. Whether it is here that nobody can tell of is asked later."""
+    with suppress(Met):
+        return situation.passes(ask, place) and is_here(candidate, situation.board.node)
+    return False
 
 
 class Want(NamedTuple):

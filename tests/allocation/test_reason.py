@@ -81,7 +81,7 @@ def used(*names: str) -> list[Json]:
             counted(GPU, "3", device("p0", "2"), device("p1", "2")),
             exact("r", 2),
             {},
-            "each request could be satisfied alone, but not all of them together",
+            "claim c, request r has enough free devices, but cannot be given them together",
         ),
     ],
     ids=[
@@ -121,7 +121,7 @@ def test_a_constraint_that_an_alternative_escapes_is_no_reason() -> None:
     requests = alternatives("r", 3, 1), exact("rest", 4)
     constraints = [{"matchAttribute": f"{GPU}/a", "requests": ["r/s3"]}]
     node = told([published(GPU, *devices(1, 1, 2, 2))], *requests, constraints=constraints)
-    assert node["reason"] == "each request could be satisfied alone, but not all of them together"
+    assert node["reason"] == "each request has enough free devices, but not all can be given them together"
 
 
 def test_devices_that_are_too_full_are_told_apart_from_those_that_are_too_small() -> None:
@@ -136,12 +136,56 @@ def test_devices_that_are_too_full_are_told_apart_from_those_that_are_too_small(
     assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {texts}"
 
 
+def test_a_constraint_that_partitions_fail_is_not_told_as_counters() -> None:
+    node = told(counted(GPU, "10", device("p0", "4"), device("p1", "4")), exact("r", 2), constraints=SAME)
+    assert node["reason"] == f"claim c needs 2 free devices with one value of {GPU}/a, best has 0"
+
+
+def test_partitions_of_a_group_that_may_not_be_active_now_are_told_as_such() -> None:
+    slices = counted(GPU, "10", device("p0", "4"), device("p1", "4"))
+    for item, group in zip(slices[0]["spec"]["devices"], ("x", "y"), strict=True):
+        item["consumesCounters"][0]["compatibilityGroups"] = [group]
+    taken = "of groups that go with what is active in their pool, has 0"
+    node = told(slices, exact("r"), usedDevices=used("p0"))
+    assert node["reason"] == f"claim c, request r needs 1 device {taken}"
+
+
+def test_devices_of_other_nodes_are_none_of_those_that_lack_something() -> None:
+    spread = published(GPU, device("d0", nodeName="n1"), device("d1", nodeName="n2"), perDeviceNodeSelection=True)
+    del spread["spec"]["nodeName"]
+    node = told([spread], exact("r", 2))
+    assert node["reason"] == "claim c, request r needs 2 free devices, has 1: no other matches"
+
+
+def test_devices_that_have_to_be_made_ready_are_told_where_that_is_off() -> None:
+    node = told([published(GPU, device("d", bindingConditions=["ready"]))], exact("r"), features=[])
+    why = "1 has to be made ready first, but the feature is off"
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
+
+
+def test_a_device_that_is_in_use_and_tainted_is_not_waited_for() -> None:
+    node = told([published(GPU, device("d0", taints=[TAINT]))], exact("r"), usedDevices=used("d0"))
+    assert node["reason"] == "claim c, request r needs 1 free device, has 0: 1 has taint sick=very:NoSchedule"
+
+
+def test_of_all_devices_the_one_that_is_too_full_is_told() -> None:
+    shared = [
+        device(name, capacity={"memory": {"value": "40Gi"}}, allowMultipleAllocations=True) for name in ("d0", "d1")
+    ]
+    taken = [entry | {"consumed": {"memory": "20Gi"}} for entry in used("d0")]
+    capacity = {"requests": {"memory": "30Gi"}}
+    every = {"name": "r", "exactly": {"deviceClassName": "any", "allocationMode": "All", "capacity": capacity}}
+    node = told([published(GPU, *shared)], every, usedCapacity=taken)
+    why = "1 without enough capacity left"
+    assert node["reason"] == f"claim c, request r needs 2 free devices, has 1: {why}"
+
+
 def test_a_shared_device_that_is_too_full_for_two_is_not_blamed_on_a_constraint() -> None:
     capacity = {"memory": {"value": "10Gi"}}
     shared = device("s", attributes={"a": {"int": 1}}, allowMultipleAllocations=True, capacity=capacity)
     both = [exact(name, capacity={"requests": {"memory": "6Gi"}}) for name in ("one", "two")]
     node = told([published(GPU, shared)], *both, constraints=SAME)
-    assert node["reason"] == "each request could be satisfied alone, but not all of them together"
+    assert node["reason"] == "each request has enough free devices, but not all can be given them together"
 
 
 def test_a_request_for_shared_devices_is_told_what_it_lacks_alone() -> None:

@@ -458,7 +458,7 @@ def test_the_claim_for_extended_resources_is_one_of_the_pods(
     arguments = ("--from", recorded(tmp_path, claim(), made, pod), "--pod", "ns/pod", "-o", "table")
     status, out, _ = replayed(capsys, *arguments)
     assert status == 0
-    assert "each request could be satisfied alone, but not all of them together" in out
+    assert "each request has enough free devices, but not all can be given them together" in out
 
 
 @pytest.mark.parametrize(
