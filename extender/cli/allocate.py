@@ -19,6 +19,7 @@ from extender.cli.case import Case, case_of
 from extender.cli.configured import answers as configured_answers
 from extender.cli.replay import Recording, Unanswerable, case_of_claim, case_of_pod, owned, pod_for, pod_of, recording
 from extender.cli.table import aligned, printable
+from extender.config.combinations import IN_VAIN, is_placed_in_vain
 from extender.config.load import Invalid, load
 from extender.config.placement import placement_of
 from extender.config.settings import Ownership, Settings
@@ -121,6 +122,11 @@ def _misuse(arguments: Namespace) -> str:
     if bool(arguments.folder) != bool(arguments.claim or arguments.pod):
         return "--from DIR goes with --claim or --pod"
     told = vars(arguments)
+    alone = [name for name in ("output", "owner_taint") if told[name] is not None and not arguments.folder]
+    if alone:
+        return f"--{alone[0].replace('_', '-')} goes with --from DIR"
+    if arguments.file and arguments.folder:
+        return "--file goes without --from: the folder has the cluster"
     twice = [name for name in SAID if arguments.config and told[name] not in (None, False)]
     return f"--config says what --{twice[0].replace('_', '-')} would say" if twice else ""
 
@@ -155,6 +161,8 @@ def _configured(arguments: Namespace) -> tuple[Settings, Document]:
         text = "with advisor it is kube-scheduler that allocates: ask with --order first instead"
         raise Invalid([f"ownership.mode: {text}"])
     file = settings.placement.file if arguments.placement is None else arguments.placement
+    if is_placed_in_vain(settings, file):
+        raise Invalid([f"--placement {IN_VAIN}"])
     return settings, placement_of(file)
 
 

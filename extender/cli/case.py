@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
 
 from extender.allocation.extended import through_devices
 from extender.allocation.features import ALL, Features, features_of
@@ -21,6 +22,14 @@ from extender.scheduling.needs import Needs
 from extender.scheduling.survey import claims_for
 
 N = TypeVar("N")
+KNOWN: Final = frozenset(
+    (
+        *("name", "node", "nodes", "classes", "slices", "claims", "taintRules", "features"),
+        *("allocated", "usedDevices", "usedShares", "usedCapacity"),
+    )
+)
+LOWERED: Final = {name.lower(): name for name in KNOWN}
+CLOSE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,10 @@ class Case:
 def case_of(raw: object) -> Case:
     """Read a case; raise Malformed, which names the field, where it makes no sense."""
     fields = Fields.of(raw, "")
+    for unknown in fields.unknown(KNOWN):
+        # Whoever keeps cases may have keys of his own in them; one that is misspelt would change the answer.
+        for meant in get_close_matches(unknown.lower(), LOWERED, n=1, cutoff=CLOSE):
+            raise Malformed(unknown, f"is no key; is {LOWERED[meant]} meant?")
     nodes = [*_nouns(fields, "nodes", parse_node)]
     if fields.has("node"):
         nodes.append(_noun(fields.raw["node"], "node", parse_node))

@@ -65,7 +65,15 @@ def run(arguments: Namespace) -> int:
         return _refuse(f"{arguments.server} does not answer: {error}{hint}", NOTHING)
     if status != HTTPStatus.OK:
         return _refuse(printable(body.decode(errors="replace").strip()), NOTHING)
-    sys.stdout.write(body.decode() + "\n" if arguments.output == "json" else told(orjson.loads(body)))
+    return _shown(body, arguments)
+
+
+def _shown(body: bytes, arguments: Namespace) -> int:
+    try:
+        text = told(orjson.loads(body))
+    except (ValueError, LookupError, TypeError):
+        return _refuse(f"{arguments.server} answers, but with no decision: --server is not an extender's", NOTHING)
+    sys.stdout.write(body.decode() + "\n" if arguments.output == "json" else text)
     return TOLD
 
 

@@ -9,6 +9,7 @@ from extender.model.names import is_dns_subdomain, is_driver_name, is_label_key
 Complaint = tuple[str, str]
 # Clocks of replicas may differ in their speed by what is left.
 MOST_TRUST = 0.8
+IN_VAIN = "needs allocation.order best: in kube-scheduler's own order no policy is heeded, and nothing is forbidden"
 RESOURCE = "must be an extended resource, as example.com/gpu, or example.com/* for all of a domain"
 
 
@@ -27,8 +28,15 @@ def complaints_about(settings: Settings) -> Iterator[Complaint]:
             yield f"allocation.ignoredResources[{index}]", RESOURCE
     if settings.waking.nominate_ahead == "always" and not settings.waking.nominate:
         yield "waking.nominateAhead", "needs waking.nominate"
+    if is_placed_in_vain(settings, settings.placement.file):
+        yield "placement.file", IN_VAIN
     if settings.waking.nominate_ahead == "always" and not settings.placement.bound_pods:
         yield "waking.nominateAhead", "needs placement.boundPods, to know what bound pods leave"
+
+
+def is_placed_in_vain(settings: Settings, document: str) -> bool:
+    """Tell whether a placement *document* would be read, and nobody be placed by it."""
+    return bool(document) and settings.allocation.order == "first" and settings.ownership.mode == "owner"
 
 
 def _is_resource(name: str) -> bool:

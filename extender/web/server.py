@@ -162,7 +162,7 @@ class Server:
 
     async def _probe(self, request: web.BaseRequest, _body: bytes) -> web.Response:
         if request.method not in {"GET", "HEAD"}:
-            return _wrong_method("GET")
+            return _wrong_method("GET", "HEAD")
         if request.path == "/metrics":
             body, content_type = self._scrapes.exposition(request.headers.get("Accept", ""))
             return web.Response(body=body, headers={"Content-Type": content_type})
@@ -207,7 +207,7 @@ async def _started(listener: Listener, which: str, address: Address) -> int:
         raise CannotListen(which, address, error) from error
 
 
-def _wrong_method(allowed: str) -> web.Response:
-    response = refused(405, f"only {allowed} is answered here")
-    response.headers["Allow"] = allowed
+def _wrong_method(*allowed: str) -> web.Response:
+    response = refused(405, f"only {' and '.join(allowed)} is answered here")
+    response.headers["Allow"] = ", ".join(allowed)
     return response

@@ -76,6 +76,7 @@ def test_one_line_out_for_one_line_in(
         pytest.param("{", "not JSON", id="no-json"),
         pytest.param("[]", "object: is no JSON object", id="no-object"),
         pytest.param({"name": "x"}, "nodes: is required, or node", id="no-node"),
+        pytest.param({"node": NODE, "Alocated": []}, "Alocated: is no key; is allocated meant?", id="misspelt"),
         pytest.param(case(slices={}), "slices: is no list", id="no-list"),
         pytest.param(case(slices=[{}]), "slices[0].metadata.name: is required", id="no-name"),
         pytest.param(case(nodes=[NODE]), "nodes: n1 is there more than once", id="node-twice"),
@@ -201,6 +202,9 @@ def test_a_claim_of_a_recorded_cluster_is_asked_for_as_if_it_held_nothing(
     [
         (("--pod", "ml/trainer"), "--from DIR goes with --claim or --pod"),
         (("--from", str(EXAMPLES)), "--from DIR goes with --claim or --pod"),
+        (("-o", "table"), "--output goes with --from DIR"),
+        (("--owner-taint", "k"), "--owner-taint goes with --from DIR"),
+        (("--from", str(EXAMPLES), "--pod", "ml/trainer", "--file", "f"), "--file goes without --from"),
         (("--from", str(EXAMPLES), "--pod", "ml/nobody"), "there is no pod ml/nobody"),
         (("--from", str(EXAMPLES), "--claim", "ml/nothing"), "there is no claim ml/nothing"),
     ],

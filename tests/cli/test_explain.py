@@ -56,6 +56,19 @@ def test_what_does_not_print_is_escaped() -> None:
     assert lines_of(replace(BOUND, uid=Uid("\x1b[2J")))[2] == "uid: \\x1b[2J"
 
 
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("answer", [[], {}, "<html>", {"at": "now"}], ids=str)
+async def test_what_is_no_decision_is_told_as_that(
+    answer: object, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with serving(StandIn(known={BOUND.pod: answer})) as server:
+        words = ["explain", "ns/trainer-0", f"--server=127.0.0.1:{server.ports[0]}", "-o", output]
+        assert await asyncio.to_thread(main, words) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "answers, but with no decision" in err
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 async def test_a_client_of_the_authority_is_told_over_mutual_tls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

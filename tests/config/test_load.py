@@ -158,6 +158,10 @@ WRONG = {
         "{placement: {boundPods: false}, waking: {nominateAhead: always}}",
         "waking.nominateAhead: needs placement.boundPods",
     ),
+    "policies-in-vain": (
+        "{placement: {file: /f}, allocation: {order: first}}",
+        "placement.file: needs allocation.order best",
+    ),
     "ahead-alone": ("waking: {nominate: false, nominateAhead: always}", "waking.nominateAhead: needs waking.nominate"),
 }
 

@@ -33,6 +33,9 @@ async def test_only_get_and_head_are_answered(path: str) -> None:
         for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
             assert await probed(server, get(path, "Content-Length: 0", method=method)) == 405
         async with connected(server.ports[1]) as connection:
+            refusal = await connection.send(get(path, "Content-Length: 0", method="PUT"))
+            assert refusal.headers["allow"] == "GET, HEAD"
+        async with connected(server.ports[1]) as connection:
             connection.writer.write(get(path, "Connection: close", method="HEAD"))
             head, _, body = (await connection.ends()).partition(b"\r\n\r\n")
         assert (head.split()[1], body) == (b"200", b"")
