@@ -36,14 +36,20 @@ class Unwanted(NamedTuple):
     """There are devices, but not as the policies want them that are strict."""
 
     policies: str
+    forbidden: str = ""
 
     @staticmethod
     def by(policies: Iterable[Policy]) -> "Unwanted":
-        return Unwanted(", ".join(sorted({policy.name for policy in policies if policy.is_strict})))
+        strict = [policy for policy in policies if policy.is_strict]
+        traits = sorted({trait for policy in strict for trait in policy.forbid})
+        forbidden = ", ".join(f"{trait.attribute} {' or '.join(trait.values)}" for trait in traits)
+        return Unwanted(", ".join(sorted({policy.name for policy in strict})), forbidden)
 
     @property
     def message(self) -> str:
-        return f"no set of free devices is as the policy {self.policies} wants it"
+        # What an administrator forbids is part of every policy, whatever that is called.
+        without = f", without what is forbidden: {self.forbidden}" if self.forbidden else ""
+        return f"no set of free devices is as the policy {self.policies} wants it{without}"
 
 
 Why = Reason | Failure | Undecided | Unwanted | None

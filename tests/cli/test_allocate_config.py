@@ -176,7 +176,8 @@ def test_the_owner_taint_is_that_of_the_settings(
         pytest.param("{}", "", id="nothing"),
         pytest.param(
             "policies: {forbid: [{attribute: gpu.example.com/kept, values: ['yes']}]}",
-            "PlacementPolicy: no set of free devices is as the policy protect wants it",
+            "PlacementPolicy: no set of free devices is as the policy protect wants it, "
+            "without what is forbidden: gpu.example.com/kept yes",
             id="forbidden",
         ),
         pytest.param(
