@@ -109,10 +109,11 @@ def explaining(situation: Situation) -> Work[Reason]:
 
 
 def _not_together(situation: Situation) -> Reason:
-    names = [situation.asks[at].name for at in situation.asks]
-    if len(names) == 1:
-        text = f", request {names[0]} has enough free devices, but cannot be given them together"
-        return Reason(Shortage.TOGETHER, text, claim=0)
+    slots = {(at.claim, at.slot): ask.name for at, ask in situation.asks.items()}
+    if len(slots) == 1:
+        (claim, _), name = next(iter(slots.items()))
+        text = f", request {name} has enough free devices, but cannot be given them together"
+        return Reason(Shortage.TOGETHER, text, claim)
     return Reason(Shortage.TOGETHER, "each request has enough free devices, but not all can be given them together")
 
 
@@ -146,8 +147,8 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     left = _left(attempt, at, ask)
     free = left.bit_count()
     if free < needed or (ask.takes_all and not found.every):
-        kind, details = _causes(situation, at, left, needed - free)
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
+        kind, details = yield from _causes(situation, at, left, needed - free, toll)
         text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
     for grouped, where in WITHIN:
@@ -171,26 +172,29 @@ def _left(attempt: Attempt, at: At, ask: Ask) -> int:
     return sum(1 << place for place in places_of(free) if attempt.fits(at, ask, place))
 
 
-def _causes(situation: Situation, at: At, free: int, missing: int) -> tuple[Shortage, str]:
+def _causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) -> Work[tuple[Shortage, str]]:
     """Count why candidates are not *free*; the kind is that of the most frequent cause.
 
     Where they would not suffice if all were free, it is in vain to wait for that.
     """
     causes: Counter[tuple[Shortage, str]] = Counter()
-    ask = situation.asks[at]
+    ask, every = situation.asks[at], frozenset(situation.eligible[at].every)
+    enough: dict[int, bool] = {}
     for place, candidate in enumerate(situation.board.candidates):
-        if free >> place & 1 or not _is_meant(situation, ask, place, candidate):
+        # Of what an ask takes all of, the others are none.
+        is_other = bool(every) and place not in every
+        if free >> place & 1 or is_other or not _is_meant(situation, ask, place, candidate):
             continue
+        yield from toll.paid(1)
         obstacle = next(obstacles(ask, situation.board, candidate, situation.question.features), None)
-        is_sealed = bool(candidate.published.seal and obstacle)
-        if situation.usages[place].dedicated and not ask.is_admin and (is_sealed or not obstacle):
+        if situation.usages[place].dedicated and not ask.is_admin:
             causes[Shortage.IN_USE, "in use"] += 1
         elif candidate.published.seal and obstacle:
             causes[Shortage(candidate.published.seal.value), obstacle] += 1
         elif obstacle:
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
-            causes[_without_capacity(situation, ask, place)] += 1
+            causes[_without_capacity(situation, ask, candidate, enough)] += 1
     updating = _updating(situation, ask)
     if updating:
         causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
@@ -200,15 +204,18 @@ def _causes(situation: Situation, at: At, free: int, missing: int) -> tuple[Shor
         # Of a pool that is being updated more may come.
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
         return kind, ", ".join([*details, "no other matches"])
-    return listed[0][0][0], ", ".join(details)
+    return next(cause for cause, _ in listed if cause != NEVER)[0], ", ".join(details)
 
 
-def _without_capacity(situation: Situation, ask: Ask, place: int) -> tuple[Shortage, str]:
-    """Say whether a device that is free of all else has too little left for *ask*, or never had enough."""
-    is_fractional = situation.question.features.fractional_capacity_range
-    capacities = situation.board.candidates[place].device.capacity
-    is_full = gives(dict(ask.capacity), capacities, fractional=is_fractional) is True
-    return (Shortage.CAPACITY, "without enough capacity left") if is_full else NEVER
+def _without_capacity(
+    situation: Situation, ask: Ask, candidate: Candidate, enough: dict[int, bool]
+) -> tuple[Shortage, str]:
+    """Say whether a device that is free of all else has too little left for *ask*, or never had *enough*."""
+    capacities = candidate.device.capacity
+    if id(capacities) not in enough:
+        is_fractional = situation.question.features.fractional_capacity_range
+        enough[id(capacities)] = gives(dict(ask.capacity), capacities, fractional=is_fractional) is True
+    return (Shortage.CAPACITY, "without enough capacity left") if enough[id(capacities)] else NEVER
 
 
 def _updating(situation: Situation, ask: Ask) -> int:

@@ -29,7 +29,7 @@ KNOWN: Final = frozenset(
     )
 )
 LOWERED: Final = {name.lower(): name for name in KNOWN}
-CLOSE: Final = 0.8
+CLOSE: Final = 0.81
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

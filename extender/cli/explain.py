@@ -70,10 +70,12 @@ def run(arguments: Namespace) -> int:
 
 def _shown(body: bytes, arguments: Namespace) -> int:
     try:
-        text = told(orjson.loads(body))
+        decision = orjson.loads(body)
+        # As JSON, those of another version are shown, too.
+        text = f"{body.decode()}\n" if decision["outcome"] and arguments.output == "json" else told(decision)
     except (ValueError, LookupError, TypeError):
         return _refuse(f"{arguments.server} answers, but with no decision: --server is not an extender's", NOTHING)
-    sys.stdout.write(body.decode() + "\n" if arguments.output == "json" else text)
+    sys.stdout.write(text)
     return TOLD
 
 

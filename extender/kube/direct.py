@@ -50,18 +50,20 @@ class Connector(aiohttp.TCPConnector):
         traces: list["Trace"],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - as it is called where it comes from
     ) -> Connection:
-        while not self.closed:
+        for _ in range(self.limit + 1):
+            if self.closed:
+                break
             connection = await super().connect(req, traces, timeout)
             if connection.protocol is not None and not connection.protocol.should_close:
                 return connection
             connection.close()
-        raise aiohttp.ClientConnectionError("closed by us")
+        raise aiohttp.ClientConnectionError("closed by us" if self.closed else "the server speaks before it is asked")
 
 
 class Direct:
     """Sends what is sent to the server itself, over connections of *connector*. *agent* is what we call ourselves."""
 
-    def __init__(self, connector: aiohttp.TCPConnector, agent: str) -> None:
+    def __init__(self, connector: Connector, agent: str) -> None:
         self._connector = connector
         self._agent = agent
         # There is one server, and for a moment two tokens.

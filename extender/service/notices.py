@@ -102,18 +102,21 @@ class Notices:
             await self._news.wait()
             self._news.clear()
             while self._waiting or self._again:
-                is_done = not self._is_kept_back() and await self._write(*self._next())
+                is_done = await self._write_next()
                 pause_s = usual_s if is_done else max(usual_s, min(2 * pause_s, RETRY_S))
                 await asyncio.sleep(pause_s)
 
-    def _is_kept_back(self) -> bool:
-        """Tell whether nothing is written now, and forget what others tell then."""
+    async def _write_next(self) -> bool:
+        """Write what is next, where anything may be written now; tell whether there is an answer to go on by."""
         why_not = self.writes.fence.why_not()
-        if why_not and why_not != DOUBT:
-            # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
-            self._waiting.clear()
-            self._again.clear()
-        return bool(why_not)
+        if not why_not:
+            return await self._write(*self._next())
+        if why_not == DOUBT:
+            return False
+        # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
+        self._waiting.clear()
+        self._again.clear()
+        return True
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
         """Take what is told next: news first."""

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.allocation.extended import wanted
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
-from extender.scheduling.needs import Needs, made_for, needs_of
+from extender.scheduling.needs import Needs, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
+from extender.state.domain import classes_of
 
 # For how long the scheduler may leave a pod alone that was woken, about: so many ticks are no refusal yet.
 UNASKED: Final = 30
@@ -38,6 +40,8 @@ class Waits:
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
     _postponed: dict[Uid, float] = field(default_factory=dict)
     _looked: float = float("-inf")
+    # Of those that were looked at last, who has something that was made by a class which is gone.
+    _left: set[Uid] = field(default_factory=set)
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
@@ -48,9 +52,9 @@ class Waits:
             self._awaiting[order.uid] = order.node
 
     def forget(self) -> None:
-        """Forget everything: another has led since, and has perhaps sent them elsewhere."""
+        """Forget where devices are made ready: another has led since, and has perhaps sent the pods elsewhere."""
         self._awaiting.clear()
-        self._postponed.clear()
+        self._left.clear()
 
     def postponed(self, pod: Uid, at: float) -> None:
         """Have *pod* tried again at a time."""
@@ -78,17 +82,25 @@ class Waits:
             await self._look()
 
     async def _look(self) -> None:
-        """Count for whom something was made of which nobody asks: no class stands behind their resource any more."""
-        pods = tuple(self.belief.pods)
+        """Count those about whom nobody asks, for a class is gone that something was made for them by.
+
+        One that is replaced is away for a moment.
+        """
+        pods, found = tuple(self.belief.pods), set[Uid]()
         for begin in range(0, len(pods), PIECE):
-            for pod in pods[begin : begin + PIECE]:
-                if any(made_for(pod, self.belief)) and self._is_left(pod):
-                    self.refusals.setdefault(pod.uid, -UNASKED)
+            found |= {pod.uid for pod in pods[begin : begin + PIECE] if self._is_left(pod)}
             await asyncio.sleep(0)
+        for uid in found & self._left:
+            self.refusals.setdefault(uid, 1)
+        self._left = found
 
     def _is_left(self, pod: Pod) -> bool:
-        needs = needs_of(pod, self.belief)
-        return isinstance(needs, Needs) and needs.is_plain and bool(unusable(pod, self.belief, self.wall()))
+        made = stale_claim(pod, self.belief)
+        if made is None:
+            return False
+        classes = self.belief.served_by_classes()
+        served = {classes[resource] for resource in wanted(pod, classes)}
+        return not served.issuperset(classes_of(made).values()) and bool(unusable(pod, self.belief, self.wall()))
 
     async def _tried_again(self, uid: Uid) -> bool | None:
         pod, at = self.belief.pods.with_uid(uid), self._postponed.pop(uid, None)

@@ -208,6 +208,6 @@ async def _started(listener: Listener, which: str, address: Address) -> int:
 
 
 def _wrong_method(*allowed: str) -> web.Response:
-    response = refused(405, f"only {' and '.join(allowed)} is answered here")
+    response = refused(405, f"only {' and '.join(allowed)} {'is' if len(allowed) == 1 else 'are'} answered here")
     response.headers["Allow"] = ", ".join(allowed)
     return response

@@ -163,9 +163,12 @@ def test_devices_that_have_to_be_made_ready_are_told_where_that_is_off() -> None
     assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
 
 
-def test_a_device_that_is_in_use_and_tainted_is_not_waited_for() -> None:
-    node = told([published(GPU, device("d0", taints=[TAINT]))], exact("r"), usedDevices=used("d0"))
-    assert node["reason"] == "claim c, request r needs 1 free device, has 0: 1 has taint sick=very:NoSchedule"
+def test_devices_that_are_too_small_are_not_what_others_wait_for() -> None:
+    sized = [device(f"d{size}", capacity={"memory": {"value": f"{size}Gi"}}) for size in (1, 2, 3, 8)]
+    asked = exact("r", capacity={"requests": {"memory": "4Gi"}})
+    node = told([published(GPU, *sized)], asked, usedDevices=used("d8"))
+    why = "3 without the capacity, 1 in use"
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
 
 
 def test_of_all_devices_the_one_that_is_too_full_is_told() -> None:

@@ -25,7 +25,7 @@ from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention
 from extender.service.binds import CROWDED
 from extender.service.habits import Habits
-from extender.service.waits import UNASKED
+from extender.service.waits import LOOK_S, UNASKED
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
@@ -163,18 +163,34 @@ async def rounds(attention: Attention, seconds: int) -> None:
         await attention.round()
 
 
-async def test_r7_devices_of_a_pod_whose_class_goes_while_they_are_made_ready_are_freed() -> None:
-    """Nobody asks about the pod any more: without a class its resource is none of ours."""
-    world, wakes = world_of(traits=WAITS, subject=EXTENDED), Wakes()
-    assert isinstance(bind(world, now=START, subject=EXTENDED), NotBound)
-    attention = attention_of(world.belief, wakes, START, Steps(world))
-    world.belief.apply(Listed(DeviceClass, ()))
+async def class_gone(subject: Pod, *claims: ResourceClaim, is_back: bool = False) -> World:
+    """Have the class of the devices that *subject* waits for go; return the world after both looks at all pods."""
+    world = world_of(*claims, traits=WAITS, subject=subject)
+    assert isinstance(bind(world, now=START, subject=subject), NotBound)
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    classes = tuple(world.belief.cluster.snapshot.classes.values())
+    without = tuple(replace(known, extended_resource=None) for known in classes)
+    world.belief.apply(Listed(DeviceClass, without))
     await attention._waits.round(lambda: 0.0)
-    assert [claim.allocation is None for claim in world.server.claims.values()] == [False]
-    for second in range(1, UNASKED + Habits().attempts + 1):
-        attention.now = lambda moment=TICK_S * second: moment  # type: ignore[misc]  # a default that is never given
-        await attention._free()
-    assert all(claim.allocation is None for claim in world.server.claims.values())
+    world.belief.apply(Listed(DeviceClass, classes if is_back else without))
+    await attention._waits.round(lambda: LOOK_S)
+    await rounds(attention, Habits().attempts)
+    return world
+
+
+@pytest.mark.parametrize("others", [(), ("a",)], ids=["alone", "beside a claim"])
+async def test_r7_devices_of_a_pod_whose_class_goes_while_they_are_made_ready_are_freed(
+    others: tuple[str, ...],
+) -> None:
+    """Nobody asks about the pod any more: without a class its resource is none of ours."""
+    world = await class_gone(pod("p", *others, gpus=1), *map(claim, others))
+    assert len(world.server.claims) == len(others) + 1
+    assert all(known.allocation is None for known in world.server.claims.values())
+
+
+async def test_r7_devices_of_a_pod_whose_class_is_replaced_are_kept() -> None:
+    world = await class_gone(EXTENDED, is_back=True)
+    assert [known.allocation is None for known in world.server.claims.values()] == [False]
 
 
 async def test_r7_a_binding_that_did_not_begin_changes_nothing_about_devices_that_are_made_ready() -> None:
