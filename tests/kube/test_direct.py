@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
+import aiohttp
 import pytest
 
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api
+from extender.kube.direct import Connector
 from extender.kube.request import JSON, JSON_PATCH, Body
 from tests.kube.scripted import HANGING
 
@@ -156,6 +159,23 @@ async def test_what_is_said_unasked_is_no_answer_to_what_is_written_next(method:
         second = await write(api, method)
         assert isinstance(second, Answer)
         assert (second.status, server.connections, len(server.asked)) == (200, 2, 2)
+
+
+async def test_a_server_that_speaks_before_it_is_asked_is_given_up_after_as_many_connections_as_may_be_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = list[Mock]()
+
+    async def loud(*_: object) -> Mock:
+        made.append(Mock(protocol=Mock(should_close=True)))
+        return made[-1]
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", loud)
+    async with Connector(limit=3) as connector:
+        with pytest.raises(aiohttp.ClientConnectionError, match="speaks before it is asked"):
+            await connector.connect(Mock(), [], aiohttp.ClientTimeout())
+    assert len(made) == 4
+    assert all(each.close.called for each in made)
 
 
 def _waiting(api: Api) -> bool:
