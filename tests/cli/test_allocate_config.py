@@ -322,6 +322,15 @@ def test_settings_that_cannot_be_used_are_named_as_serve_names_them(
     assert all(complaint in err for complaint in complaints)
 
 
+def test_a_placement_document_that_nobody_would_be_placed_by_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked(tmp_path, "allocation: {order: first}", claim(), pod(), placement="{}")) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("dra-extender: --placement needs allocation.order best")
+
+
 def test_the_environment_is_that_of_whoever_asks_and_does_not_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
