@@ -17,6 +17,8 @@ SEED ?= 1
 PODS ?= 24000
 VERSION ?= 1.37.1
 BUILDER ?= docker
+IMAGE = dra-extender:$(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+REVISION = $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || echo unknown)
 
 .PHONY: help run test lint types lock control-plane e2e conformance bench fuzz hostile pythons image clean demo demo-real bench-e2e quality model latency memory load stranded faults soak
 
@@ -110,8 +112,8 @@ pythons: .venv/ready ## Ask the same questions under every Python that is presen
 	done | tee .pythons
 	@test "$$(grep -v present .pythons | cut -d ' ' -f 2 | sort -u | wc -l)" = 1
 
-image: ## Build the container image dra-extender, of our version; BUILDER (docker), which may be podman or buildah
-	$(BUILDER) build --tag dra-extender:$(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml) .
+image: ## Build the container image dra-extender, of our version and of this revision; BUILDER (docker), which may be podman or buildah
+	$(BUILDER) build --tag $(IMAGE) --tag $(IMAGE)-$(REVISION) --label org.opencontainers.image.revision=$(REVISION) .
 
 clean: ## Remove .venv and every cache
 	rm -rf .venv .venv-* .pythons build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

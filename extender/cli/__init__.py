@@ -1,16 +1,22 @@
 """The command line: reads, calls the floors below, prints. One module per subcommand; nothing is decided here."""
 
+import errno
 import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 
+from extender import VERSION
+
 # Loaded when they are asked for: what serving needs takes longer to load than most questions take to answer.
 SUBCOMMANDS = ("demo", "serve", "explain", "select", "allocate", "topology")
 # What a shell reports for a command that the signal of this name ended: 128 + the signal's number.
 SIGINT_STATUS = 130
 SIGPIPE_STATUS = 141
+# Where nothing more can be written, and what is returned then: who reads the output has not all of it.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LOST_STATUS = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,17 +27,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(arguments.run(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has left (| head). What is still buffered goes nowhere, or Python would complain at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has left (| head).
+        _leave_nothing_buffered()
         return SIGPIPE_STATUS
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _leave_nothing_buffered()
+        sys.stderr.write(f"dra-extender: standard output: {error.strerror}\n")
+        return LOST_STATUS
     except KeyboardInterrupt:
         return SIGINT_STATUS
     return status
 
 
+def _leave_nothing_buffered() -> None:
+    """Let what is still buffered go nowhere, or Python would complain at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def build_parser(words: Sequence[str] = ()) -> ArgumentParser:
     """Describe the subcommand that *words* name to argparse, or all where they name none."""
     parser = ArgumentParser(prog="dra-extender", description="Allocate DRA devices by topology.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in words[:1] if words and words[0] in SUBCOMMANDS else SUBCOMMANDS:
         module = import_module(f"extender.cli.{name}")

@@ -24,7 +24,7 @@ from extender.config.load import Invalid, load
 from extender.config.placement import placement_of
 from extender.config.settings import Ownership, Settings
 from extender.model.claim import Allocation
-from extender.model.names import ObjectKey
+from extender.model.names import ObjectKey, is_label_key
 from extender.model.parse.fields import Malformed
 from extender.topology.document import Document
 
@@ -75,6 +75,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--owner-taint",
         metavar="KEY",
+        type=_taint,
         help="with --from: the taint by which an extender keeps others away, ownership.ownerTaint, does not count; "
         f"empty for none (default {UNSEEN['best']}; with --order first none: kube-scheduler heeds it)",
     )
@@ -103,6 +104,12 @@ def _key(text: str) -> ObjectKey:
     if not (namespace and slash and name) or "/" in name:
         raise ArgumentTypeError(f"{text!r} is not of the form namespace/name")
     return ObjectKey(namespace, name)
+
+
+def _taint(text: str) -> str:
+    if text and not is_label_key(text):
+        raise ArgumentTypeError(f"{text!r} is not the key of a taint")
+    return text
 
 
 def run(arguments: Namespace) -> int:

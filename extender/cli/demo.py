@@ -10,6 +10,7 @@ from extender.cli.table import printable
 from extender.demo.stage import stage
 from extender.demo.story import Tell
 
+MOST_DIGITS = 6
 SUMMARY = "show the extender at work on a cluster in memory"
 DESCRIPTION = "Let pods arrive in a cluster in memory and tell each decision in a line. Exit status: 0."
 
@@ -22,8 +23,9 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _amount(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise ArgumentTypeError("must be a number, at least 1")
+    # Of longer numbers no more would be seen.
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text)):
+        raise ArgumentTypeError(f"must be a number, from 1 to {10**MOST_DIGITS - 1}")
     return int(text)
 
 

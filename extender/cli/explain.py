@@ -23,6 +23,7 @@ DESCRIPTION = (
 TOLD, NOTHING, WRONG_USAGE = 0, 1, 2
 TIMEOUT_S = 10
 MILLION = 1_000_000
+REJECTED = {"REJECTED": "nodes", "SUCH AS": "example", "REASON": "word", "NEAREST MISS": "message"}
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -132,8 +133,8 @@ def told(decision: dict[str, Any]) -> str:
     if decision["basis"]:
         text += f"\n{printable(decision['basis'])}\n"
     if decision["rejected"]:
-        rows = [(str(item["nodes"]), item["word"], item["message"]) for item in decision["rejected"]]
-        text += "\n" + aligned([("REJECTED", "REASON", "NEAREST MISS"), *rows])
+        rows = [tuple(str(item[name]) for name in REJECTED.values()) for item in decision["rejected"]]
+        text += "\n" + aligned([tuple(REJECTED), *rows])
     return text
 
 

@@ -51,7 +51,7 @@ def load(
         try:
             values[given.path] = _checked(given)
         except Unfit as error:
-            wrong.append((given.path, f"{given.name}{error.within}: {error.text}"))
+            wrong += [(given.path, f"{given.name}{within}: {text}") for within, text in error.parts]
     settings = _settings(values)
     # What was refused is its default here, which is not what is meant.
     refused = {path for path, _ in wrong}

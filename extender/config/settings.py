@@ -137,7 +137,12 @@ class Ownership:
     @property
     def keeps_taint(self) -> bool:
         """Whether rules are written."""
-        return self.mode == "owner" and self.keep_taint and bool(self.owner_taint)
+        return self.has_taint and self.keep_taint
+
+    @property
+    def has_taint(self) -> bool:
+        """Whether a taint keeps others from our devices, whoever puts it there."""
+        return self.mode == "owner" and bool(self.owner_taint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +154,10 @@ class Holds:
         float,
         Key("how long an offer is kept while the scheduler waits for volumes or a plugin before it binds", least=0),
     ] = 660
-    rechecks: Annotated[int, Key("attempts of a pod before a claim on an unusable node is deallocated", least=1)] = 3
+    rechecks: Annotated[
+        int,
+        Key("seconds before a claim that fits no node is deallocated; each refusal of its pod counts as one", least=1),
+    ] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,25 @@
 """Values of settings: checked as the file has them, read as the environment and flags have them, written for people."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, get_args, get_origin
+from typing import Final, Literal, TypeVar, get_args, get_origin
 
 from extender.allocation.features import GATES, Features
 from extender.config.settings import Key
 
+V = TypeVar("V")
 DEFAULT_GATES: Final = Features()
 # Far beyond any use, and as much as a column holds.
 MOST_INTEGER: Final = 2**63 - 1
 
 
 class Unfit(ValueError):  # noqa: N818 - says what the value is, and is caught by that name
-    """What a value is not; *within* is the part of it that is meant."""
+    """What a value is not, or what each of its *parts* that is wrong is not: where it is within the value, and that."""
 
-    def __init__(self, text: str, within: str = "") -> None:
+    def __init__(self, text: str = "", *parts: tuple[str, str]) -> None:
         super().__init__(text)
-        self.text = text
-        self.within = within
+        self.parts = parts or (("", text),)
 
 
 def checked(hint: object, key: Key, value: object) -> object:
@@ -105,27 +105,40 @@ def _bounded(key: Key, value: float) -> None:
 def _texts(key: Key, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) < (key.least or 0):
         raise Unfit("must be a list of at least one name" if key.least else "must be a list of names")
-    for index, item in enumerate(value):
-        if not isinstance(item, str) or not item:
-            raise Unfit("must be text", f"[{index}]")
-        if item in value[:index]:
-            raise Unfit("is there twice", f"[{index}]")
-    return tuple(value)
+    return _whole(tuple(value), ((f"[{index}]", _wrong_name(value, index)) for index in range(len(value))))
+
+
+def _wrong_name(names: list[object], index: int) -> str:
+    name = names[index]
+    if not isinstance(name, str) or not name:
+        return "must be text"
+    return "is there twice" if name in names[:index] else ""
+
+
+def _whole(value: V, parts: Iterable[tuple[str, str]]) -> V:
+    """Return *value* where nothing is said of any of its *parts*."""
+    wrong = [part for part in parts if part[1]]
+    if wrong:
+        raise Unfit("", *wrong)
+    return value
 
 
 def _features(_key: Key, value: object) -> Features:
     if not isinstance(value, Mapping):
         raise Unfit("must be feature gates with true or false each")
-    for gate, is_on in value.items():
-        if gate not in GATES:
-            raise Unfit(f"is no feature gate that is known here; those are {', '.join(GATES)}", f".{gate}")
-        if not isinstance(is_on, bool):
-            raise Unfit("must be true or false", f".{gate}")
-    return replace(DEFAULT_GATES, **{GATES[gate]: is_on for gate, is_on in value.items()})
+    gates = _whole(value, ((f".{gate}", _wrong_gate(gate, is_on)) for gate, is_on in value.items()))
+    return replace(DEFAULT_GATES, **{GATES[gate]: is_on for gate, is_on in gates.items()})
+
+
+def _wrong_gate(gate: str, is_on: object) -> str:
+    if gate not in GATES:
+        return f"is no feature gate that is known here; those are {', '.join(GATES)}"
+    return "" if isinstance(is_on, bool) else "must be true or false"
 
 
 def _read_number(text: str) -> object:
-    for number in (int, float):
+    # Python's own way to write them: in a file it would be text.
+    for number in (int, float) if "_" not in text else ():
         try:
             return number(text)
         except ValueError:

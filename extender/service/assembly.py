@@ -168,12 +168,12 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent, rhythm.watches)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
-    waker = Waker(belief, planner)
+    waker, reigns = Waker(belief, planner), lambda: inspection.allows() and leading.leads()
     metrics.watch(gauges := Gauges(belief, freshness, waker, now, minds.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
-    sink.keeping = Keeping(belief, versions, writes, metrics, lambda: inspection.allows() and leading.leads(), now)
+    sink.keeping = Keeping(belief, versions, writes, metrics, reigns, now, is_wanted=settings.ownership.keeps_taint)
     sink.attention, sink.journal, sink.warming, sink.hearing = attention, journal, Warming(belief), Hearing(belief, now)
     health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning, history)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
@@ -192,7 +192,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads()), "inspection": inspection.run()}
-    work |= sink.nominating() | ({"owner taint": sink.keeping.run()} if settings.ownership.keeps_taint else {})
+    work |= sink.nominating() | ({"owner taint": sink.keeping.run()} if settings.ownership.has_taint else {})
     work |= {"warming": sink.warming.run(), "counting": gauges.counting.run(), "closing": sink.intrusion.run()}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:

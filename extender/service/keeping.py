@@ -27,6 +27,7 @@ LAST_S: Final = 300.0
 WAY_OUT: Final = "docs/ownership.md says what can be done"
 NOT_SERVED: Final = "the API server does not serve devicetaintrules"
 NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: look at what else it says"
+NOT_KEPT: Final = "ownership.keepTaint is false, and nobody else has put it there"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
 
@@ -41,6 +42,7 @@ class Pause(NamedTuple):
 class Keeping:
     """Writes rules while *may_write* says so: we lead, and know which rules there are. *now* only goes forward.
 
+    Where *is_wanted* is false it is for others to write them, and only what is missing is told.
     Where no drivers are named none is tainted: whoever installs us must not take other people's drivers from them.
     """
 
@@ -50,6 +52,7 @@ class Keeping:
     metrics: Metrics
     may_write: Callable[[], bool]
     now: Callable[[], float]
+    is_wanted: bool = True
     _kept: set[str] = field(default_factory=set)
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
     _barring: tuple[str, ...] = ()
@@ -86,7 +89,9 @@ class Keeping:
         self._trouble = (self._trouble[0] if left else "", left)
         if not missing:
             return
-        if not named:
+        if not self.is_wanted:
+            self._complain(missing, NOT_KEPT)
+        elif not named:
             self._complain(missing, NOT_NAMED)
         elif due := [driver for driver in missing if driver not in self._pauses or self._is_due(driver)]:
             await self._put_on(due)

@@ -489,6 +489,13 @@ def test_a_recording_is_answered_with_the_features_of_its_release(
         assert bool(node["fatalError"]) is not fits
 
 
+def test_what_is_no_key_of_a_taint_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["allocate", "--from", str(EXAMPLES), "--pod", "ml/trainer", "--owner-taint", "a b"])
+    assert ended.value.code == 2
+    assert "argument --owner-taint: 'a b' is not the key of a taint" in capsys.readouterr().err
+
+
 OWNED = Ownership().owner_taint
 
 

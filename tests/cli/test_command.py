@@ -38,6 +38,16 @@ def test_a_reader_that_leaves_is_no_reason_to_complain(output: str) -> None:
     assert result.returncode == 128 + signal.SIGPIPE
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_output_that_finds_no_room_is_told_in_a_line(output: str) -> None:
+    command = [sys.executable, "-m", "extender", "select", "true", "-o", output, "-f", str(EXAMPLE)]
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert result.stderr == b"dra-extender: standard output: No space left on device\n"
+    assert result.returncode == 1
+
+
 def test_the_table_is_utf_8_whatever_the_locale() -> None:
     command = [sys.executable, "-m", "extender", "select", "-f", str(EXAMPLE)]
     selector = 'device.attributes["gpu.example.com"]["ü"] == "x"'

@@ -13,6 +13,8 @@ from extender.cli import main
 from extender.cli.explain import told
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.tally import Tally
+from extender.scheduling.vocabulary import Word
 from extender.service.journal import Journal
 from extender.telemetry.metrics import Metrics
 from extender.web.tls import Files
@@ -54,6 +56,15 @@ def test_it_is_told_when_that_was_decided_and_of_which_pod_of_the_name() -> None
 
 def test_what_does_not_print_is_escaped() -> None:
     assert lines_of(replace(BOUND, uid=Uid("\x1b[2J")))[2] == "uid: \\x1b[2J"
+
+
+def test_one_of_the_nodes_that_were_rejected_alike_is_named() -> None:
+    tallies = (Tally(Word.IN_USE, 4999, "1 device too few", NodeName("node-7")),)
+    lines = lines_of(replace(BOUND, outcome=Outcome.REJECTED, reason="InUse", node=None, rejected=tallies))
+    assert [line.split() for line in lines[-2:]] == [
+        ["REJECTED", "SUCH", "AS", "REASON", "NEAREST", "MISS"],
+        ["4999", "node-7", "InUse", "1", "device", "too", "few"],
+    ]
 
 
 @pytest.mark.parametrize("output", ["text", "json"])

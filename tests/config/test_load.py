@@ -179,6 +179,15 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert named == ["answer.policy", "answer.shortlist", "noise", "tls.certificate"]
 
 
+def test_every_entry_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    gates = "{DRANone: true, DRAAdminAccess: 1, DRAListTypeAttributes: true}"
+    text = f"schedulers: [a, 3, a, '']\nallocation: {{features: {gates}}}"
+    assert [complaint.partition(":")[0] for complaint in complaints(tmp_path, text)] == [
+        *("schedulers[1]", "schedulers[2]", "schedulers[3]"),
+        *("allocation.features.DRANone", "allocation.features.DRAAdminAccess"),
+    ]
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match=r"none\.yaml: No such file or directory"):
         load(tmp_path / "none.yaml")
@@ -221,6 +230,11 @@ def test_a_variable_is_read_as_its_setting_is_typed(variable: str) -> None:
     text, path, value = TEXTS[variable]
     assert value_at(load(None, {variable: text}), path) == value
     assert value_at(load(None, {}, {path: text}), path) == value
+
+
+def test_a_variable_is_no_number_where_a_file_would_not_have_one() -> None:
+    with pytest.raises(Invalid, match=r"^DRA_EXTENDER_HOLDS_RECHECKS: must be an integer"):
+        load(None, {"DRA_EXTENDER_HOLDS_RECHECKS": "1_0"})
 
 
 def value_at(found: object, path: str) -> object:

@@ -39,14 +39,13 @@ class Right(NamedTuple):
     name: str = ""
 
 
-# What the API server asks for beside what is asked of it, and what a right to list gives anyhow.
+# What the API server asks for beside what is asked of it.
 BESIDE = {
     # Of whoever writes an allocation, by the verb of that write.
     Right("resource.k8s.io", "resourceclaims/binding", "patch"),
     Right("resource.k8s.io", "resourceclaims/binding", "update"),
     # Of whoever makes a claim that its pod owns, where OwnerReferencesPermissionEnforcement is on.
     Right("", "pods/finalizers", "update"),
-    *(Right(resource.group, resource.served_as or resource.name, "get") for resource in RESOURCES),
 }
 
 

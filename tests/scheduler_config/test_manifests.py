@@ -16,6 +16,7 @@ from tests.controlplane.programs import Missing, kustomize
 from tests.tree import ROOT, files
 
 README = (CONFIG / "README.md").read_text()
+SHOWN = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 FEW = CONFIG / "few-device-nodes"
 ADVISOR = CONFIG / "advisor"
 PAIR = CONFIG / "two-replicas"
@@ -151,7 +152,7 @@ def test_an_advisor_allocates_and_binds_nothing() -> None:
     }
     (before,), (after,) = usual["extenders"], advising["extenders"]
     differing = {key for key in before | after if before.get(key) != after.get(key)}
-    assert differing == {"bindVerb", "preemptVerb", "ignorable"}
+    assert differing == {"bindVerb", "preemptVerb", "ignorable", "httpTimeout"}
     assert (after["ignorable"], after.get("bindVerb"), after.get("preemptVerb")) == (True, None, None)
     assert load(ADVISOR / "extender.yaml").ownership.mode == "advisor"
 
@@ -169,6 +170,10 @@ def test_the_advisors_component_owns_nothing_and_may_write_events_alone(
         "DeviceTaintRule",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "Role",  # the Lease
+        "RoleBinding",
     }
     assert {kind for kind, _ in advising.keys() - usual.keys()} == {"ConfigMap"}
     (held,) = (each for each in advising.values() if each["kind"] == "ConfigMap")
@@ -237,7 +242,7 @@ def owned(objects: list[Object]) -> dict[str, Object]:
 def test_a_kustomization_of_ones_own_is_as_the_readme_shows_it(tmp_path: Path) -> None:
     ours = {"drivers": ["gpu.nvidia.com"]}
     (tmp_path / "extender.yaml").write_text(json.dumps({"ownership": ours}))
-    (shown,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    shown, _ = SHOWN
     text = shown.replace("../scheduler-config", os.path.relpath(CONFIG, tmp_path))
     (tmp_path / "kustomization.yaml").write_text(text)
     objects = rendered(tmp_path)
@@ -260,6 +265,23 @@ def test_a_kustomization_of_ones_own_is_as_the_readme_shows_it(tmp_path: Path) -
         listed = f"  - {os.path.relpath(ADVISOR, tmp_path)}\n{after}"
         (tmp_path / "kustomization.yaml").write_text(text + listed)
         assert owned(rendered(tmp_path)) == {"says": said, "rules": []}
+
+
+@pytest.mark.usefixtures("overlays")
+def test_a_placement_document_is_mounted_as_the_readme_shows_it(tmp_path: Path) -> None:
+    _, shown = SHOWN
+    (tmp_path / "placement.yaml").write_text("mix: learnt\n")
+    head = json.dumps([os.path.relpath(CONFIG / OVERLAYS[-1], tmp_path)])
+    (tmp_path / "kustomization.yaml").write_text(f"resources: {head}\n{shown}")
+    objects = named(rendered(tmp_path))
+    assert objects["ConfigMap", "dra-placement"]["data"] == {"placement.yaml": "mix: learnt\n"}
+    spec, containers = template_of([*objects.values()])
+    assert {"name": "placement", "configMap": {"name": "dra-placement"}} in spec["volumes"]
+    # A whole volume: what is mounted by subPath is never replaced.
+    assert {"name": "placement", "mountPath": "/etc/dra-placement", "readOnly": True} in containers["extender"][
+        "volumeMounts"
+    ]
+    assert "placement: {file: /etc/dra-placement/placement.yaml}" in README
 
 
 def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replaced() -> None:

@@ -123,8 +123,19 @@ async def test_a_rule_that_is_changed_is_put_back(change: Json) -> None:
 
 
 async def test_nothing_is_written_where_that_is_not_wanted() -> None:
-    async with place(settings(keep_taint=False, accept_unpartitioned=True)) as here:
+    async with place(settings(keep_taint=False, drivers=(DRIVER,))) as here:
+        await so(here.service.health.warnings)
+        assert here.service.health.warnings() == [
+            f"no owner taint on {DRIVER}: {keeping.NOT_KEPT}; others can allocate these devices"
+        ]
         assert here.metric("owner_taint_missing") == 1
+        assert await here.items(RULES) == []
+
+
+async def test_where_no_taint_is_wanted_none_is_missed() -> None:
+    async with place(settings(owner_taint="", drivers=(DRIVER,))) as here:
+        assert here.service.health.warnings() == []
+        assert here.metric("owner_taint_missing") == 0
         assert await here.items(RULES) == []
 
 

@@ -176,7 +176,7 @@ def _request(fields: Fields, known: frozenset[str], name: str) -> DeviceRequest:
         class_name=ClassName(fields.text("deviceClassName")),
         selectors=tuple(selector_of(entry) for entry in fields.objects("selectors")),
         mode=fields.text("allocationMode"),
-        count=fields.integer("count"),
+        count=_count(fields),
         admin_access=fields.flag("adminAccess") if fields.has("adminAccess") else None,
         tolerations=tuple(toleration_of(entry) for entry in fields.objects("tolerations")),
         capacity=capacity.quantities("requests") if fields.has("capacity") else None,
@@ -192,6 +192,13 @@ def _request(fields: Fields, known: frozenset[str], name: str) -> DeviceRequest:
             *fields.unknown_in("derivedAttributes", DERIVED),
         ),
     )
+
+
+def _count(fields: Fields) -> int:
+    count = fields.integer("count")
+    if count < 0:
+        raise Malformed(fields.at("count"), "is below 0")
+    return count
 
 
 def _unknown_in_selectors(fields: Fields) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """What is written alike is read once, and nothing is taken for what it is not."""
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +15,15 @@ from tests.allocation.cel.expressions import seeded
 from tests.model.parse.damage import damaged
 from tests.model.parse.exemplars import CLAIM, EVERY, POD
 from tests.model.parse.reading import changed, read_claim
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _long_numbers() -> Iterator[None]:
+    """Have any number written: what is damaged may have one of thousands of digits where anything is let in."""
+    digits = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    yield
+    sys.set_int_max_str_digits(digits)
 
 
 class NoMemory:

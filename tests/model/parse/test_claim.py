@@ -206,6 +206,7 @@ def test_the_exemplar_sets_every_field_of_a_request() -> None:
         (("spec", "devices", "requests", 1), "r", "spec.devices.requests[1]: is no JSON object"),
         ((*EXACTLY, "count"), "2", "spec.devices.requests[0].exactly.count: is no integer"),
         ((*EXACTLY, "count"), True, "spec.devices.requests[0].exactly.count: is no integer"),
+        ((*EXACTLY, "count"), -3, "spec.devices.requests[0].exactly.count: is below 0"),
         ((*EXACTLY, "count"), 2**63, "spec.devices.requests[0].exactly.count: does not fit into 64 bits"),
         ((*EXACTLY, "adminAccess"), "no", "spec.devices.requests[0].exactly.adminAccess: is neither true nor false"),
         ((*EXACTLY, "capacity", "requests"), [], "spec.devices.requests[0].exactly.capacity.requests: is no JSON"),
