@@ -50,7 +50,7 @@ def recording(folder: Path) -> Recording:
     known: dict[tuple[type, ObjectKey], Noun] = {}
     files = sorted(folder.glob("*.json"))
     if not files:
-        raise Unanswerable(f"{folder}: holds no .json file")
+        raise Unanswerable(f"{folder}: {'holds no .json file' if folder.is_dir() else 'is no folder'}")
     for file in files:
         for item in _objects(file):
             complaint = item if isinstance(item, NotJson) else problem_in(item)

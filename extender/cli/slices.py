@@ -30,11 +30,14 @@ class Reading:
             if isinstance(item, ResourceSlice) or (or_node and isinstance(item, Node)):
                 yield item
             elif isinstance(item, NotJson) or (isinstance(item, Problem) and item.path != "kind"):
-                self.complaints.append(str(item))
+                self._complain(item)
             else:
                 kind, key = (item.kind, item.key) if isinstance(item, Problem) else (type(item).__name__, key_of(item))
                 wanted = "neither a ResourceSlice of resource.k8s.io nor a Node" if or_node else NO_SLICE
-                self.complaints.append(str(Problem(kind, key, "kind", f"is {wanted}")))
+                self._complain(Problem(kind, key, "kind", f"is {wanted}"))
+
+    def _complain(self, what: object) -> None:
+        self.complaints.append(f"{self.file}: {what}" if self.file else str(what))
 
     def _objects(self) -> Iterator[Noun | Problem | NotJson]:
         for document in documents(self._bytes()):

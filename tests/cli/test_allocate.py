@@ -205,6 +205,7 @@ def test_a_claim_of_a_recorded_cluster_is_asked_for_as_if_it_held_nothing(
         (("-o", "table"), "--output goes with --from DIR"),
         (("--owner-taint", "k"), "--owner-taint goes with --from DIR"),
         (("--from", str(EXAMPLES), "--pod", "ml/trainer", "--file", "f"), "--file goes without --from"),
+        (("--from", str(EXAMPLES / "none"), "--pod", "ml/trainer"), f"{EXAMPLES / 'none'}: is no folder"),
         (("--from", str(EXAMPLES), "--pod", "ml/nobody"), "there is no pod ml/nobody"),
         (("--from", str(EXAMPLES), "--claim", "ml/nothing"), "there is no claim ml/nothing"),
     ],

@@ -138,6 +138,13 @@ def test_a_cluster_without_slices_has_no_devices(select: Run) -> None:
     assert select("true", stdin=json.dumps(list_of())).output.endswith("0 devices: 0 match, 0 no, 0 error\n")
 
 
+def test_the_file_is_named_of_which_something_could_not_be_read(select: Run, tmp_path: Path) -> None:
+    file = tmp_path / "slices.json"
+    for content, complaint in (("nope", "line 1, column 1: not JSON"), ("[]", "object (unnamed): kind: is no")):
+        file.write_text(content)
+        assert select("true", "-f", str(file)).errors.startswith(f"dra-extender: {file}: {complaint}")
+
+
 def test_nothing_at_all_is_not_a_cluster_without_slices(select: Run) -> None:
     result = select("true", "-o", "json", stdin="")
     assert result.status == 1
