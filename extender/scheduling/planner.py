@@ -58,7 +58,7 @@ class Planner:
     chooser: Chooser
     policy: Policy = field(default_factory=Policy)
     numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
-    _trips: Travellers = field(default_factory=Travellers)
+    trips: Travellers = field(default_factory=Travellers)
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
@@ -85,7 +85,7 @@ class Planner:
         if promise is not None and promise.is_binding:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
         if is_answer:
-            self._trips.end(pod.uid)
+            self.trips.end(pod.uid)
         plan = self._planned(pod, names, Moment(now, is_answer, suitable))
         if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
@@ -95,23 +95,23 @@ class Planner:
         """Forget what *pod* was promised without having been asked about."""
         plan = self._ahead.pop(pod, None)
         if plan is not None:
-            self._trips.of(pod).sent.discard(plan.placement.node)
+            self.trips.of(pod).sent.discard(plan.placement.node)
         self.belief.ledger.tell(pod, Event.EXPIRED)
 
     def _forget(self, pod: Uid) -> None:
         """Forget all about a pod that waits no longer."""
         self._ahead.pop(pod, None)
         self._hopeless.rejections.pop(pod, None)
-        self._trips.forget(pod)
+        self.trips.forget(pod)
         self.chooser.forget(pod)
 
     def steered_at(self, pod: Uid) -> float | None:
         """Tell when *pod* was last sent to a node that the scheduler had not offered."""
-        return self._trips.steered_at(pod)
+        return self.trips.steered_at(pod)
 
     def went(self, pod: Uid, node: NodeName) -> None:
         """Remember that the scheduler has taken *node* for *pod*, of those that it was offered."""
-        self._trips.of(pod).begin(node, is_answer=True)
+        self.trips.of(pod).begin(node, is_answer=True)
 
     def _planned(self, pod: Pod, names: Sequence[str] | None, moment: Moment) -> Plan:
         needs = needs_of(pod, self.belief)
@@ -167,10 +167,10 @@ class Planner:
             return None
         if len(names) > 1 and self.policy.answer is Answer.ALL:
             return None
-        if node in self._trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
+        if node in self.trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
             return None
         self.belief.ledger.offer(replace(promise, since=moment.now, is_answer=True))
-        self._trips.of(needs.pod.uid).begin(node, is_answer=True)
+        self.trips.of(needs.pod.uid).begin(node, is_answer=True)
         return replace(offer, needs=needs, nodes=(node,), scores={node: FULL})
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
@@ -232,7 +232,7 @@ class Planner:
 
     def _steered(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> NodeName | None:
         """Name the best node that the pod was not sent to before; None where it was sent to some in vain already."""
-        trips, snapshot = self._trips.of(pod), surveyed.snapshot
+        trips, snapshot = self.trips.of(pod), surveyed.snapshot
         if len(trips.sent) >= STEERS:
             return None
         order = self._ranked(surveyed, fitting, _numbers(trips.came_back, snapshot)).nodes.tolist()
@@ -244,7 +244,7 @@ class Planner:
 
     def _offered(self, needs: Needs, surveyed: Survey, nodes: Numbers, moment: Moment) -> Plan:
         names = surveyed.snapshot.layout.nodes
-        trips = self._trips.of(needs.pod.uid)
+        trips = self.trips.of(needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
@@ -273,7 +273,7 @@ class Planner:
         return (
             self.policy.answer is Answer.AUTO
             and bool(placement.claims or placement.hidden)
-            and not self._trips.of(pod.uid).came_back
+            and not self.trips.of(pod.uid).came_back
             and not is_weighed(pod, snapshot.nodes[placement.node])
         )
 

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from extender.model.names import NodeName, Uid
+from extender.scheduling.endings import NotBound, Order, Result
 
 # Pods whose trips are remembered.
 REMEMBERED = 10_000
@@ -66,6 +67,21 @@ class Travellers:
         """Remember that *pod* is back, if it was anywhere."""
         if pod in self._trips:
             self._trips[pod].end()
+
+    def ended(self, order: Order, result: Result) -> None:
+        """Remember nothing of a binding that was refused before anything was tried."""
+        if isinstance(result, NotBound) and result.is_unbegun:
+            self.unbegun(order.uid)
+
+    def unbegun(self, pod: Uid) -> None:
+        """Take back that *pod* was offered a node: it never came there, so that it cannot come back from there."""
+        if pod in self._trips:
+            self._trips[pod].offered = None
+
+    def all_unbegun(self) -> None:
+        """Take back what was offered in a term of ours before: who came for it was refused, or was sent elsewhere."""
+        for trips in self._trips.values():
+            trips.offered = None
 
     def forget(self, pod: Uid) -> None:
         """Forget the trips of a pod that waits no longer."""

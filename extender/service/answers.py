@@ -142,14 +142,14 @@ class Answers:
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
-        hindrance = self.hindrance()
-        if hindrance:
-            return hindrance
         order = Order(request.pod, request.uid, request.node)
-        if not self.binds.is_under_way(order.uid):
+        if not self.binds.is_under_way(order.uid) and not self.hindrance():
             await self.hearing.meet(order)
         # Meanwhile another may have begun to lead.
-        return self.hindrance() or await self.binds.bind(order)
+        hindrance = self.hindrance()
+        if hindrance and not self.binds.is_under_way(order.uid):
+            self.planner.trips.unbegun(order.uid)
+        return hindrance or await self.binds.bind(order)
 
     def hindrance(self) -> str:
         """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""

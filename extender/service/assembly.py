@@ -180,7 +180,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
         mind, sink.lapses = (belief, planner, Suitable(belief.loads)), Lapses(belief, writes, metrics, now, may)
         sink.ahead = Ahead(*mind, writes, metrics, now, may, sending, rhythm.recent)
-    offers, ended = Offers(), (journal.ended, attention.ended)
+    offers, ended = Offers(), (journal.ended, attention.ended, planner.trips.ended)
     belief.parting += (notices.forget, offers.forget)
     binds = Binds(_binder(settings, belief, chooser, offers), carrier, left_of(settings.api.bind_seconds), ended)
     parts = belief, planner, chooser, binds, journal, attention, offers, sink.hearing

@@ -151,6 +151,7 @@ class Attention:
         for known in (self._steers, self._refusals, self._cleared, self._leaving):
             known.clear()
         self._waits.forget()
+        self.waker.planner.trips.all_unbegun()
 
     async def _end_offers(self) -> None:
         """End offers that nobody takes up, in time, however long the writes of a round take."""

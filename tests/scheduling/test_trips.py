@@ -9,6 +9,7 @@ from extender.model.change import Changed, Gone, Listed
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling import trips
+from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.planner import Offer
 from extender.scheduling.trips import Travellers
 from tests.scheduling.cast import claim, planner_of
@@ -30,6 +31,15 @@ def test_only_where_the_scheduler_was_told_a_pod_comes_back_from_a_node() -> Non
     assert known.of(Uid("p")).vain == {N2}
 
 
+@pytest.mark.parametrize(("is_unbegun", "left"), [(True, set()), (False, {N1})], ids=["not tried", "tried"])
+def test_r6_only_from_where_its_binding_was_tried_a_pod_comes_back(*, is_unbegun: bool, left: set[NodeName]) -> None:
+    known = Travellers()
+    known.of(POD.uid).begin(N1, is_answer=True)
+    known.ended(Order(POD.key, POD.uid, N1), NotBound("no", is_unbegun=is_unbegun))
+    known.end(POD.uid)
+    assert known.of(POD.uid).came_back == left
+
+
 def test_of_too_many_pods_the_first_are_forgotten() -> None:
     known = Travellers()
     for number in range(trips.REMEMBERED + 1):
@@ -47,6 +57,6 @@ def test_nothing_is_remembered_of_a_pod_that_waits_no_longer(change: Any) -> Non
     world = world_of(claim("a"))
     planner = planner_of(world.belief)
     assert isinstance(planner.plan(POD, [N1], 0.0), Offer)
-    assert len(planner._trips._trips) == len(planner.chooser._recall._kept) == 1
+    assert len(planner.trips._trips) == len(planner.chooser._recall._kept) == 1
     world.belief.apply(change)
-    assert len(planner._trips._trips) == len(planner.chooser._recall._kept) == 0
+    assert len(planner.trips._trips) == len(planner.chooser._recall._kept) == 0

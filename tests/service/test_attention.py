@@ -17,7 +17,7 @@ from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
 from extender.scheduling.conditions import TIMEOUT_S
-from extender.scheduling.planner import Plan, Planner, Rejection
+from extender.scheduling.planner import Offer, Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
@@ -223,6 +223,20 @@ async def test_o1_what_we_refused_before_another_led_frees_nothing_that_it_has_g
     await term(attention, 9)
     assert allocation_of(world.server, "a") is not None
     assert (wakes.woken, wakes.touched) == ([(POD.key.name, N1)], [])
+
+
+async def test_r6_a_pod_whose_binding_was_never_asked_for_before_another_led_did_not_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("extender.service.attention.TICK_S", 0.001)
+    world = world_of(claim("a"))
+    attention = attention_of(world.belief, Wakes(), START, Steps(world))
+    first = attention.waker.planner.plan(POD, [N1, N2], 0.0)
+    await term(attention, 9)
+    again = attention.waker.planner.plan(POD, [N1, N2], 0.0)
+    assert isinstance(first, Offer)
+    assert isinstance(again, Offer)
+    assert again.nodes == first.nodes
 
 
 async def test_a_pod_that_was_offered_a_node_meanwhile_is_not_steered() -> None:

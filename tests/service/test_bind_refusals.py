@@ -7,7 +7,9 @@ import pytest
 
 from extender.config.settings import Answer, Settings
 from extender.demo.apiserver.kinds import POD
+from extender.service.seats import Seats
 from tests.service.door import Door, opened
+from tests.service.test_counted import until
 
 Json = dict[str, Any]
 KEY = ("default", "p")
@@ -114,3 +116,29 @@ async def test_what_was_offered_is_bound_and_asked_for_again_is_bound_already(do
     found = door.server.store.get(POD, KEY)
     assert found is not None
     assert found["spec"]["nodeName"] == "n2"
+
+
+def hindered(door: Door) -> None:
+    door.service.answers.leading = lambda: "not leading"
+
+
+def crowded(door: Door) -> None:
+    door.service.answers.binds.seats, door.service.answers.binds.limit_s = Seats(0), 0.01
+
+
+def freely(door: Door) -> None:
+    door.service.answers.leading = lambda: ""
+    door.service.answers.binds.seats = Seats()
+
+
+@pytest.mark.parametrize("refuse", [hindered, crowded])
+async def test_r6_a_pod_that_is_refused_before_anything_was_tried_is_offered_the_same_node_again(
+    door: Door, refuse: Callable[[Door], None]
+) -> None:
+    pod = await door.pod("p")
+    offered = (await door.filter(pod, FREE))["NodeNames"]
+    refuse(door)
+    assert await door.bind(pod, "n1")
+    await until(lambda: door.service.answers.binds.is_idle)
+    freely(door)
+    assert (await door.filter(pod, FREE))["NodeNames"] == offered
