@@ -77,6 +77,12 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Unplaceable:
     return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes, mapped)
 
 
+def had_by(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
+    """Return the allocated claims of *pod*, whatever else is the matter with it: that is known without looking far."""
+    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
+    return asked.allocated if isinstance(asked, Asked) else ()
+
+
 def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> Asked | Waiting | Unclear:
     """Add the claim that was made for the extended resources of *pod* and is in use by it already."""
     name = _mapped(pod, belief)

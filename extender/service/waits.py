@@ -11,7 +11,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
-from extender.scheduling.needs import Needs, needs_of, stale_claim
+from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
 from extender.service.wakes import Wakes
@@ -76,8 +76,9 @@ class Waits:
         """Wake the pods whose time has come, and those whose devices are ready."""
         until = now()
         await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
-        await self.ready()
-        if until - self._looked >= LOOK_S:
+        is_look = until - self._looked >= LOOK_S
+        await self.ready(is_thorough=is_look)
+        if is_look:
             self._looked = until
             await self._look()
 
@@ -111,11 +112,25 @@ class Waits:
             self._postponed.setdefault(uid, at)
         return is_answered
 
-    async def ready(self) -> None:
-        """Wake the pods whose devices are ready, or will not be any more."""
-        await self.turns.each(tuple(self._awaiting), self._ready)
+    async def ready(self, *, is_thorough: bool = False) -> None:
+        """Wake the pods whose devices are ready, or will not be any more.
+
+        Now and then it is seen, too, whether anything else has come to be the matter with those who wait still: for
+        that, each is compared with all who have devices of the same pools.
+        """
+        awaiting, found = tuple(self._awaiting), list[Uid]()
+        for begin in range(0, len(awaiting), PIECE):
+            found += [uid for uid in awaiting[begin : begin + PIECE] if is_thorough or not self._is_awaited(uid)]
+            await asyncio.sleep(0)
+        await self.turns.each(found, self._ready)
+
+    def _is_awaited(self, uid: Uid) -> bool:
+        """Tell whether what a pod has is neither ready nor given up."""
+        pod = self.belief.pods.with_uid(uid)
+        return pod is not None and is_waited_for(had_by(pod, self.belief), self.wall())
 
     async def _ready(self, uid: Uid) -> bool | None:
+        await asyncio.sleep(0)  # between two of them the scheduler is answered
         pod = self.belief.pods.with_uid(uid)
         needs = needs_of(pod, self.belief) if pod else None
         if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):

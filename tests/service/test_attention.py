@@ -12,6 +12,7 @@ from extender.allocation.usage import Hold, Usage
 from extender.kube.outcome import Done, Outcome
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import DeviceClass, ResourceClaim
+from extender.model.device import Traits
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
@@ -200,6 +201,64 @@ async def test_r7_a_binding_that_did_not_begin_changes_nothing_about_devices_tha
     attention.ended(order, NotBound(CROWDED, is_unbegun=True))
     reported(world, "attached")
     await attention._waits.ready()
+    assert wakes.woken == [(POD.key.name, N1)]
+
+
+def crowd_that_waits(monkeypatch: pytest.MonkeyPatch, pods: int) -> tuple[Attention, list[str]]:
+    """Have *pods* wait for devices of one pool; return who is looked up to be contested, too."""
+    everybody = [pod(f"p{number}", f"c{number}") for number in range(pods)]
+    conditional = Traits(binding_conditions=("attached",))
+    belief = belief_of(node("n1"), gpus("n1", pods, conditional), *everybody)
+    for number, each in enumerate(everybody):
+        had = held(claim(f"c{number}"), device("n1", number), by=each)
+        assert had.allocation is not None
+        devices = tuple(replace(item, binding_conditions=("attached",)) for item in had.allocation.devices)
+        belief.apply(Changed(replace(had, allocation=replace(had.allocation, devices=devices))))
+    attention, looked = attention_of(belief, Wakes(), START), list[str]()
+
+    def contested(_belief: Belief, item: ResourceClaim) -> None:
+        looked.append(item.key.name)
+
+    monkeypatch.setattr(Belief, "contested", contested)
+    for each in everybody:
+        attention.ended(Order(each.key, each.uid, N1), NotBound("waiting", is_waiting=True))
+    return attention, looked
+
+
+async def test_r7_whose_devices_are_made_ready_still_is_not_compared_with_all_others_of_the_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attention, looked = crowd_that_waits(monkeypatch, 100)
+    for _ in range(2):
+        await attention._waits.ready()
+    assert looked == []
+
+
+async def test_r7_others_have_their_turn_while_those_who_wait_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention, looked = crowd_that_waits(monkeypatch, 3)
+    turns = list[int]()
+
+    async def another() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns.append(len(looked))
+
+    task = asyncio.create_task(another())
+    await attention._waits.ready(is_thorough=True)
+    task.cancel()
+    assert len(looked) == 3
+    assert {1, 2} <= set(turns)
+
+
+async def test_r7_a_pod_whose_claim_comes_to_be_in_the_way_while_it_is_made_ready_is_woken_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START)
+    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    await attention._waits.round(lambda: 0.0)
+    monkeypatch.setattr(Belief, "contested", lambda _belief, _claim: device("n1", 0))
+    await attention._waits.round(lambda: LOOK_S)
     assert wakes.woken == [(POD.key.name, N1)]
 
 
