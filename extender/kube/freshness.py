@@ -29,6 +29,11 @@ class Freshness:
         seen = (self._seen[name] for name in self.vital)
         return all(item is not None and item.at >= at for item in seen)
 
+    def seen_at(self, resource: Resource) -> float:
+        """Return when *resource* was last known to be current; before everything where it never was."""
+        seen = self._seen.get(resource.name)
+        return float("-inf") if seen is None else seen.at
+
     def unsynced(self) -> tuple[str, ...]:
         """Name the resources of which nothing is known yet."""
         return tuple(name for name, seen in self._seen.items() if seen is None)

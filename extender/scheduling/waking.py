@@ -59,6 +59,8 @@ class Waker:
     patience_s: float = 15.0
     slow: dict[str, float] = field(default_factory=dict)
     refused: Callable[[Pod], None] = lambda _pod: None
+    # Up to when all pods that there were have been shown.
+    shown_until: Callable[[], float] = lambda: inf
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
     _seen: object = None
     _sight: object = None
@@ -225,11 +227,11 @@ class Waker:
         return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))
 
     def _known(self, uid: Uid, now: float) -> Pod | None:
-        """Find a pod; the scheduler may know it before the watch shows it, but not for long."""
+        """Find a pod; the scheduler may know it before the watch shows it, but not for long where the watch goes on."""
         pod, rest = self.belief.pods.with_uid(uid), self._waiting[uid]
         if pod is not None and not pod.is_deleting:
             return pod
-        if pod is not None or (rest and now - rest.since >= self.patience_s):
+        if pod is not None or (rest and min(now, self.shown_until()) - rest.since >= self.patience_s):
             self.drop(uid)
         else:
             self._waiting[uid] = rest or Rest(now)

@@ -19,7 +19,7 @@ from extender.kube.fence import Fence
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace, since_boot
-from extender.kube.resource import BOUND, CLAIMS, RESOURCES
+from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES
 from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -32,6 +32,7 @@ from extender.model.problem import Problem
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.drift import Auditor
+from extender.scheduling.planner import Planner
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
@@ -168,7 +169,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     carrier = Carrier(writes, Feed(belief, freshness, sink.stir, sink.show), now, rhythm.recent, rhythm.watches)
     notices = Notices(writes, uuid4().hex[:8], settings.events.per_second, settings.events.enabled, metrics.event)
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
-    waker, reigns = Waker(belief, planner), lambda: inspection.allows() and leading.leads()
+    waker, reigns = _waker(belief, planner, freshness), lambda: inspection.allows() and leading.leads()
     metrics.watch(gauges := Gauges(belief, freshness, waker, now, minds.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
@@ -202,6 +203,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     reign = Reign(leading, follows, attention, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
+
+
+def _waker(belief: Belief, planner: Planner, freshness: Freshness) -> Waker:
+    return Waker(belief, planner, shown_until=partial(freshness.seen_at, PODS))
 
 
 def _binder(settings: Settings, belief: Belief, chooser: Chooser, offers: Offers) -> Binder:

@@ -12,7 +12,7 @@ from extender.kube.fence import Fence
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
 from extender.kube.recent import Recent
-from extender.kube.resource import BOUND, CLAIMS, RESOURCES, Resource, Served
+from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES, Resource, Served
 from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
@@ -191,7 +191,8 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     journal = Journal(belief, notices, METRICS, now, Decisions(1000))
     intrusion = Intrusion(belief, METRICS, notices, leading.leads, now)
     habits = Habits(SETTINGS.holds.offer_seconds, SETTINGS.holds.wait_seconds, SETTINGS.holds.rechecks)
-    attention = Attention(belief, Waker(belief, planner), writes, carrier, METRICS, habits, now, now)
+    waker = Waker(belief, planner, shown_until=lambda: freshness.seen_at(PODS))
+    attention = Attention(belief, waker, writes, carrier, METRICS, habits, now, now)
     health = Health(freshness, SETTINGS.watch.max_age_seconds, now)
     if manner.nominates:
         nominating = _nominating(planner, writes, now, lambda: health.begun.is_set() and leading.leads(), recent)

@@ -86,6 +86,7 @@ def test_each_part_of_a_view_has_its_age() -> None:
     freshness = Freshness((NODES, PODS, CLAIMS))
     freshness.note(Seen(NODES, "5", 10.0))
     assert freshness.unsynced() == ("pods", "resourceclaims")
+    assert (freshness.seen_at(NODES), freshness.seen_at(PODS)) == (10.0, float("-inf"))
     assert freshness.ages(11.0) == {"nodes": 1.0, "pods": float("inf"), "resourceclaims": float("inf")}
     freshness.note(Seen(PODS, "6", 12.0))
     freshness.note(Unserved(CLAIMS, 1.0))

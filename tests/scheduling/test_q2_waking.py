@@ -201,6 +201,19 @@ def test_a_pod_that_the_watch_has_not_shown_yet_is_not_forgotten() -> None:
     assert stage.woken(2.0) == ["p@n1"]
 
 
+def test_a_pod_that_is_never_shown_is_forgotten_once_all_pods_of_its_time_have_been_shown() -> None:
+    stage, shown = Stage(), [1.0]
+    stage.waker.shown_until = lambda: shown[-1]
+    stage.belief.apply(Changed(claim("c")))
+    assert isinstance(stage.filter(pod("p", "c"), 1.0), Rejection)
+    left = []
+    for now, until in ((1.0, 1.0), (LONG, PATIENCE), (2 * LONG, PATIENCE + 1.0)):
+        shown.append(until)
+        assert stage.woken(now) == []
+        left.append(len(stage.waker))
+    assert left == [1, 1, 0]
+
+
 def test_what_came_free_before_a_pod_was_shown_wakes_it_as_soon_as_it_is() -> None:
     item, other = pod("p", "c"), pod("other", "d")
     stage = Stage(other)

@@ -338,6 +338,20 @@ async def test_q3_a_pod_that_is_rejected_before_the_watch_shows_it_is_steered_as
     assert wakes.woken == [("p", "n1")]
 
 
+async def test_q3_a_pod_that_is_rejected_while_the_watch_is_silent_is_steered_however_late_it_is_shown() -> None:
+    item, wakes = pod("p", "c"), Wakes()
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"))
+    attention = attention_of(belief, wakes, START, Steps(waiting()))
+    attention.waker.shown_until = lambda: 0.0
+    plan = attention.waker.planner.plan(item, [], 0.0)
+    assert isinstance(plan, Rejection)
+    attention.rejected(item, plan)
+    await rounds(attention, 20)
+    belief.apply(Changed(item))
+    await attention._steer()
+    assert wakes.woken == [("p", "n1")]
+
+
 async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_when_the_hold_ends() -> None:
     left = made(is_bare=True)
     world = world_of(left, subject=EXTENDED)
