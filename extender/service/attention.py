@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,17 +17,17 @@ from extender.scheduling.binding import Order, Result
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.needs import Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.remedy import freed, settled, unusable
+from extender.scheduling.remedy import settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
+from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
 from extender.service.remaking import Remaking
 from extender.service.turns import Turns
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
-from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -56,12 +56,9 @@ class Attention:
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
-    _counted: float = 0.0
-    # Claims that stood in a pod's way until they were freed, in the version in which they did.
-    _cleared: dict[Uid, frozenset[tuple[Uid, str]]] = field(default_factory=dict)
     # Of which claim nothing could be found out in the last round.
     _silent: Uid | None = None
-    _leaving: dict[Uid, str] = field(default_factory=dict)
+    _freeing: Freeing = field(init=False)
     _remaking: Remaking = field(init=False)
     _turns: Turns = field(init=False)
     wakes: Wakes = field(init=False)
@@ -73,6 +70,8 @@ class Attention:
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
+        freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
+        self._freeing = Freeing(self.belief, *freeing)
         self.waker.refused = self._waits.refused
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
@@ -87,11 +86,7 @@ class Attention:
         self._unsteered(pod)
         if plan.elsewhere is not None:
             self._steers[pod.uid] = False
-        if plan.word in FREED_AT_ONCE:
-            self._refusals[pod.uid] = self.habits.attempts
-            self._cleared[pod.uid] = frozenset()
-        elif unusable(pod, self.belief, self.wall()):
-            self._refusals[pod.uid] = max(self._refusals[pod.uid], 0) + 1
+        self._freeing.rejected(pod, is_at_once=plan.word in FREED_AT_ONCE)
         self.stir()
 
     def offered(self, pod: Pod) -> None:
@@ -109,7 +104,7 @@ class Attention:
     def _unsteered(self, pod: Pod) -> None:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
         self._steers.pop(pod.uid, None)
-        self._cleared.pop(pod.uid, None)
+        self._freeing.cleared.pop(pod.uid, None)
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
@@ -148,8 +143,8 @@ class Attention:
 
     def _forget(self) -> None:
         """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
-        for known in (self._steers, self._refusals, self._cleared, self._leaving):
-            known.clear()
+        self._steers.clear()
+        self._freeing.forget()
         self._waits.forget()
         self.waker.planner.trips.all_unbegun()
 
@@ -182,7 +177,7 @@ class Attention:
     async def round(self) -> bool:
         """Look after everything once; tell whether nothing failed of what was left half written."""
         self._turns.begin()
-        is_whole = all([await self._tried(part) for part in (self._settle, self._part, self._free)])
+        is_whole = all([await self._tried(part) for part in (self._settle, self._freeing.part, self._free)])
         timed = partial(self._waits.round, self.now), partial(self._remaking.round, self.now)
         for part in (self._resume, self._steer, *timed, self._rouse):
             await self._tried(part)
@@ -191,38 +186,8 @@ class Attention:
     async def _settle(self) -> None:
         self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
 
-    def _part(self) -> None:
-        """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""
-        known, self._leaving, claims = self._leaving, {}, self.belief.cluster.claims
-        for pod in filter(None, map(self.belief.pods.with_uid, claims.keepers())):
-            for claim in claims.kept_by(pod.uid):
-                self._leaving[claim.uid] = claim.resource_version
-                if known.get(claim.uid) != claim.resource_version:
-                    self._refusals[pod.uid] = self.habits.attempts
-
     async def _free(self) -> None:
-        """Free the claims that have kept a pod from being placed too often, or for too long."""
-        if self.now() - self._counted >= TICK_S:
-            # A pod that waits is not asked about again until something happens: time is an attempt too.
-            self._counted = self.now()
-            self._refusals.update(tuple(self._refusals))
-        due = [uid for uid, count in self._refusals.items() if count >= self.habits.attempts]
-        await self._turns.each(due, self._free_of)
-
-    async def _free_of(self, uid: Uid) -> bool | None:
-        if self._is_unseen(uid):
-            return None
-        pod = self.belief.pods.with_uid(uid)
-        # While another is freed the scheduler may ask about this one: what was offered is left alone.
-        is_free = await self._freed(pod) if uid in self._refusals and pod is not None else False
-        is_left = self._refusals.pop(uid, None) is not None
-        if is_left and pod is not None and not is_free and self._is_hindered(pod):
-            self._refusals[uid] = self.habits.attempts - 1
-        return False if is_free is None else is_free or None
-
-    def _is_hindered(self, pod: Pod) -> bool:
-        """Tell whether claims keep *pod* away, or one is held that may: a hold can end with nothing written."""
-        return bool(unusable(pod, self.belief, self.wall())) or any(made_for(pod, self.belief))
+        await self._freeing.round(self.now)
 
     def _is_unseen(self, pod: Uid) -> bool:
         """Tell whether the scheduler has asked about *pod* before the watch shows it, which it is about to do."""
@@ -232,29 +197,20 @@ class Attention:
         """Tell whether its own claims keep *pod* away, perhaps some that it may not free: others use them, too."""
         return isinstance(needs := needs_of(pod, self.belief), Unplaceable) and needs.word in FREED_AT_ONCE
 
-    async def _freed(self, pod: Pod) -> bool | None:
-        held = frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief, self.wall()))
-        is_free = await self.carrier.carry(freed(pod, self.belief, self.wall()), self.now() + TICK_S)
-        if is_free:
-            LOG.info("claims freed that could not be used", extra={keys.POD: str(pod.key)})
-            # Unless it was offered nodes meanwhile.
-            self._cleared |= {pod.uid: held} if pod.uid in self._refusals else {}
-        return is_free
-
     def _resume(self) -> None:
         """Steer the pods whose own claims are in the way no more: that may make no difference to what is free.
 
         The scheduler may have seen that before we did, and have asked and been told of those claims once more. So it
         asks again, even if nothing fits: what it says of the pod is to be so.
         """
-        for uid in tuple(islice(self._cleared, RESUMED)):
-            pod, held = self.belief.pods.with_uid(uid), self._cleared.pop(uid)
+        for uid in tuple(islice(self._freeing.cleared, RESUMED)):
+            pod, held = self.belief.pods.with_uid(uid), self._freeing.cleared.pop(uid)
             if pod is not None and (self._is_refused(pod) or any(made_for(pod, self.belief)) or self._is_shown(held)):
-                self._cleared[uid] = held
+                self._freeing.cleared[uid] = held
             else:
                 self._steers[uid] = True
 
-    def _is_shown(self, held: Iterable[tuple[Uid, str]]) -> bool:
+    def _is_shown(self, held: Held) -> bool:
         """Tell whether the watch shows any of those claims still as they were."""
         claims = self.belief.cluster.claims
         return any((claim := claims.with_uid(uid)) and claim.resource_version == version for uid, version in held)

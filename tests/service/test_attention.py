@@ -20,7 +20,7 @@ from extender.scheduling.claiming import consumer_of
 from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
-from extender.scheduling.steps import Step, TouchPod
+from extender.scheduling.steps import Refusal, Refused, Release, Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention
@@ -368,11 +368,11 @@ async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_
     assert left.key in world.server.claims
     ledger.tell_claim(left.uid, Event.OUTDATED)
     for _ in range(2):
-        attention._counted -= TICK_S
+        attention._freeing._counted -= TICK_S
         await attention._free()
     world.server.control()
     assert left.key not in world.server.claims
-    assert list(attention._cleared) == [EXTENDED.uid]
+    assert list(attention._freeing.cleared) == [EXTENDED.uid]
 
 
 def contested(*users: Pod) -> World:
@@ -548,6 +548,34 @@ async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> N
     attention.now = lambda: TICK_S
     await attention.round()
     assert allocation_of(world.server, "a") is None
+
+
+async def test_r4_what_the_api_server_refuses_to_have_freed_is_tried_more_and_more_seldom_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = contested(POD)
+    attention, do = attention_of(world.belief, Wakes(), START, Steps(world)), world.server.do
+
+    def refusing(step: Step) -> StepOutcome:
+        return Refused(Refusal.REJECTED, "not by you") if isinstance(step, Release) else do(step)
+
+    def touches() -> int:
+        return len([step for step in world.taken if isinstance(step, TouchPod)])
+
+    monkeypatch.setattr(world.server, "do", refusing)
+    for _ in range(120):
+        refused(attention)  # for the scheduler, whom each touch has ask again
+        await rounds(attention, 1)
+    before = touches()
+    assert 2 < before < 10
+    world.server.put(world.server.claims[A])
+    world.server.deliver(world.belief)
+    await rounds(attention, 1)
+    assert touches() == before + 1
+    assert list(attention._freeing._vain) == [POD.uid]
+    attention.offered(POD)
+    await rounds(attention, 1)
+    assert not attention._freeing._vain
 
 
 class Failing(Steps):
