@@ -8,7 +8,7 @@ from extender.kube.delivery import Delivery
 from extender.kube.listing import Listing
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
-from extender.kube.reached import BEHIND_S, Reached
+from extender.kube.reached import Reached
 from extender.kube.recent import Recent
 from extender.kube.request import Query
 from extender.kube.resource import Resource, Served
@@ -109,7 +109,8 @@ class _Following:
     async def _list(self, served: Served) -> Setback | None:
         reached, known = self._rhythm.reached, self._rhythm.reached.known(self._resource)
         # One question is cheaper than a list; the one that decides is a list.
-        if self._is_behind_for_now() and isinstance(found := await self._probed(served), Setback):
+        is_for_now = reached.is_for_now(self._resource, self._pace.now())
+        if is_for_now and isinstance(found := await self._probed(served), Setback):
             return found
         listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
         self._rhythm.recent.forget()
@@ -117,8 +118,8 @@ class _Following:
         version = await listing.read()
         if isinstance(version, Setback):
             return version
-        if reached.is_behind(self._resource, version, asked):
-            if self._is_behind_for_now():
+        if reached.is_behind(self._resource, version, asked, self._pace.now()):
+            if reached.is_for_now(self._resource, asked):
                 return self._behind(version)
             self._sink(Reverted(self._resource, known, version))
         self._sink(Listed(self._resource.kind, tuple(listing.items)))
@@ -191,20 +192,16 @@ class _Following:
 
     async def _probed(self, served: Served) -> str | Setback:
         """Return how far the cluster is; that it is not even where we are is a setback."""
+        asked = self._pace.now()
         version = await probe(self._api, served)
         if isinstance(version, Setback):
             return version
-        if self._rhythm.reached.is_behind(self._resource, version, self._pace.now()):
+        if self._rhythm.reached.is_behind(self._resource, version, asked, self._pace.now()):
             return self._behind(version)
         if self._position and is_newer(self._position, version):
             return Setback(f"the cluster is at {version}, after {self._position}", Remedy.RELIST)
         self._is_shaken = False
         return version
-
-    def _is_behind_for_now(self) -> bool:
-        """Tell whether the cluster is behind, but not for so long that it must have been set back."""
-        behind_s = self._rhythm.reached.behind_s(self._resource, self._pace.now())
-        return behind_s is not None and behind_s < BEHIND_S
 
     def _behind(self, version: str) -> Setback:
         known = self._rhythm.reached.known(self._resource)

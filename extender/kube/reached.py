@@ -17,7 +17,7 @@ class Reached:
     """Each resource by itself: where they are stored apart, each store counts its own versions."""
 
     _versions: dict[str, str] = field(default_factory=dict)
-    # Since when the cluster has been behind at every look, and the last of them.
+    # Since when the cluster has been behind at every look, and the end of the last of them.
     _behind: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def known(self, resource: Resource) -> str:
@@ -29,17 +29,20 @@ class Reached:
         self._versions[resource.name] = version
         self._behind.pop(resource.name, None)
 
-    def is_behind(self, resource: Resource, version: str, at: float) -> bool:
-        """Note that the cluster was at *version* when it was asked *at*; tell whether that is before what was known."""
+    def is_behind(self, resource: Resource, version: str, asked: float, now: float) -> bool:
+        """Note that the cluster was at *version*, asked at a time; tell whether that is before what was known."""
         if not is_older(version, self.known(resource)):
             self._behind.pop(resource.name, None)
             return False
-        since, last = self._behind.get(resource.name, (at, at))
+        since, last = self._behind.get(resource.name, (asked, asked))
         # Who could not be asked for long may have been behind twice.
-        self._behind[resource.name] = (since if at - last < BEHIND_S else at, at)
+        self._behind[resource.name] = (since if asked - last < BEHIND_S else asked, now)
         return True
 
-    def behind_s(self, resource: Resource, now: float) -> float | None:
-        """Return for how long the cluster has been behind; None where it was not, asked last."""
+    def is_for_now(self, resource: Resource, asked: float) -> bool:
+        """Tell whether the cluster is behind, but was not for so long that it must have been set back, asked at a time.
+
+        One look is never enough: a list may take longer than that.
+        """
         behind = self._behind.get(resource.name)
-        return None if behind is None else now - behind[0]
+        return behind is not None and asked - behind[0] < BEHIND_S

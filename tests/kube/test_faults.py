@@ -404,6 +404,36 @@ async def test_a_list_that_is_behind_for_a_moment_is_not_told_of() -> None:
     assert (second.words, second.troubles) == (["listed b"], ["the cluster is at 7, after 10"])
 
 
+def slow(script: Script) -> Rhythm:
+    """Have each list take longer than a cluster may be behind."""
+    watcher = Watcher()
+
+    def now() -> float:
+        return watcher.time + (BEHIND_S + 1.0) * sum("limit=250" in target for target in script.asked)
+
+    return Rhythm(pace=Pace(now=now, sleep=watcher.sleep, chance=lambda: 0.0))
+
+
+async def test_one_list_that_is_behind_decides_nothing_however_long_it_takes() -> None:
+    async with scripted() as (script, api):
+        rhythm = slow(script)
+        script.add("list", LIST, page("7", ["x"]), page("12", ["b"]))
+        script.add("watch", QUIET)
+        await followed(api, lambda watcher: watcher.seen == ["10"], rhythm=rhythm)
+        second = await followed(api, lambda watcher: watcher.seen == ["12"], rhythm=rhythm)
+    assert (second.words, second.troubles) == (["listed b"], ["the cluster is at 7, after 10"])
+
+
+async def test_two_lists_that_are_behind_decide_even_if_each_takes_long() -> None:
+    async with scripted() as (script, api):
+        rhythm = slow(script)
+        script.add("list", LIST, page("7", ["x"]), page("8", ["b"]))
+        script.add("watch", QUIET)
+        await followed(api, lambda watcher: watcher.seen == ["10"], rhythm=rhythm)
+        second = await followed(api, lambda watcher: watcher.seen == ["8"], rhythm=rhythm)
+    assert (second.words, second.troubles) == (["Reverted", "listed b"], ["the cluster is at 7, after 10"])
+
+
 async def test_only_a_cluster_that_stays_behind_was_set_back() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, page("5", ["b"]))
@@ -425,17 +455,11 @@ async def test_a_server_that_is_behind_again_after_nobody_answered_for_long_is_w
 
 
 async def test_a_list_that_takes_long_decides_by_when_it_was_asked_for() -> None:
-    watcher = Watcher()
     async with scripted() as (script, api):
-
-        def now() -> float:
-            return watcher.time + 6.0 * sum("limit=250" in target for target in script.asked)
-
         script.add("list", LIST, page("5", ["b"]))
         script.add("probe", page("5", ["b"]))
         script.add("watch", stream(is_cut=True), QUIET)
-        rhythm = Rhythm(pace=Pace(now=now, sleep=watcher.sleep, chance=lambda: 0.0))
-        told = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=rhythm)
+        told = await followed(api, lambda watcher: watcher.words[-1:] == ["listed b"], rhythm=slow(script))
     assert told.words == ["listed a", "Reverted", "listed b"]
     assert sum("limit=250" in target for target in script.asked) == 2
 
