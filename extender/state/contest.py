@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from extender.allocation.counters import draws_of
 from extender.allocation.inventory import Inventory
+from extender.allocation.pools import CounterKey
 from extender.allocation.usage import UNUSED, Usage, add
 from extender.model.device import Device
 from extender.model.names import DeviceKey, DeviceName, PoolKey
@@ -37,27 +38,58 @@ def overdrafts(
     a pool may have thousands; who holds a whole device that somebody else holds is not looked for.
     """
     before: dict[DeviceKey, Usage] = {}
-    left, devices = _counters(inventory, pool), _devices(inventory, pool)
+    stock = _Stock(inventory, pool)
     for holder, mine in holders:
-        published = {key: device for key in mine if (device := devices.get(key.device))}
-        draws = {key: draws_of(device) for key, device in published.items() if key not in before}
-        for drawn in draws.values():
-            for counter, amount in drawn.items():
-                left[counter] = left.get(counter, 0) - amount
-        short = (key for key, drawn in draws.items() if drawn and min(map(left.__getitem__, drawn)) < 0)
-        thin = (key for key, device in published.items() if _is_overdrawn(mine[key], before.get(key, UNUSED), device))
-        yield holder, next(chain(thin, short), None)
+        added = [key for key in mine if key not in before]
+        for key in added:
+            stock.charge(key)
+        thin = (
+            key
+            for key, use in mine.items()
+            if (device := stock.devices.get(key.device)) and _is_overdrawn(use, before.get(key, UNUSED), device)
+        )
+        yield holder, next(chain(thin, filter(stock.is_short_for, added)), None)
         for key, use in mine.items():
             before[key] = add(before[key], use) if key in before else use
 
 
-def _devices(inventory: Inventory, pool: PoolKey) -> dict[DeviceName, Device]:
-    """Return the devices of *pool*, the first of each name."""
-    slices = (inventory.slices[index] for index in inventory.pool(*pool))
-    named: dict[DeviceName, Device] = {}
-    for device in chain.from_iterable(published.devices for published in slices):
-        named.setdefault(device.name, device)
-    return named
+class _Stock:
+    """The devices of a pool, and what is left of its counters.
+
+    Slices of an older generation may be left over. As for the search, a generation has its own counters: a device is
+    what the newest one that has it says, and draws from those. Where that has none, which is so for as long as slices
+    are replaced one by one, it draws from the newest that there are.
+    """
+
+    def __init__(self, inventory: Inventory, pool: PoolKey) -> None:
+        self.devices: dict[DeviceName, Device] = {}
+        self._generations: dict[DeviceName, int] = {}
+        self._left: dict[int, dict[CounterKey, int]] = {}
+        slices = (inventory.slices[index] for index in inventory.pool(pool.driver, pool.pool))
+        for published in sorted(slices, key=lambda item: -item.generation):
+            for device in published.devices:
+                self.devices.setdefault(device.name, device)
+                self._generations.setdefault(device.name, published.generation)
+            for shared in published.shared_counters:
+                left = self._left.setdefault(published.generation, {})
+                left.update({(shared.name, counter.name): counter.value.nanos for counter in shared.counters})
+
+    def charge(self, key: DeviceKey) -> None:
+        """Take what a device draws, once, however many share it."""
+        left = self._left_for(key)
+        for counter, amount in _draws(self.devices.get(key.device)).items():
+            left[counter] = left.get(counter, 0) - amount
+
+    def is_short_for(self, key: DeviceKey) -> bool:
+        """Tell whether what was charged is more than there is of what a device draws."""
+        left = self._left_for(key)
+        return any(left[counter] < 0 for counter in _draws(self.devices.get(key.device)))
+
+    def _left_for(self, key: DeviceKey) -> dict[CounterKey, int]:
+        generation = self._generations.get(key.device, 0)
+        if generation not in self._left:
+            generation = next(iter(self._left), generation)
+        return self._left.setdefault(generation, {})
 
 
 def _is_overdrawn(use: Usage, earlier: Usage, device: Device | None) -> bool:
@@ -80,31 +112,23 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[Devi
     A device is charged once, however many share it: where earlier claims hold it already, we add nothing.
     """
     for pool in sorted({key.pool_key for key in mine}):
-        added = [key for key in mine if key.pool_key == pool and key not in before and _draws(inventory, key)]
+        new = (key for key in mine if key.pool_key == pool and key not in before)
+        added = [key for key in new if _draws(_published(inventory, key))]
         if not added:
             continue
-        left = _counters(inventory, pool)
+        stock = _Stock(inventory, pool)
         for key in (*(key for key in before if key.pool_key == pool), *added):
-            for counter, amount in _draws(inventory, key).items():
-                left[counter] = left.get(counter, 0) - amount
-        yield from (key for key in added if any(left[counter] < 0 for counter in _draws(inventory, key)))
+            stock.charge(key)
+        yield from filter(stock.is_short_for, added)
 
 
-def _counters(inventory: Inventory, pool: PoolKey) -> dict[tuple[str, str], int]:
-    slices = (inventory.slices[index] for index in inventory.pool(pool.driver, pool.pool))
-    return {
-        (shared.name, counter.name): counter.value.nanos
-        for published in slices
-        for shared in published.shared_counters
-        for counter in shared.counters
-    }
-
-
-def _draws(inventory: Inventory, key: DeviceKey) -> Mapping[tuple[str, str], int]:
-    device = _published(inventory, key)
+def _draws(device: Device | None) -> Mapping[CounterKey, int]:
     return draws_of(device) if device else {}
 
 
 def _published(inventory: Inventory, key: DeviceKey) -> Device | None:
-    rows: Iterable[int] = inventory.rows_of(key)
-    return next((inventory.device(row) for row in rows), None)
+    """Return what the newest generation says of a device."""
+    rows = inventory.rows_of(key)
+    if len(rows) > 1:
+        rows = (max(rows, key=lambda row: inventory.slices[inventory.slice_at(row)].generation),)
+    return inventory.device(rows[0]) if rows else None

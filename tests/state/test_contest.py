@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.inventory import inventory_of
+from extender.allocation.inventory import Inventory, inventory_of
 from extender.model.claim import AllocatedDevice, Allocation, ClaimSpec, ResourceClaim
 from extender.model.device import (
     Capacity,
@@ -32,18 +33,35 @@ def published() -> ResourceSlice:
         name="s",
         driver=DRIVER,
         pool=POOL,
-        generation=1,
+        generation=2,
         slice_count=1,
         selection=NodeSelection(node_name=NodeName("n1")),
         devices=tuple(_device(name, units) for name, units in UNITS.items()),
-        shared_counters=(CounterSet(name="slices", counters=(Counter("units", parse_quantity(str(HAS))),)),),
+        shared_counters=_counters(HAS),
     )
 
 
-def _device(name: str, units: int) -> Device:
+def _counters(units: int) -> tuple[CounterSet, ...]:
+    return (CounterSet(name="slices", counters=(Counter("units", parse_quantity(str(units))),)),)
+
+
+def _device(name: str, units: int, memory: int = MEMORY) -> Device:
     draws = (CounterConsumption("slices", (Counter("units", parse_quantity(str(units))),)),) if units else ()
     traits = Traits(consumes_counters=draws, allow_multiple_allocations=name == "shared")
-    return Device(DeviceName(name), capacity=(("memory", Capacity(parse_quantity(str(MEMORY)))),), traits=traits)
+    return Device(DeviceName(name), capacity=(("memory", Capacity(parse_quantity(str(memory)))),), traits=traits)
+
+
+def left_over(name: str, amount: int) -> ResourceSlice:
+    """Return a slice of the generation before that says *amount* of everything."""
+    devices = tuple(_device(each, amount, amount) for each in UNITS)
+    return replace(published(), name=name, generation=1, devices=devices, shared_counters=_counters(amount))
+
+
+INVENTORIES = (
+    inventory_of((published(),)),
+    *(inventory_of((published(), left_over(name, amount))) for name in "az" for amount in (1, 100)),
+)
+inventories = st.sampled_from(INVENTORIES)
 
 
 def result(name: str, memory: int | None) -> AllocatedDevice:
@@ -119,19 +137,20 @@ def seniority_after(told: list[ResourceClaim | str]) -> Seniority:
     return seniority
 
 
-@given(events)
-def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str]) -> None:
-    inventory, seniority, order = inventory_of((published(),)), seniority_after(told), in_order(told)
+@given(events, inventories)
+def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str], inventory: Inventory) -> None:
+    seniority, order = seniority_after(told), in_order(told)
     for index, claim in enumerate(order):
         found = contested(seniority.of(claim.key), seniority.before(claim.key), inventory)
         assert (found is not None) is is_contested(claim, order[:index])
         assert found is None or found in [item.device for item in devices_of(claim)]
 
 
-@given(events)
-def test_whoever_overdraws_a_device_or_its_pool_is_found_in_one_go(told: list[ResourceClaim | str]) -> None:
-    inventory, seniority = inventory_of((published(),)), seniority_after(told)
-    order, pool = in_order(told), PoolKey(DRIVER, POOL)
+@given(events, inventories)
+def test_whoever_overdraws_a_device_or_its_pool_is_found_in_one_go(
+    told: list[ResourceClaim | str], inventory: Inventory
+) -> None:
+    seniority, order, pool = seniority_after(told), in_order(told), PoolKey(DRIVER, POOL)
     found = list(overdrafts(seniority.holders(pool), pool, inventory))
     assert [key for key, _ in found] == [claim.key for claim in order]
     for index, (claim, (_, device)) in enumerate(zip(order, found, strict=True)):
@@ -192,3 +211,43 @@ def test_of_a_device_that_is_no_longer_published_nobody_knows_whether_it_suffice
     assert found == [None, shared]
     told = [contested(seniority.of(key), seniority.before(key), inventory_of((published(),))) for key in KEYS.values()]
     assert told == [None, None]
+
+
+def judged(inventory: Inventory, *holding: ResourceClaim) -> list[DeviceName | None]:
+    """Say of each claim of which device there is not enough for it, too, once in each way."""
+    seniority, pool = Seniority(), PoolKey(DRIVER, POOL)
+    for claim in holding:
+        seniority.put(claim)
+    told = [contested(seniority.of(claim.key), seniority.before(claim.key), inventory) for claim in holding]
+    assert told == [device for _, device in overdrafts(seniority.holders(pool), pool, inventory)]
+    return [device and device.device for device in told]
+
+
+HALVES = held("a", "1", [result("half", None)]), held("b", "1", [result("half2", None)])
+FULL = held("c", "1", [result("full", None)])
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+@pytest.mark.parametrize("amount", [1, 100])
+def test_of_what_is_left_over_of_an_older_generation_nothing_counts(name: str, amount: int) -> None:
+    inventory = inventory_of((published(), left_over(name, amount)))
+    assert judged(inventory, *HALVES, FULL) == [None, None, "full"]
+    shares = [held(name, "1", [result("shared", memory)]) for name, memory in (("a", 6), ("b", 3), ("c", 3))]
+    assert judged(inventory, *shares) == [None, None, "shared"]
+
+
+def test_a_device_that_only_an_older_generation_has_is_judged_by_that() -> None:
+    newest = replace(published(), devices=(_device("full", HAS),))
+    inventory = inventory_of((newest, left_over("a", 3)))
+    # What is new is given as if nothing drew from its counters; the search does not look at older ones either.
+    assert judged(inventory, *HALVES, FULL) == [None, "half2", None]
+    shares = held("a", "1", [result("shared", 2)]), held("b", "1", [result("shared", 3)])
+    assert judged(inventory, *shares) == [None, "shared"]
+
+
+@pytest.mark.parametrize("counters_first", [True, False])
+def test_while_slices_are_replaced_one_by_one_the_counters_that_are_there_count(*, counters_first: bool) -> None:
+    counters, devices = replace(published(), devices=()), replace(published(), name="d", shared_counters=())
+    older = replace(devices if counters_first else counters, generation=1)
+    inventory = inventory_of((counters, older) if counters_first else (older, devices))
+    assert judged(inventory, *HALVES, FULL) == [None, None, "full"]
