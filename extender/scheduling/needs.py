@@ -1,6 +1,6 @@
 """What a pod needs before it can be placed, or why nobody can place it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
@@ -55,8 +55,8 @@ class Needs:
         return ResourceClaim(key=key, uid=Uid(UNMADE + self.pod.uid), spec=hidden.spec)
 
 
-def needs_of(pod: Pod, belief: Belief) -> Needs | Unplaceable:
-    """Say what *pod* needs."""
+def needs_of(pod: Pod, belief: Belief, freed: Collection[Uid] = ()) -> Needs | Unplaceable:
+    """Say what *pod* needs, once those of its claims that are *freed* have no devices any more."""
     if not belief.pods.serves(pod):
         return Unplaceable(Word.FOREIGN_SCHEDULER, f"scheduler {pod.scheduler!r} is not configured here")
     classes = belief.served_by_classes()
@@ -65,7 +65,7 @@ def needs_of(pod: Pod, belief: Belief) -> Needs | Unplaceable:
         return Needs(pod, mapped=_mapped(pod, belief) or "")
     if pod.scheduling_group is not None:
         return Unplaceable(Word.GANG, "spec.schedulingGroup is set")
-    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
+    asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod, freed), belief)
     if not isinstance(asked, Asked):
         word = Word.CLAIM_WAITING if isinstance(asked, Waiting) else Word.UNKNOWN_FIELD
         return Unplaceable(word, asked.message)

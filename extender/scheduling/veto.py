@@ -1,14 +1,15 @@
 """Preemption, vetoed where it would not help: where the pod's devices are not there even without the victims."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.usage import Hold, Usage, subtract
+from extender.allocation.usage import Usage, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.needs import Unplaceable, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import survey
 from extender.state.belief import Belief
@@ -23,15 +24,23 @@ def helped(
         return ()
     if needs.is_plain:
         return tuple(victims)
+    gone = {node: frozenset(pods) for node, pods in victims.items()}
+    used = _used(belief.cluster.claims, frozenset().union(*gone.values()))
+    freed = {node: tuple(_freed(used, pods)) for node, pods in gone.items()}
+    # What the pod shares with victims alone has no devices any more when they are gone: it needs some for that, too.
+    had = frozenset(claim.uid for claim in needs.allocated)
+    again = {node: had.intersection(claim.uid for claim in claims) for node, claims in freed.items()}
+    then = {claims: needs_of(pod, belief, claims) for claims in dict.fromkeys(again.values())}
     seen = belief.seen_by(pod.uid)
     # One node asks of every selector what it says of all devices: that is to be known, or known soon.
-    survey(needs, seen, belief.questions)
-    victims = {node: tuple(gone) for node, gone in victims.items()}
-    used = _used(belief.cluster.claims, frozenset(uid for gone in victims.values() for uid in gone))
+    for asked in then.values():
+        if isinstance(asked, Needs):
+            survey(asked, seen, belief.questions)
     return tuple(
         node
-        for node, gone in victims.items()
-        if isinstance(chooser.place(needs, node, _without(seen, _freed(used, frozenset(gone), belief))), Placement)
+        for node, claims in freed.items()
+        if isinstance(asked := then[again[node]], Needs)
+        and isinstance(chooser.place(asked, node, _without(seen, claims, belief)), Placement)
     )
 
 
@@ -45,18 +54,16 @@ def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid,
     return used
 
 
-def _freed(used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid], belief: Belief) -> Iterator[Hold]:
-    """Yield what is taken by the claims that only pods of *gone* use."""
+def _freed(used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid]) -> Iterator[ResourceClaim]:
+    """Yield the claims that only pods of *gone* use."""
     claims = {claim.uid: claim for uid in gone for claim in used.get(uid, ())}
-    for claim in claims.values():
-        if all(consumer.uid in gone for consumer in claim.reserved_for):
-            yield from belief.cluster.holds_of(claim.key)
+    return (claim for claim in claims.values() if all(consumer.uid in gone for consumer in claim.reserved_for))
 
 
-def _without(snapshot: Snapshot, freed: Iterable[Hold]) -> Snapshot:
-    """Return *snapshot* as it will be when what is *freed* is taken no longer."""
+def _without(snapshot: Snapshot, freed: Iterable[ResourceClaim], belief: Belief) -> Snapshot:
+    """Return *snapshot* as it will be when what is *freed* has no devices any more."""
     rows: dict[int, Usage] = {}
-    for hold in freed:
+    for hold in chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in freed):
         for row in snapshot.inventory.rows_of(hold.device):
             rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
     return with_usage(snapshot, rows)

@@ -1,6 +1,6 @@
 """Claims by name, and which of them a pod asks for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from extender.model.claim import ResourceClaim
@@ -102,8 +102,8 @@ class Claims:
         named = (name for name in (*direct, *made) if name)
         return any(ObjectKey(pod.key.namespace, name) not in self._by_key for name in named)
 
-    def asked_by(self, pod: Pod) -> Asked | Waiting | Unclear:
-        """Find the claims of *pod*."""
+    def asked_by(self, pod: Pod, freed: Collection[Uid] = ()) -> Asked | Waiting | Unclear:
+        """Find the claims of *pod*, as they will be once those *freed* have no devices any more."""
         found: dict[Uid, ResourceClaim] = {}
         for entry in pod.claims:
             claim = self._resolved(pod, entry)
@@ -112,9 +112,10 @@ class Claims:
             if claim is not None:
                 # Two entries may name one claim: it is allocated once.
                 found[claim.uid] = claim
+        has = {uid: claim.allocation is not None and uid not in freed for uid, claim in found.items()}
         return Asked(
-            tuple(claim for claim in found.values() if claim.allocation is None),
-            tuple(claim for claim in found.values() if claim.allocation is not None),
+            tuple(claim for uid, claim in found.items() if not has[uid]),
+            tuple(claim for uid, claim in found.items() if has[uid]),
         )
 
     def _resolved(self, pod: Pod, entry: PodClaim) -> ResourceClaim | Waiting | Unclear | None:

@@ -5,11 +5,32 @@ from dataclasses import replace
 import pytest
 
 from extender.allocation.features import Features
+from extender.allocation.snapshot import Snapshot
+from extender.model.change import Changed
 from extender.model.claim import Allocation, ResourceClaim
-from extender.model.names import NodeName, Uid
+from extender.model.names import ClassName, NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.choosing import Chooser
+from extender.scheduling.needs import Needs
+from extender.scheduling.placement import Placement
 from extender.scheduling.veto import helped
-from tests.scheduling.cast import THEIRS, belief_of, chooser_of, claim, consumer, device, gpus, held, names, node, pod
+from extender.state.belief import Belief
+from extender.state.domain import Domain
+from tests.scheduling.cast import (
+    GPU_CLASS,
+    OURS,
+    THEIRS,
+    belief_of,
+    chooser_of,
+    claim,
+    consumer,
+    device,
+    gpus,
+    held,
+    names,
+    node,
+    pod,
+)
 
 V, W = pod("v"), pod("w")
 N1, N2 = names("n1", "n2")
@@ -43,6 +64,44 @@ def test_a_node_is_left_where_the_pod_fits_without_the_victims(
     victims: tuple[Uid, ...], claims: tuple[ResourceClaim, ...], *, is_helped: bool
 ) -> None:
     assert left(pod("p", "c"), {N1: victims, N2: ()}, *claims) == ((N1,) if is_helped else ())
+
+
+@pytest.mark.parametrize(("devices", "is_helped"), [(1, False), (2, True)])
+def test_what_the_pod_shares_with_victims_alone_it_needs_anew_once_they_are_gone(
+    devices: int, *, is_helped: bool
+) -> None:
+    shared = held(claim("s"), device("n1", 0), by=V)
+    belief = belief_of(node("n1"), gpus("n1", devices), shared, claim("b"))
+    assert helped(pod("p", "s", "b"), {N1: (V.uid,)}, belief, chooser_of(belief)) == ((N1,) if is_helped else ())
+
+
+def test_what_others_use_too_stays_the_pods_where_it_is() -> None:
+    shared = replace(held(claim("s"), device("n1", 0), by=V), reserved_for=(consumer(V), consumer(W)))
+    belief = belief_of(node("n1"), gpus("n1", 2), shared, held(claim("f"), device("n1", 1), by=V), claim("b"))
+    assert helped(pod("p", "s", "b"), {N1: (V.uid,)}, belief, chooser_of(belief)) == (N1,)
+
+
+def test_claims_that_are_freed_are_given_in_the_order_of_the_pod() -> None:
+    order: list[str] = []
+
+    class Asked(Chooser):
+        def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
+            order.extend(item.key.name for item in needs.pending)
+            return Chooser.place(self, needs, node, snapshot)
+
+    belief = belief_of(node("n1"), gpus("n1", 3), held(claim("s"), device("n1", 0), by=V), claim("a"), claim("b"))
+    assert helped(pod("p", "a", "s", "b"), {N1: (V.uid,)}, belief, Asked(belief, lambda: "")) == (N1,)
+    assert order == ["a", "s", "b"]
+
+
+def test_what_only_others_may_allocate_is_not_had_again() -> None:
+    shared = held(claim("s"), device("n1", 0), by=V)
+    ours = Domain(classes=frozenset({ClassName("other")}))
+    belief = Belief((OURS,), Features(), domain=ours)
+    for noun in (GPU_CLASS, node("n1"), gpus("n1", 1), shared):
+        belief.apply(Changed(noun))
+    assert helped(pod("p", "s"), {N1: ()}, belief, chooser_of(belief)) == (N1,)
+    assert helped(pod("p", "s"), {N1: (V.uid,)}, belief, chooser_of(belief)) == ()
 
 
 def test_a_pod_without_devices_is_none_of_our_business_and_one_that_is_refused_helps_nobody() -> None:
