@@ -198,7 +198,7 @@ def _allocated(asked: object) -> tuple[ResourceClaim, ...]:
 def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
     """Tell whether the pod that *claim* is reserved for is there, as far as anybody here knows."""
     key = ObjectKey(claim.key.namespace, user.name)
-    is_elsewhere = user.resource != "pods" or not belief.loads.is_known
+    is_elsewhere = user.resource != "pods" or not belief.loads.is_known or belief.unread.has(key)
     return is_elsewhere or belief.pods.waits(key, user.uid) or belief.loads.has(key, user.uid)
 
 

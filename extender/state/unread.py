@@ -22,6 +22,10 @@ class Unread:
     def __len__(self) -> int:
         return sum(map(len, self._keys.values()))
 
+    def has(self, key: ObjectKey) -> bool:
+        """Tell whether a pod of this name is there and cannot be read; which one of that name nobody knows."""
+        return any(key in keys for keys in self._keys.values())
+
     def apply(self, change: Change) -> None:
         """Take *change* over, which is about pods."""
         keys = self._keys.setdefault(kind_of(change), set())

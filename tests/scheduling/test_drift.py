@@ -10,6 +10,7 @@ from extender.model.device import Capacity, Counter, CounterConsumption, Counter
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
+from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import PIECE, Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
@@ -187,6 +188,16 @@ def test_a_claim_of_another_scheduler_is_no_leak_while_its_pod_is_there() -> Non
     belief.apply(Changed(replace(ELSEWHERE, node_name=NodeName("n1"))))
     belief.apply(Changed(Footprint(key=ELSEWHERE.key, uid=ELSEWHERE.uid, node=NodeName("n1"), amounts=(("pods", 1),))))
     assert found(belief) == []
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Footprint"])
+def test_a_claim_of_a_pod_that_cannot_be_read_is_no_leak(kind: str) -> None:
+    belief = believing(held(claim("a"), device("n1", 0), by=POD), pods=(OTHER,))
+    assert found(belief) == [(Kind.LEAK, KEY, POD.key)]
+    belief.apply(Changed(Problem(kind, POD.key, "spec", "is broken")))
+    assert found(belief) == []
+    belief.apply(Gone(Pod if kind == "Pod" else Footprint, POD.key))
+    assert found(belief) == [(Kind.LEAK, KEY, POD.key)]
 
 
 def test_what_another_scheduler_has_allocated_in_advance_is_no_leak() -> None:

@@ -1,5 +1,7 @@
 """Pods that cannot be read are known as long as that is so."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.model.change import Change, Changed, Gone, Listed
@@ -38,6 +40,17 @@ def told(*changes: Change) -> int:
 )
 def test_a_pod_that_cannot_be_read_is_known_until_it_can_be_or_is_gone(changes: tuple[Change, ...], known: int) -> None:
     assert told(*changes) == known
+
+
+def test_a_pod_that_cannot_be_read_is_found_by_its_name_whether_it_waits_or_not() -> None:
+    unread = Unread()
+    assert not unread.has(KEY)
+    for kind in ("Pod", "Footprint"):
+        unread.apply(Changed(replace(BROKEN, kind=kind)))
+        assert unread.has(KEY)
+        assert not unread.has(ObjectKey("other", "p"))
+        unread.apply(Gone(Pod if kind == "Pod" else Footprint, KEY))
+        assert not unread.has(KEY)
 
 
 def test_of_pods_that_cannot_be_read_as_many_as_there_may_be_are_known() -> None:
