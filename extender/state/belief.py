@@ -144,7 +144,7 @@ class Belief:
         if not self.ownership.domain.devices_in(claim) or is_borne(claim):
             return False
         known = self.cluster.claims.with_uid(claim.uid)
-        if known is not None and known.allocation == claim.allocation:
+        if known is not None and known.allocation == claim.allocation and not is_borne(known):
             return False
         hold = self.ledger.hold_of(claim.uid)
         return not is_ours(claim, hold, lambda uid: self.pods.with_uid(uid) is not None, self.ownership.domain)

@@ -237,6 +237,25 @@ def test_nobody_can_bear_with_a_claim_that_is_not_there_yet() -> None:
     assert len(shown(believing(), item)) == 1
 
 
+def test_who_bears_with_a_claim_no_longer_closes_its_pool_again() -> None:
+    belief, item = believing(), allocated(by="kube-scheduler")
+    borne = replace(item, annotations=((BORNE, item.uid),))
+    for told in (item, borne):
+        shown(belief, told)
+    assert closed(belief) == []
+    assert len(shown(belief, item)) == 1
+    assert closed(belief) == ["n1"]
+    shown(belief, borne)
+    assert closed(belief) == []
+
+
+def test_what_we_allocated_ourselves_closes_nothing_whatever_was_said_about_bearing_with_it() -> None:
+    belief, item = believing(), allocated(by=ME)
+    for told in (item, replace(item, annotations=((BORNE, item.uid),)), item):
+        assert shown(belief, told) == ()
+    assert closed(belief) == []
+
+
 def test_a_slice_that_is_published_anew_stays_closed() -> None:
     belief = believing()
     shown(belief, allocated(by="kube-scheduler"))
