@@ -79,7 +79,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
                 claim = fresh
                 continue
             case Done(ResourceClaim() as fresh):
-                belief.ledger.tell(pod.uid, Event.ACCEPTED, claim.uid)
+                belief.accepted(pod.uid, fresh)
                 return Written(fresh, is_ours=True)
             case Later(seconds):
                 yield Pause(seconds)
@@ -120,7 +120,7 @@ def _looked_up(
     if fresh is None:
         return _lost(claim, pod, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
-        belief.ledger.tell(pod.uid, Event.ACCEPTED, claim.uid)
+        belief.accepted(pod.uid, fresh)
         if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
             # Perhaps by another of our kind, which chose alike and may have sent a Binding, or take it back just now:
             # it is touched, so that what was sent for that, based on its own write, cannot land after our Binding.

@@ -172,6 +172,17 @@ class Belief:
         is_seen = self.cluster.claims.with_uid(claim.uid) is not None
         self.ledger.rename(unmade, claim.uid, None if is_seen else claim.key)
 
+    def accepted(self, pod: Uid, claim: ResourceClaim) -> None:
+        """Remember that *claim* is what the write for *pod* led to, unless the watch has told that it is over already.
+
+        What is shown of it from before says nothing. That it is shown no more does: a list may have come in between.
+        """
+        self.ledger.tell(pod, Event.ACCEPTED, claim.uid)
+        promise, known = self.ledger.of_claim(claim.uid), self.cluster.claims.with_uid(claim.uid)
+        is_past = known is None or version(known) >= version(claim)
+        if promise is not None and promise.pod == pod and is_past:
+            self._conclude_hold(self.ledger.hold_of(claim.uid))
+
     def unanswered(self, claim: Uid) -> None:
         """Remember that nobody knows whether the write for *claim* arrived, unless the watch has told already."""
         # No allocation can have been written to a claim that does not exist, as far as anybody knew its name.

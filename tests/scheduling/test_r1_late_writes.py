@@ -1,5 +1,6 @@
 """R1: a write without an answer can land as long as what it is based on is current, and its devices stay held."""
 
+from collections.abc import Generator
 from dataclasses import replace
 
 import pytest
@@ -10,9 +11,10 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound, Order, Result
-from extender.scheduling.planner import Rejection
+from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import settled
 from extender.scheduling.steps import (
+    AwaitShown,
     BindPod,
     CreateClaim,
     Outcome,
@@ -34,6 +36,9 @@ N1 = NodeName("n1")
 POD = pod("p", "a")
 OTHER = pod("q", "b")
 EXTENDED = pod("p", gpus=1)
+
+
+Work = Generator[Step, Outcome, Result]
 
 
 class Silent(World):
@@ -217,6 +222,77 @@ def test_r1_a_claim_that_we_made_and_that_was_never_shown_leaks_nothing() -> Non
     world.server.log.clear()
     world.carry(settled(world.belief))
     assert promised(world.belief) == []
+
+
+def writing(world: World, subject: Pod = POD) -> tuple[Work, WriteAllocation]:
+    """Bind *subject* as far as to the write of its devices, which is yet to be sent."""
+    work = binder_of(world.belief).bind(Order(subject.key, subject.uid, N1))
+    sent = next(work)
+    while not isinstance(sent, WriteAllocation):
+        sent = work.send(world.server.do(sent))
+    return work, sent
+
+
+def listed(world: World) -> None:
+    """Have a list come after a gap: nobody hears of what was in between."""
+    world.server.log.clear()
+    world.belief.apply(Listed(ResourceClaim, tuple(world.server.claims.values())))
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_r1_what_was_written_and_is_over_when_the_answer_comes_holds_nothing(*, is_deleted: bool) -> None:
+    world = world_of()
+    work, sent = writing(world)
+    outcome = world.server.do(sent)
+    known = world.server.claims[sent.claim.key]
+    if is_deleted:
+        world.server.drop(known)
+    else:
+        world.server.put(replace(known, allocation=None, reserved_for=()))
+    listed(world)
+    # The answer is still to come: for all that we know the write may land.
+    assert phases(world) == [Phase.RESERVED]
+    assert isinstance(work.send(outcome), AwaitShown)
+    assert promised(world.belief) == []
+    assert isinstance(planner_of(world.belief).plan(OTHER, [N1], 0.0), Offer)
+
+
+def test_r1_what_was_written_is_held_until_it_is_shown_whatever_was_listed_before() -> None:
+    world = world_of()
+    work, sent = writing(world)
+    listed(world)
+    work.send(world.server.do(sent))
+    assert phases(world) == [Phase.WRITTEN]
+    world.server.deliver(world.belief)
+    assert phases(world) == []
+
+
+def test_r1_what_was_written_for_a_claim_that_was_made_just_now_is_held_though_a_list_lacks_it() -> None:
+    world = world_of(subject=EXTENDED)
+    work, sent = writing(world, EXTENDED)
+    world.belief.apply(Listed(ResourceClaim, (claim("a"), claim("b"))))
+    work.send(world.server.do(sent))
+    assert phases(world) == [Phase.WRITTEN]
+    assert promised(world.belief) == [device("n1", 0)]
+    world.server.deliver(world.belief)
+    assert phases(world) == []
+
+
+def test_r1_what_was_read_after_a_refusal_is_held_until_the_watch_is_as_far() -> None:
+    world = world_of()
+    work, sent = writing(world)
+    world.server.put(world.server.claims[sent.claim.key])
+    world.server.deliver(world.belief)
+    again = replace(sent, claim=world.server.claims[sent.claim.key], consumer=replace(sent.consumer, uid=OTHER.uid))
+    world.server.do(again)
+    read = work.send(world.server.do(sent))
+    assert isinstance(read, ReadClaim)
+    with pytest.raises(StopIteration) as end:
+        work.send(world.server.do(read))
+    assert end.value.value == NotBound("claim a was allocated by somebody else")
+    assert phases(world) == [Phase.WRITTEN]
+    world.server.deliver(world.belief)
+    assert phases(world) == []
 
 
 @pytest.mark.parametrize("step", [WriteAllocation, BindPod, CreateClaim])
