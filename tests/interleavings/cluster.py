@@ -18,7 +18,7 @@ from tests.interleavings.manifests import pod as pod_of
 from tests.interleavings.regime import Regime
 from tests.interleavings.stock import Stock
 from tests.interleavings.ties import Ties, annotations
-from tests.interleavings.variety import DRIVER, varied
+from tests.interleavings.variety import DRIVER, left_over, varied
 
 Json = dict[str, Any]
 NAMESPACE: Final = "ns"
@@ -45,6 +45,10 @@ MOST_PICKY: Final = 4
 TASTES: Final = ("all", "shares", "partitions")
 # How many of the pods that leave have not been bound.
 IMPATIENT: Final = 0.2
+# How often something is left over of an older generation, before or after the others, and how much that says there is.
+LEFT: Final = 0.5
+LEFT_AT: Final = ("a-left", "z-left")
+LEFT_SAYS: Final = (1, 8)
 GRACE: Final = {"gracePeriodSeconds": 0}
 
 
@@ -257,9 +261,22 @@ class People:
             known = self.api.store.get(kind, key)
             if known is None:
                 continue
-            for item in self.slices_of(name, devices, known["spec"]["pool"]["generation"] + 1):
+            generation = known["spec"]["pool"]["generation"]
+            for item in self.slices_of(name, devices, generation + 1):
                 key = "", item["metadata"]["name"]
                 self.api.registry.update(kind, key, "", partial(_specified, spec=item["spec"]))
+            if self.is_varied:
+                self.leave_over(name, self.slices_of(name, devices, generation))
+
+    def leave_over(self, node: str, slices: Sequence[Json]) -> None:
+        """Have one of *slices* left over of an older generation, in place of what was before; or nothing."""
+        kind, names = self.kind("resourceslices"), [f"{node}-{place}" for place in LEFT_AT]
+        for name in names:
+            if self.api.store.get(kind, ("", name)) is not None:
+                self.api.registry.delete(kind, ("", name), {})
+        if self.random.random() < LEFT:
+            item = left_over(self.random.choice(slices), self.random.choice(names), self.random.choice(LEFT_SAYS))
+            self.api.registry.create(kind, "", item)
 
 
 def _with_status(item: Json, status: Json) -> Json:

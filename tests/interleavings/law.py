@@ -21,13 +21,22 @@ TEXTS: Final[dict[str, Callable[[str, Json], bool]]] = {
 ERRING: Final = f"device.attributes['{DRIVER}'].speed > 3"
 
 
+def newest(slices: Iterable[Json]) -> list[Json]:
+    """Return those of *slices* that count: not what is left over of an older generation of their pool."""
+    known = [(item, item["spec"]["driver"], item["spec"]["pool"]) for item in slices]
+    ages: dict[tuple[str, str], int] = {}
+    for _, driver, pool in known:
+        ages[driver, pool["name"]] = max(pool["generation"], ages.get((driver, pool["name"]), 0))
+    return [item for item, driver, pool in known if pool["generation"] == ages[driver, pool["name"]]]
+
+
 class Law:
     """What of *slices*, *rules* and *classes* decides who may be given what."""
 
     def __init__(self, slices: Iterable[Json], rules: Iterable[Json], classes: Iterable[Json]) -> None:
         self.devices = {
             (item["spec"]["driver"], item["spec"]["pool"]["name"], device["name"]): device
-            for item in slices
+            for item in newest(slices)
             for device in item["spec"].get("devices") or ()
         }
         self.rules = [rule["spec"] for rule in rules]

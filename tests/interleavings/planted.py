@@ -91,6 +91,15 @@ VARIED: Final = {
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
     ),
 }
+# Those that only show where slices are left over of an older generation.
+LEFT: Final = {
+    "what is left over of a generation counts": Bug(
+        contest._Stock.__init__, "sorted(slices, key=lambda item: -item.generation)", "slices"
+    ),
+    "what is left over of a generation says how much there is of a device": Bug(
+        contest._published, "if len(rows) > 1:", "if not rows:"
+    ),
+}
 # Those that only show where strangers take a part of what we take a part of, by what that is.
 PARTED: Final = {
     "shares": Bug(

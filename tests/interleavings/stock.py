@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tests.interleavings.law import Device, Law
+from tests.interleavings.law import Device, Law, newest
 from tests.interleavings.policies import ANY, Policy, policy_for
 from tests.interleavings.terms import Term, Wish, terms_of, ways, wishes
 
@@ -69,7 +69,7 @@ class Stock:
         self.law, self.document = law or Law((), (), ()), document
         self.devices: dict[Device, Json] = {}
         self.counters: dict[str, int] = {}
-        for item in slices:
+        for item in newest(slices):
             spec = item["spec"]
             pool = spec["pool"]["name"]
             self.devices |= {(spec["driver"], pool, each["name"]): each for each in spec.get("devices") or ()}

@@ -60,6 +60,21 @@ def _slice(node: str, generation: int, name: str = "gpus", slices: int = 1, **pu
     }
 
 
+def left_over(item: Json, name: str, amount: int) -> Json:
+    """Write what is left over of *item* and its generation, of which other slices are gone: it says *amount* of all."""
+    pool, published = item["spec"]["pool"], _saying(item["spec"], amount)
+    more = {**pool, "resourceSliceCount": pool["resourceSliceCount"] + 1}
+    return {"metadata": {"name": name}, "spec": {**published, "pool": more}}
+
+
+def _saying(item: Any, amount: int) -> Any:
+    """Return *item* with *amount* wherever it says how much memory there is, or is drawn."""
+    if isinstance(item, dict):
+        said = {"value": str(amount)}
+        return {name: said if name == MEMORY else _saying(value, amount) for name, value in item.items()}
+    return [_saying(each, amount) for each in item] if isinstance(item, list) else item
+
+
 @dataclass(slots=True)
 class Variety:
     """What happens to such devices, to their nodes, and to claims that say what nobody can read."""
@@ -112,7 +127,10 @@ class Variety:
         return bool(claims)
 
     def remove(self) -> bool:
-        """Take a node away, with all that is published of it or without; or bring back what is gone."""
+        """Take a node away, with all that is published of it or without; or bring back what is gone.
+
+        What is left over of an older generation goes first and comes last: alone it would count.
+        """
         if self.gone:
             self.restore()
             return True
@@ -120,7 +138,7 @@ class Variety:
         slices = self._kind("resourceslices")
         published = [
             (slices, item)
-            for item in self.api.store.all(slices)
+            for item in sorted(self.api.store.all(slices), key=_generation)
             if item["spec"]["nodeName"] == node["metadata"]["name"]
         ]
         chosen = self.random.choice(([(NODE, node)], published, [(NODE, node), *published]))
@@ -131,7 +149,7 @@ class Variety:
 
     def restore(self) -> None:
         """Bring back what is gone."""
-        for kind, item in self.gone:
+        for kind, item in reversed(self.gone):
             name = {"metadata": {"name": item["metadata"]["name"]}}
             kept: Json = {field: item[field] for field in ("spec", "status") if field in item}
             self.api.registry.create(kind, "", {**name, **kept})
@@ -149,6 +167,11 @@ class Variety:
     def _write(self, claim: Json, change: Callable[[Json], Json]) -> None:
         key: Key = key_of(claim)
         self.api.registry.update(self._kind("resourceclaims"), key, "status", change, manager="driver")
+
+
+def _generation(item: Json) -> int:
+    number: int = item["spec"]["pool"]["generation"]
+    return number
 
 
 def _silent(claim: Json) -> list[Device]:
