@@ -6,6 +6,7 @@ kube-scheduler frees such allocations itself where its own plugin allocates. Our
 from collections.abc import Generator, Iterator
 from typing import Final
 
+from extender.allocation.result import is_bound_to_nodes
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
@@ -26,6 +27,8 @@ ENTRY: Final = "resource.kubernetes.io/pod-claim-name"
 def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod* that nobody else uses: freeing them lets the pod go elsewhere.
 
+    What can be used on every node is none of them, and neither is what we could not allocate again.
+
     Where some hold what is an earlier claim's, these alone are in the way. What was made for extended resources is
     among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
     reserved, whoever else has it: the scheduler does not look at the pod before it is gone. And so is what was made for
@@ -37,12 +40,33 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     asked = belief.cluster.claims.asked_by(pod)
     made = stale_claim(pod, belief)
     left = () if made is None or _is_going(made) else (made,)
-    had = (*(asked.allocated if isinstance(asked, Asked) else ()), *left)
-    contested = tuple(claim for claim in had if belief.contested(claim))
-    alone = (claim for claim in contested or had if all(user.uid == pod.uid for user in claim.reserved_for))
+    had = asked.allocated if isinstance(asked, Asked) else ()
+    contested = tuple(claim for claim in (*had, *left) if belief.contested(claim))
+    hinders = contested or (*(claim for claim in had if _is_in_the_way(claim, belief, now)), *left)
+    alone = (claim for claim in hinders if _is_alone_in(claim, pod))
     kept = belief.cluster.claims.kept_by(pod.uid)
     failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
     return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
+
+
+def has_devices(pod: Pod, belief: Belief) -> bool:
+    """Tell whether *pod* has a claim with devices that nobody else uses: perhaps it was about to be bound with it."""
+    asked = belief.cluster.claims.asked_by(pod)
+    return isinstance(asked, Asked) and any(_is_alone_in(claim, pod) for claim in asked.allocated)
+
+
+def _is_alone_in(claim: ResourceClaim, pod: Pod) -> bool:
+    return all(user.uid == pod.uid for user in claim.reserved_for)
+
+
+def _is_in_the_way(claim: ResourceClaim, belief: Belief, now: float) -> bool:
+    """Tell whether an allocated claim keeps its pod from some nodes, and is ours to give anew; or is of no use at all.
+
+    Without what only others can allocate, and we have freed, its pod would be nobody's to place.
+    """
+    is_bound = claim.allocation is not None and is_bound_to_nodes(claim.allocation)
+    is_movable = is_bound and belief.ownership.domain.gives(claim)
+    return is_movable or standing_of((claim,), now).readiness is Readiness.FAILED
 
 
 def _is_going(claim: ResourceClaim) -> bool:
@@ -60,7 +84,7 @@ def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
     named = {status.claim_name for status in pod.claim_statuses} | {entry.claim_name for entry in pod.claims}
     for claim in belief.cluster.claims.owned_by(pod.uid):
-        is_its_own = claim.allocation is not None and all(user.uid == pod.uid for user in claim.reserved_for)
+        is_its_own = claim.allocation is not None and _is_alone_in(claim, pod)
         is_left = claim.key.name not in named and claim.key.name != pod.extended_claim
         if is_its_own and is_left and belief.ledger.hold_of(claim.uid) is None:
             yield claim

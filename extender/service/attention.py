@@ -17,7 +17,7 @@ from extender.scheduling.binding import Order, Result
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.needs import Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.remedy import settled, unusable
+from extender.scheduling.remedy import has_devices, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
@@ -118,7 +118,9 @@ class Attention:
 
     async def _remember(self, uid: Uid) -> None:
         pod = self.belief.pods.with_uid(uid)
-        if pod is not None and (is_told(pod.refusal) or unusable(pod, self.belief, self.wall())):
+        if pod is None:
+            return
+        if is_told(pod.refusal) or has_devices(pod, self.belief) or unusable(pod, self.belief, self.wall()):
             self.waker.put(uid)
 
     async def run(

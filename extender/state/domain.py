@@ -33,6 +33,10 @@ class Domain:
         """Tell whether we serve requests for the class *name*."""
         return not self.classes or name in self.classes
 
+    def gives(self, claim: ResourceClaim) -> bool:
+        """Tell whether all that *claim* asks for is ours to allocate."""
+        return all(map(self.has_class, classes_of(claim).values()))
+
     def devices_in(self, claim: ResourceClaim) -> tuple[DeviceKey, ...]:
         """Name the devices of ours that *claim* holds. Who has admin access only looks, and holds nothing."""
         if claim.allocation is None:

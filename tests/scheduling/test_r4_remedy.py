@@ -7,7 +7,7 @@ import pytest
 
 from extender.allocation.extended import ANNOTATION
 from extender.model.change import Changed
-from extender.model.claim import OwnerReference, ResourceClaim
+from extender.model.claim import Allocation, OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound
@@ -27,7 +27,9 @@ from extender.scheduling.steps import (
     Unknown,
 )
 from extender.scheduling.vocabulary import Word
-from tests.scheduling.cast import claim, consumer, device, given, held, planner_of, pod
+from extender.state.domain import Domain
+from extender.state.ownership import Ownership
+from tests.scheduling.cast import GPU, claim, consumer, device, given, held, planner_of, pod
 from tests.scheduling.server import Server, World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 
@@ -56,6 +58,31 @@ def test_r4_freeing_is_one_write_to_the_claim_and_outlasts_a_conflict(*, is_rese
     assert world.carry(freed(POD, world.belief, 0.0))
     assert world.server.claims[A].allocation is None
     assert world.server.claims[A].reserved_for == ()
+
+
+def anywhere(item: ResourceClaim, *, waits_for: tuple[str, ...] = ()) -> ResourceClaim:
+    """Return *item* with a device that every node reaches."""
+    one = replace(given(device("n1", 0)).devices[0], binding_conditions=waits_for)
+    return replace(item, allocation=Allocation(devices=(one,), timestamp=time_of(START)))
+
+
+@pytest.mark.parametrize("domain", [Domain(), Domain(classes=frozenset(("gpu",))), Domain(classes=frozenset(("x",)))])
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_r4_what_is_usable_on_every_node_or_is_not_ours_to_give_is_not_freed(domain: Domain, *, is_bound: bool) -> None:
+    has = held(claim("a"), device("n9", 0)) if is_bound else anywhere(claim("a"))
+    world = world_of(has, claim("c"), subject=(both := pod("p", "a", "c")))
+    world.belief.ownership = Ownership(domain)
+    is_in_the_way = is_bound and domain.has_class(GPU)
+    assert bool(unusable(both, world.belief, 0.0)) is is_in_the_way
+    assert bool(world.carry(freed(both, world.belief, 0.0))) is is_in_the_way
+    assert (allocation_of(world.server, "a") is None) is is_in_the_way
+
+
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_r4_what_is_usable_on_every_node_is_freed_once_it_cannot_be_made_ready(*, has_failed: bool) -> None:
+    world, now = world_of(anywhere(claim("a"), waits_for=("attached",))), START + TIMEOUT_S + has_failed
+    assert bool(world.carry(freed(POD, world.belief, now))) is has_failed
+    assert (allocation_of(world.server, "a") is None) is has_failed
 
 
 EXTENDED = pod("p", gpus=1)
