@@ -18,7 +18,7 @@ from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Case, precedent_of
 from extender.scheduling.recall import Grounds, Recall, World, grounds_of, world_of
-from extender.scheduling.servable import unmapped
+from extender.scheduling.servable import unsuited
 from extender.scheduling.survey import claims_for
 from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
@@ -89,15 +89,15 @@ class Chooser:
             if claim.allocation and not is_usable(claim.allocation, known):
                 return f"claim {claim.key.name} is allocated on another node"
         resources = through_devices(needs.extended, known)
-        if needs.mapped and not resources:
-            return unmapped(needs, node)
+        if not needs.suits(resources):
+            return unsuited(needs, node)
         claims = claims_for(needs, resources)
         if not claims:
             return Placement(node)
         given = self._given(snapshot, bisect_left(snapshot.layout.nodes, node), claims)
         if isinstance(given, str):
             return given
-        hidden = needs.hidden(resources) if resources else None
+        hidden = needs.hidden(resources) if resources and needs.made is None else None
         return Placement(node, tuple(zip(claims, given.allocations, strict=True)), hidden, given.appraisal)
 
     def _given(self, snapshot: Snapshot, number: int, claims: tuple[ResourceClaim, ...]) -> _Given | str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
-from extender.model.claim import ResourceClaim
+from extender.model.claim import ClaimSpec, ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.claiming import is_reserved_for
@@ -30,7 +30,8 @@ class Unplaceable:
 class Needs:
     """What a pod needs: its claims without an allocation, those with one, and extended resources that classes serve.
 
-    *mapped*: a claim for extended resources that its status names, and that it does not have any more.
+    *mapped*: a claim for extended resources that its status names, and that it does not have any more. *made*: the one
+    that it has, which is among *allocated*.
     """
 
     pod: Pod
@@ -39,6 +40,7 @@ class Needs:
     extended: tuple[str, ...] = ()
     classes: Classes | None = None
     mapped: str = ""
+    made: ResourceClaim | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -48,6 +50,21 @@ class Needs:
     def hidden(self, resources: tuple[str, ...]) -> Hidden:
         """Write the claim for *resources*, those of the pod's that a node serves by devices."""
         return hidden_claim(self.pod, resources, self.classes or {})
+
+    @property
+    def is_choosy(self) -> bool:
+        """Whether what was made for the pod, or is named by its status, decides which nodes it can go to."""
+        return bool(self.mapped) or self.made is not None
+
+    def suits(self, resources: tuple[str, ...]) -> bool:
+        """Tell whether the pod can go where devices serve *resources*.
+
+        What was made for it has to be for all of these, and for nothing else: the kubelet gives a container what the
+        pod's status says it has of that, and passes over what its node does not have.
+        """
+        if self.made is None:
+            return bool(resources) or not self.mapped
+        return _served_by(self.made.spec) == _served_by(self.hidden(resources).spec)
 
     def unmade(self, hidden: Hidden) -> ResourceClaim:
         """Return the claim that *hidden* describes as it will be once it is made."""
@@ -72,8 +89,9 @@ def needs_of(pod: Pod, belief: Belief, freed: Collection[Uid] = ()) -> Needs | U
     not_ours = _of_domain(asked, extended, classes, belief.ownership.domain)
     refusal = not_ours or _of_allocated(pod, asked, belief) or _of_pending(pod, asked, belief)
     mapped = _mapped(pod, belief) or ""
-    if refusal or mapped in [claim.key.name for claim in asked.allocated]:
-        return refusal or Needs(pod, asked.pending, asked.allocated)
+    made = next((claim for claim in asked.allocated if claim.key.name == mapped), None)
+    if refusal or made:
+        return refusal or Needs(pod, asked.pending, asked.allocated, extended, classes, made=made)
     return _of_stale(pod, belief) or Needs(pod, asked.pending, asked.allocated, extended, classes, mapped)
 
 
@@ -81,6 +99,11 @@ def had_by(pod: Pod, belief: Belief) -> tuple[ResourceClaim, ...]:
     """Return the allocated claims of *pod*, whatever else is the matter with it: that is known without looking far."""
     asked = _with_hidden(pod, belief.cluster.claims.asked_by(pod), belief)
     return asked.allocated if isinstance(asked, Asked) else ()
+
+
+def _served_by(spec: ClaimSpec) -> frozenset[tuple[str, int | None]]:
+    """Say for whom *spec* asks, and for how much: its requests are named by containers and resources."""
+    return frozenset((slot.name, slot.exactly.count if slot.exactly else None) for slot in spec.requests)
 
 
 def _with_hidden(pod: Pod, asked: Asked | Waiting | Unclear, belief: Belief) -> Asked | Waiting | Unclear:

@@ -27,11 +27,13 @@ def unserved(needs: Needs, name: NodeName, belief: Belief, ignored: Collection[s
     missing = [resource for resource in lacking if resource not in belief.served_by_classes()]
     if missing:
         return f"node {name} does not have {missing[0]}, and no device class is known to stand behind it"
-    return "" if lacking or not needs.mapped else unmapped(needs, name)
+    return "" if needs.suits(through_devices(needs.extended, node)) else unsuited(needs, name)
 
 
-def unmapped(needs: Needs, name: NodeName) -> str:
-    """Say why a pod cannot go where device plugins serve it: the kubelet would wait for a claim that is no more."""
+def unsuited(needs: Needs, name: NodeName) -> str:
+    """Say why a pod cannot go where others could: it would have what its status names, or would wait for it."""
+    if needs.made is not None:
+        return f"claim {needs.made.key.name} was made for other resources than the pod needs on node {name}"
     return f"the pod's status names claim {needs.mapped}, which is gone, and node {name} serves it without one"
 
 

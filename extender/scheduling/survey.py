@@ -151,9 +151,10 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     for claim in needs.allocated:
         usable &= _usable(claim, snapshot)
     groups = _groups(needs, snapshot, questions)
-    if needs.mapped:
+    if needs.is_choosy:
         # What its status names is looked for by the kubelet, unless another claim takes its place.
-        usable &= np.logical_or.reduce([nodes for nodes, served in groups if served] or [np.zeros(count, np.bool_)])
+        found = [nodes for nodes, served in groups if needs.suits(served)]
+        usable &= np.logical_or.reduce(found or [np.zeros(count, np.bool_)])
     parts: list[Part] = []
     try:
         parts.extend(_part(needs, group, snapshot, questions, taste) for group in groups)
@@ -187,7 +188,8 @@ def _part(
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:
     """Return the claims to allocate on a node that serves *resources* by devices."""
-    return (*needs.pending, *([needs.unmade(needs.hidden(resources))] if resources else []))
+    is_unmade = resources and needs.made is None
+    return (*needs.pending, *([needs.unmade(needs.hidden(resources))] if is_unmade else []))
 
 
 def _groups(needs: Needs, snapshot: Snapshot, questions: Questions) -> Groups:

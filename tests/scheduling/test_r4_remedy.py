@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.allocation.extended import ANNOTATION
+from extender.allocation.extended import ANNOTATION, hidden_claim
 from extender.model.change import Changed
 from extender.model.claim import Allocation, OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
@@ -90,7 +90,8 @@ EXTENDED = pod("p", gpus=1)
 
 def made(*, by: Pod | None = None, is_bare: bool = False) -> ResourceClaim:
     owner = OwnerReference(kind="Pod", name="p", uid=EXTENDED.uid, is_controller=True)
-    bare = replace(claim("made"), owners=(owner,), annotations=((ANNOTATION, "true"),))
+    spec = hidden_claim(EXTENDED, ("ex.com/gpu",), {"ex.com/gpu": GPU}).spec
+    bare = replace(claim("made"), spec=spec, owners=(owner,), annotations=((ANNOTATION, "true"),))
     return bare if is_bare else held(bare, device("n1", 0), by=by)
 
 

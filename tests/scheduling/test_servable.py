@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Change, Changed, Gone
-from extender.model.claim import DeviceClass
-from extender.model.names import ObjectKey
-from extender.model.node import Pod
+from extender.model.claim import DeviceClass, DeviceCondition, Selector
+from extender.model.device import Device, NodeSelection, ResourceSlice, Traits
+from extender.model.names import ClassName, DeviceName, DriverName, ObjectKey, PoolName
+from extender.model.node import Container, Pod
+from extender.model.quantity import parse_quantity
 from extender.scheduling.binding import Bound, NotBound, Result
 from extender.scheduling.planner import Offer, Plain, Rejection
+from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (
     BindPod,
     CreateClaim,
@@ -21,14 +24,16 @@ from extender.scheduling.steps import (
     Step,
     WriteAllocation,
 )
-from tests.scheduling.cast import GPU, GPU_CLASS, binder_of, node, planner_of, pod
-from tests.scheduling.server import World
+from extender.scheduling.vocabulary import Word
+from tests.scheduling.cast import DRIVER, GPU, GPU_CLASS, WHOLE, belief_of, binder_of, node, planner_of, pod
+from tests.scheduling.server import Server, World
 from tests.scheduling.stage import N1, N2, bind, world_of
 
 SUBJECT = pod("p", gpus=1)
 GONE: Change = Gone(DeviceClass, ObjectKey("", GPU))
 PLUGGED: Change = Changed(node("n1", {"ex.com/gpu": 4}))
 NAMES = [N1, N2]
+ONE = parse_quantity("1")
 
 
 def told(*changes: Change, subject: Pod = SUBJECT) -> World:
@@ -102,6 +107,90 @@ def test_such_a_pod_is_not_bound_where_only_a_device_plugin_is_left() -> None:
     mapped = replace(SUBJECT, extended_claim="p-gone")
     world = told(GONE, PLUGGED, subject=mapped)
     assert not is_bound(world, bind(world, subject=mapped))
+
+
+NIC, NETWORK = DriverName("nic.example.com"), PoolName("net")
+ASKED = (("ex.com/gpu", ONE), ("ex.com/nic", ONE))
+BOTH = replace(SUBJECT, containers=(Container(name="main", requests=ASKED),))
+
+
+def attached() -> World:
+    """Make GPUs of the network ready for a pod that asks for a NIC, too: n1 has a plugin for that, n2 devices."""
+    selector = (Selector(f"device.driver == '{NIC}'"),)
+    world = World(
+        Server(
+            (
+                node("n1", {"ex.com/nic": 1}),
+                node("n2"),
+                published(
+                    "gpus", DRIVER, NETWORK, NodeSelection(all_nodes=True), Traits(binding_conditions=("ready",))
+                ),
+                published("nics", NIC, PoolName("n2"), NodeSelection(node_name=N2)),
+                DeviceClass(name=ClassName("nic"), selectors=selector, extended_resource="ex.com/nic"),
+            )
+        ),
+        belief_of(),
+    )
+    world.server.put(BOTH)
+    world.belief = world.server.believed()
+    assert isinstance(bind(world, N1, subject=BOTH), NotBound)
+    (made,) = world.server.claims.values()
+    assert made.allocation is not None
+    ready = DeviceCondition(device=made.allocation.devices[0].device, share_id=None, type="ready", status="True")
+    world.server.put(replace(made, device_conditions=(ready,)))
+    world.server.deliver(world.belief)
+    return world
+
+
+def published(
+    name: str, driver: DriverName, pool: PoolName, selection: NodeSelection, traits: Traits = WHOLE
+) -> ResourceSlice:
+    return ResourceSlice(
+        name=name,
+        driver=driver,
+        pool=pool,
+        generation=1,
+        slice_count=1,
+        selection=selection,
+        devices=(Device(DeviceName("d0"), traits=traits),),
+    )
+
+
+def test_a_pod_whose_claim_was_made_for_some_of_its_resources_goes_only_where_it_needs_just_these() -> None:
+    world = attached()
+    subject = world.server.pods[BOTH.key]
+    plan = planner_of(world.belief).plan(subject, NAMES, 0.0)
+    assert isinstance(plan, Offer)
+    assert plan.nodes == (N1,)
+    alone = planner_of(world.belief).plan(subject, [N2], 0.0)
+    assert isinstance(alone, Rejection)
+    assert alone.word is Word.CLAIM_ELSEWHERE
+    assert isinstance(bind(world, N2, subject=BOTH), NotBound)
+    assert isinstance(bind(world, N1, subject=BOTH), Bound)
+
+
+def test_a_claim_that_was_made_for_other_resources_than_its_pod_needs_now_is_freed_and_another_made() -> None:
+    world = attached()
+    subject = world.server.pods[BOTH.key]
+    assert [len(claim.spec.requests) for claim in unusable(subject, world.belief, 0.0)] == [1]
+    assert world.carry(freed(subject, world.belief, 0.0))
+    world.server.control()
+    world.server.deliver(world.belief)
+    assert isinstance(planner_of(world.belief).plan(world.server.pods[BOTH.key], [N2], 0.0), Offer)
+    bind(world, N2, subject=BOTH)
+    assert [len(claim.spec.requests) for claim in world.server.claims.values()] == [2]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_which_class_stands_behind_a_resource_makes_no_difference_to_who_was_given_its_devices(
+    *, is_known: bool
+) -> None:
+    world = attached()
+    world.belief.apply(GONE)
+    if is_known:
+        world.belief.apply(Changed(replace(GPU_CLASS, name=ClassName("renamed"))))
+    plan = planner_of(world.belief).plan(world.server.pods[BOTH.key], NAMES, 0.0)
+    assert isinstance(plan, Offer if is_known else Rejection)
 
 
 class Throttled(World):
