@@ -181,7 +181,9 @@ class Waker:
         hidden = needs.hidden(needs.extended).spec if needs.extended else None
         # Who asks the same may be placed by another policy.
         policies = pod.key.namespace, tuple(dict(claim.annotations).get(ANNOTATION) for claim in needs.pending)
-        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden, policies)
+        # What resources are called decides which nodes serve them by devices; some pods can go to these alone.
+        where = needs.extended, bool(needs.mapped)
+        question = (tuple(asked(claim.spec) for claim in needs.pending), hidden, where, policies)
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None

@@ -5,15 +5,18 @@ from itertools import pairwise
 
 import pytest
 
+from extender.allocation.extended import IMPLICIT
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import DeviceConfig, ResourceClaim
 from extender.model.names import Uid
-from extender.model.node import Pod
+from extender.model.node import Container, Pod
+from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.waking import Waker, expired
 from extender.state.ledger import Event
 from tests.scheduling.cast import (
     DRIVER,
+    GPU,
     belief_of,
     claim,
     device,
@@ -266,6 +269,23 @@ def test_a_question_is_hopeless_only_for_those_who_ask_the_same() -> None:
     stage = Stage(many, few)
     stage.free(0)
     assert stage.woken(1.0) == ["few@n1"]
+
+
+def test_who_asks_the_same_by_another_name_is_not_hopeless_where_that_is_served_by_devices() -> None:
+    implicit = Container(name="main", requests=((IMPLICIT + GPU, parse_quantity("1")),))
+    plugged, other = pod("plugged", gpus=1, priority=1), replace(pod("other"), containers=(implicit,))
+    stage = Stage(plugged, other)
+    stage.belief.apply(Changed(node("n1", {"ex.com/gpu": 1})))
+    stage.free(0)
+    assert stage.woken(1.0) == ["other@n1"]
+
+
+def test_who_may_go_anywhere_is_not_hopeless_for_whose_status_names_a_claim_that_is_gone() -> None:
+    bound = replace(pod("bound", "a", gpus=1, priority=1), extended_claim="gone")
+    stage = Stage(bound, pod("free", "b", gpus=1))
+    stage.belief.apply(Changed(node("n1", {"ex.com/gpu": 1})))
+    stage.free(0)
+    assert stage.woken(1.0) == ["free@n1"]
 
 
 def test_configuration_makes_no_other_question() -> None:
