@@ -27,6 +27,7 @@ from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.mapping import mapped, patiently, spared, unmade
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.remedy import replaced
 from extender.scheduling.servable import unserved
 from extender.scheduling.steps import (
     AwaitShown,
@@ -142,6 +143,7 @@ class _Work:
         return [uid for uid in claims if self.belief.ledger.is_reserved(uid, self.needs.pod.uid)]
 
     def carried_out(self) -> Doing:
+        yield from self._given_up()
         problem = yield from self._claims()
         problem = problem or (yield from self._verified())
         # Sending the pod here has changed it, perhaps after the scheduler let it in.
@@ -241,6 +243,18 @@ class _Work:
                 return found
             pod = found
         return pod
+
+    def _given_up(self) -> Generator[Step, Outcome, None]:
+        """Release what the pod had before it named another claim. Once it runs with that, nobody looks for more.
+
+        A claim may be shown before the pod that names it is, so that a Binding may be on its way with that one, too.
+        What nobody answers keeps no pod from its node.
+        """
+        used = {claim.uid for claim in (*self.needs.pending, *self.needs.allocated)}
+        left = [claim for claim in replaced(self.needs.pod, self.belief) if claim.uid not in used]
+        if left and (yield from kept_off(self.needs.pod)):
+            for claim in left:
+                yield from release(claim, self.needs.pod, is_ours=True, kept_off=kept_off)
 
     def _undone(self, message: str, *, frees: bool = False, is_running: bool = False) -> Doing:
         """Take everything back, the last first, as far as it can be; what cannot is found again later.

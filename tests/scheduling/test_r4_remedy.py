@@ -24,7 +24,9 @@ from extender.scheduling.steps import (
     Release,
     Reserve,
     Step,
+    TouchPod,
     Unknown,
+    WriteAllocation,
 )
 from extender.scheduling.vocabulary import Word
 from extender.state.domain import Domain
@@ -249,6 +251,62 @@ def test_r4_what_was_made_for_a_pod_that_names_another_by_now_is_freed() -> None
     assert allocation_of(world.server, "left") is None
     assert allocation_of(world.server, "others") is not None
     assert unusable(subject, world.belief, 0.0) == ()
+
+
+MINE = OwnerReference(kind="Pod", name=POD.key.name, uid=POD.uid, is_controller=True)
+ENTRY = PodClaim(name="gpu", template_name="t")
+
+
+def naming(name: str) -> Pod:
+    return replace(POD, claims=(ENTRY,), claim_statuses=(PodClaimStatus(name="gpu", claim_name=name),))
+
+
+class Renaming(World):
+    """A pod names another claim just before its first Binding; while it is silent, what takes back is lost."""
+
+    is_renamed = False
+    is_silent = True
+
+    def _outcome(self, step: Step) -> Outcome:
+        if isinstance(step, BindPod) and not self.is_renamed:
+            self.is_renamed = True
+            self.server.put(replace(claim("b2"), owners=(MINE,)))
+            self.server.put(replace(self.server.pods[POD.key], claim_statuses=naming("b2").claim_statuses))
+        return Unknown("lost") if self.is_silent and isinstance(step, Release) else super()._outcome(step)
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_r4_what_was_replaced_is_given_up_by_a_pod_that_is_bound_with_the_other(*, is_silent: bool) -> None:
+    base = world_of(replace(claim("a"), owners=(MINE,)), subject=naming("a"))
+    world = Renaming(base.server, base.belief)
+    assert isinstance(bind(world, subject=naming("a")), NotBound)
+    assert allocation_of(world.server, "a") is not None
+    world.is_silent = is_silent
+    assert isinstance(bind(world, subject=naming("b2")), Bound)
+    assert allocation_of(world.server, "b2") is not None
+    # Without an answer it is not waited for.
+    assert (allocation_of(world.server, "a") is not None) is is_silent
+
+
+def test_r4_what_was_replaced_is_given_up_before_the_pod_is_bound_and_at_no_cost_to_others() -> None:
+    left = replace(held(claim("left"), device("n1", 0), by=POD), owners=(MINE,))
+    steps = []
+    for claims in ((), (left,)):
+        world = world_of(replace(claim("a"), owners=(MINE,)), *claims, subject=naming("a"))
+        assert isinstance(bind(world, subject=naming("a")), Bound)
+        steps.append([type(step) for step in world.taken])
+    assert steps[0] == [WriteAllocation, AwaitShown, BindPod]
+    assert steps[1][: len(steps[0]) + 2] == [TouchPod, Release, *steps[0]]
+
+
+def test_r4_what_a_pod_may_be_bound_with_that_names_it_by_now_is_not_given_up() -> None:
+    left = replace(held(claim("left"), device("n1", 0), by=POD), owners=(MINE,))
+    world = world_of(replace(claim("a"), owners=(MINE,)), left, subject=naming("a"))
+    world.is_prompt = False
+    world.server.put(replace(world.server.pods[POD.key], claim_statuses=naming("left").claim_statuses))
+    world.server.bind(world.server.pods[POD.key], N1)
+    bind(world, subject=naming("a"))
+    assert allocation_of(world.server, "left") is not None
 
 
 def test_r4_what_a_pod_names_itself_is_not_taken_for_replaced_even_if_the_pod_owns_it() -> None:
