@@ -156,7 +156,11 @@ class Holds:
     ] = 660
     rechecks: Annotated[
         int,
-        Key("seconds before a claim that fits no node is deallocated; each refusal of its pod counts as one", least=1),
+        Key(
+            "seconds before a claim of ours that keeps its pod on nodes where it does not fit is deallocated; "
+            "each refusal of its pod counts as one",
+            least=1,
+        ),
     ] = 3
 
 
