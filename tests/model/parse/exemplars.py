@@ -138,7 +138,6 @@ SLICE: Json = {
                 "bindingConditions": ["Ready"],
                 "bindingFailureConditions": ["Failed"],
                 "allowMultipleAllocations": True,
-                "nodeAllocatableResources": {"cpu": {}},
             }
         ],
         "skipNodeOperations": ["Prepare"],

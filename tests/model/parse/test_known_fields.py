@@ -85,6 +85,13 @@ def test_a_toleration_has_its_value_and_none_of_its_fields_is_unknown() -> None:
     assert request.unknown_fields == ()
 
 
+def test_a_device_that_is_cpu_or_memory_of_its_node_is_none_that_is_known() -> None:
+    """Whoever gave it without having the node's own amounts counted would give these twice."""
+    asked = {"cpu": {"capacityKey": "dra.example.com/cpu"}}
+    (device,) = read_slice(changed(SLICE, *DEVICE, "nodeAllocatableResources", value=asked)).devices
+    assert device.traits.unknown_fields == ("nodeAllocatableResources",)
+
+
 def test_no_field_of_a_device_is_unknown() -> None:
     where = {"nodeName": None, "nodeSelector": SELECTOR, "allNodes": False}
     body = {"consumesCounters": SLICE["spec"]["devices"][0]["consumesCounters"], "taints": [TAINT]}
