@@ -23,8 +23,8 @@ SLICE = frozenset(
         "skipNodeOperations",
     )
 )
-# Not among them: ``nodeAllocatableResources``, of devices that are CPU or memory of their node. Whoever gives these has to
-# have them counted with what its pods ask for, or they are given twice.
+# Not among them: ``nodeAllocatableResources``, of devices that are CPU or memory of their node. Whoever gives these has
+# to have them counted with what its pods ask for, or they are given twice.
 BODY = frozenset(
     (
         "attributes",
