@@ -26,8 +26,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A node, the pools that it sees, and the devices of those that are usable. shareable: a bit for each candidate.
+    """A node, the pools that it sees, and the devices of those that are usable.
 
+    shareable, unready: a bit for each candidate, of those that many can have, and those that are made ready for a pod.
     pending: devices of pools that are incomplete, which have the places after those of the candidates.
     """
 
@@ -36,6 +37,7 @@ class Board:
     candidates: tuple[Candidate, ...]
     shareable: int
     pending: tuple[Candidate, ...] = ()
+    unready: int = 0
 
 
 # The candidates of slices that several nodes may see, by the slice's identity and the index of its pool.
@@ -66,7 +68,8 @@ def board_of(
             _candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.pending
         )
     )
-    return Board(node, pools, candidates, shareable, pending)
+    unready = sum(1 << place for place, item in enumerate(candidates) if item.device.traits.binding_conditions)
+    return Board(node, pools, candidates, shareable, pending, unready)
 
 
 def is_local(item: ResourceSlice) -> bool:

@@ -49,6 +49,25 @@ class Tightest:
         yield from combinations(sorted(places, key=lambda place: (free[candidates[place].pool], place)), size)
 
 
+class ReadyFirst:
+    """Has devices that are ready before those that a driver makes so once they are given, however good these are."""
+
+    def __init__(self, preference: Preference) -> None:
+        self._preference = preference
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return self._preference.order(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of what is ready, where that suffices, before all."""
+        ready = mask & ~situation.board.unready
+        if ready != mask and ready.bit_count() >= size:
+            yield from self._preference.sets(situation, at, ready, size, picks)
+        yield from self._preference.sets(situation, at, mask, size, picks)
+
+
 def most_constrained_first(situation: Situation) -> list[Turn]:
     """Order claim by claim, in each those first that have least room; as asked where an administrator only looks."""
     return [turn for claim in range(len(situation.question.claims)) for turn in _within(situation, claim)]

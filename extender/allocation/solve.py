@@ -8,7 +8,7 @@ from extender.allocation.board import Board
 from extender.allocation.counting import counted, courses_of, is_countable
 from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
-from extender.allocation.preference import Preference, Tightest
+from extender.allocation.preference import Preference, ReadyFirst, Tightest
 from extender.allocation.question import Question
 from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
@@ -72,8 +72,9 @@ class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
     kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *is_strict*: nothing but what is
-    preferred will do. *is_sure*: that the node fits is known, so what is preferred is looked for at once. *narrowed*
-    leaves devices out that no ask may have, whatever is found.
+    preferred will do, or what it *accepts*: to look for the best may take too long where any would do. *is_sure*: that
+    the node fits is known, so what is preferred is looked for at once. *narrowed* leaves devices out that no ask may
+    have, whatever is found.
     """
 
     preference: Preference | None = None
@@ -82,6 +83,7 @@ class Manner:
     is_strict: bool = False
     is_sure: bool = False
     narrowed: Callable[[Situation], Situation] | None = None
+    accepts: Callable[[Situation, tuple[Pick, ...]], bool] | None = None
 
 
 FIRST = Manner()
@@ -126,7 +128,7 @@ def solving(
         return Undecided(manner.steps)
     if picks is not None:
         better = better or (yield from _preferred(situation, manner))
-        if better is None and manner.is_strict:
+        if better is None and manner.is_strict and not (manner.accepts and manner.accepts(situation, picks)):
             return Nothing(situation)
         return Solution(situation, better or picks)
     invalid = next((pool for pool in board.pools if pool.problem), None)
@@ -160,7 +162,8 @@ def _preferred(situation: Situation, manner: Manner) -> Work[Picks]:
     """Look for the solution that is preferred; None where that takes too long."""
     if manner.preference is None:
         return None
+    preference = ReadyFirst(manner.preference) if situation.board.unready else manner.preference
     try:
-        return (yield from Search(situation, IMPROVEMENTS, preference=manner.preference).pieces())
+        return (yield from Search(situation, IMPROVEMENTS, preference=preference).pieces())
     except (Exhausted, Met):
         return None

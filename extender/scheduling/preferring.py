@@ -139,6 +139,7 @@ class Preferring:
             preference=preference,
             is_strict=bool(self._firm),
             narrowed=self._limits.narrowed if is_limited else None,
+            accepts=self._limits.accepts if self._firm else None,
         )
 
     @property

@@ -89,11 +89,20 @@ class Cast:
         among, size = wanted.mask | beside, wanted.size + sum(map(self.scene.size, later))
         if leads or comb(among.bit_count(), size) > COMPARED:
             best = self.companions.partners(kind, leads, taken, among, size)
+            if best and later:
+                yield from self._own(kind, wanted, mask_of(best), beside)
             yield from wanted.portions(mask_of(best), beside) if best else ()
             return
         sets = sorted(combinations(places_of(among), size), key=lambda places: -self._alone(kind, taken, places))
         for places in sets:
             yield from wanted.portions(mask_of(places), beside)
+
+    def _own(self, kind: Kind, wanted: Wanted, every: int, beside: int) -> Sets:
+        """Yield what is closest to the claim's own leads, out of the best for all, if others can take the rest."""
+        own = self.scene.led(wanted.at.claim, wanted.picks)
+        places = self.companions.partners(kind, own, 0, every & wanted.mask, wanted.size) or ()
+        if places and not every & ~beside & ~mask_of(places):
+            yield tuple(sorted(places))
 
     def zones(self, wanted: Wanted) -> Sets:
         leads = self.scene.given(wanted.picks, Role.LEAD) or self.scene.given(wanted.picks, Role.PARTNER)

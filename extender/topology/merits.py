@@ -59,7 +59,7 @@ class Merits:
         if led:
             yield Part("numa", self.apart(led), _zones(self.ground.at(places_of(led))))
         for kind in self.ground.kinds:
-            yield from self._partnered(kind, leads, partners & mask_of(kind.places))
+            yield from self._partnered(kind, picks, leads, partners & mask_of(kind.places))
         yield from self._zoned(picks, led, leads)
 
     def _linked(self, leads: int) -> Iterator[tuple[Anchored, int, int]]:
@@ -69,18 +69,24 @@ class Merits:
             if mask:
                 yield group, group.inward(self.scene.unheld | leads), mask
 
-    def _partnered(self, kind: Kind, leads: int, partners: int) -> Iterator[Part]:
+    def _partnered(self, kind: Kind, picks: Sequence[Pick], leads: int, partners: int) -> Iterator[Part]:
         stranding = self.stranding(kind, leads, partners)
         if stranding:
             lead, number = self._noun(kind.anchors), abs(stranding // self.companions.loss)
             what = "left" if stranding < 0 else "taken"
             yield Part("stranding", stranding, f"{number} x {lead} {what} for which no {_noun(kind.driver)} is free")
         if leads and partners:
-            ones, others = (self.ground.at(places_of(mask)) for mask in (leads, partners))
-            pairing = paired(ones, others)
-            near = [affinity(ones[one], others[other]) for one, other in pairing.pairs]
+            # Nodes are compared by what the pod has as a whole; what is told is what each claim has of it.
+            pairing = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(partners)))
+            near = [value for claim in _claims_of(picks, partners) for value in self._near(claim, picks, partners)]
             words = _pairs(near, _noun(kind.driver), self._noun(places_of(leads)))
             yield Part("partners", self.companions.weights.partner * pairing.mean // 1000, words)
+
+    def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
+        """Tell how close the partners of a claim are to what leads for it, pair by pair."""
+        own = mask_of({pick.place for pick in picks if pick.at.claim == claim}) & partners
+        ones, others = (self.ground.at(places_of(mask)) for mask in (self.scene.led(claim, picks), own))
+        return [affinity(ones[one], others[other]) for one, other in paired(ones, others).pairs]
 
     def _zoned(self, picks: Sequence[Pick], led: int, leads: int) -> Iterator[Part]:
         asks = {pick.at: pick.place for pick in picks if self.scene.roles[pick.at] is Role.ZONE}
@@ -100,6 +106,11 @@ class Merits:
 
     def _noun(self, places: Sequence[int]) -> str:
         return _noun(self._driver(places[0])) if places else "device"
+
+
+def _claims_of(picks: Sequence[Pick], places: int) -> list[int]:
+    """Return the claims that have any of *places*."""
+    return sorted({pick.at.claim for pick in picks if places >> pick.place & 1})
 
 
 def _plainly(choice: Choice) -> Iterator[Part]:

@@ -90,6 +90,11 @@ class Scene:
         """Return the mask of what asks of a role were given."""
         return mask_of({pick.place for pick in picks if self.roles[pick.at] is role})
 
+    def led(self, claim: int, picks: Iterable[Pick]) -> int:
+        """Return the mask of what leads for a claim: its own where it has any, or else that of all of the pod."""
+        leads = [pick for pick in picks if self.roles[pick.at] is Role.LEAD]
+        return mask_of({pick.place for pick in leads if pick.at.claim == claim} or {pick.place for pick in leads})
+
     def by_kind(self, asks: Iterable[At]) -> Iterator[tuple[Kind, int, int]]:
         """Yield the kinds of partners that *asks* want, what could be had of them, and how many are wanted."""
         asks = list(asks)

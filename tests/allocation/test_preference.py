@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+import pytest
+
 from extender.allocation.attempt import Pick
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
@@ -53,6 +55,19 @@ def test_who_chooses_later_is_told_what_was_picked() -> None:
     picked(preference, request(1), request(2))
     first, second = At(0, 0, 0), At(1, 0, 0)
     assert preference.seen == [(second, ()), (first, (Pick(second, 0), Pick(second, 1)))]
+
+
+@pytest.mark.parametrize(("count", "given"), [(1, {"l0"}), (3, {"l0", "l1", "l2"}), (4, {"f0", "l0", "l1", "l2"})])
+def test_what_is_ready_is_given_before_what_a_driver_has_to_make_ready(count: int, given: set[str]) -> None:
+    """The pool of those that have to be attached is fuller, and would come first."""
+    local = published("n", *(device(f"l{index}") for index in range(3)))
+    attached = device("f0", binding_conditions=("example.com/attached",), binds_to_node=True)
+    fabric = published("fabric", attached, all_nodes=True)
+    snapshot = cluster(node("n"), local, fabric).snapshot
+    answer = choose(snapshot, 0, ask([claim(request(count))], CLASSES, ALL))
+    assert isinstance(answer, Solution)
+    candidates = answer.situation.board.candidates
+    assert {candidates[pick.place].key.device for pick in answer.picks} == given
 
 
 def test_constraints_hold_whichever_claim_chooses_first() -> None:

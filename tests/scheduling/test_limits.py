@@ -1,5 +1,6 @@
 """What a policy does not have nobody gets, on whatever path; and what it has is found wherever it is."""
 
+from dataclasses import replace
 from itertools import combinations, count
 
 import pytest
@@ -7,18 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.model.change import Changed
-from extender.model.claim import RequestSlot, ResourceClaim
+from extender.model.claim import Constraint, RequestSlot, ResourceClaim
 from extender.model.device import Traits
-from extender.model.names import DriverName
+from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
 from extender.scheduling.planner import Offer, Plan
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.policies import Policies
 from extender.topology.policy import Trait
-from tests.scheduling.cast import pod
-from tests.scheduling.machines import GPU
+from tests.scheduling import cast
+from tests.scheduling.cast import held, pod
+from tests.scheduling.machines import GPU, NVIDIA, ROOT
 from tests.scheduling.mixed import (
     ANY,
+    NET,
     NIC,
     RESERVED,
     asks,
@@ -36,6 +39,20 @@ FORBIDDING = Policies(forbid=(Trait(RESERVED, ("true",)),))
 OTHER = DriverName("other.example.com")
 NUMBERS = count()
 SHARED = Traits(allow_multiple_allocations=True)
+
+
+@pytest.mark.parametrize("policy", ["protect", "one-numa", "linked"])
+def test_what_a_policy_has_is_found_though_the_best_of_it_takes_too_long_to_find(policy: str) -> None:
+    """Four pairs of a GPU and a NIC, each on one root: whatever is found is had, for each request is for one device."""
+    gpu = [some(1, name=f"g{index}") for index in range(4)]
+    nic = [some(1, NIC, f"n{index}") for index in range(4)]
+    pairs = tuple(Constraint(requests=(f"g{index}", f"n{index}"), match_attribute=ROOT) for index in range(4))
+    belief, asked = mixed(), asks("c", *gpu, *nic, policy=policy)
+    taken = [DeviceKey(NVIDIA, PoolName("a"), DeviceName(name)) for name in ("d0", "d7")]
+    taken += [DeviceKey(NET, PoolName("a"), DeviceName(name)) for name in ("d2", "d3")]
+    belief.apply(Changed(held(cast.claim("others"), *taken)))
+    plan = planned(belief, replace(asked, spec=replace(asked.spec, constraints=pairs)))
+    assert isinstance(plan, Offer), plan
 
 
 def planned(belief: Belief, *claims: ResourceClaim, policies: Policies | None = None) -> Plan:

@@ -1,6 +1,7 @@
 """What a pod asks for beside each other is chosen together, and nothing that is asked for is overridden."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
@@ -14,7 +15,7 @@ from extender.allocation.question import Question
 from extender.allocation.solve import FIRST, Manner, Solution, solve
 from extender.model.claim import Constraint
 from extender.model.device import Device, Traits
-from extender.model.names import DeviceKey
+from extender.model.names import DeviceKey, DeviceName
 from extender.topology.choice import Choice
 from extender.topology.ground import Anchored, Ground
 from extender.topology.quality import ONE
@@ -57,6 +58,40 @@ def given_devices(asked: Question, *held: str, on: Board = HOPPER, cores: Sequen
 
 def _key(name: str) -> DeviceKey:
     return key({"gpu": GPU, "net": NIC, "cpu": CPU}[name.partition("-")[0]], name)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_the_partners_of_several_claims_are_shared_out_by_what_each_claim_has(size: int) -> None:
+    """The NICs are numbered the other way round than the GPUs on whose roots they are."""
+    turned = [replace(nic(7 - index), name=DeviceName(f"net-{index}")) for index in range(8)]
+    on = board(sliced(GPU, *map(gpu, range(8))), sliced(NIC, *turned))
+    found = solved(question({"gpu": size, "nic": size}, {"gpu": size, "nic": size}), [], on)
+    assert found
+    together, solution = found
+    roots: dict[tuple[int, str], set[object]] = {}
+    for pick in solution.picks:
+        candidate = on.candidates[pick.place]
+        driver, root = candidate.key.driver, dict(candidate.device.attributes)[ROOT].value
+        roots.setdefault((pick.at.claim, driver), set()).add(root)
+    assert all(roots[claim, GPU] == roots[claim, NIC] for claim in (0, 1))
+    texts = [part.text for part in together.appraise(solution.situation, solution.picks).parts]
+    assert f"NIC on the same PCIe root as its GPU ({2 * size} of {2 * size})" in texts
+
+
+def test_a_pair_is_two_devices_of_one_claim() -> None:
+    """Each claim has what it can: that a NIC is on the root of another claim's GPU is no use to it."""
+    found = solved(
+        question({"gpu": 1, "nic": 1}, {"gpu": 1, "nic": 1}),
+        ["gpu-2", "gpu-3", *(f"net-{index}" for index in (0, 4, 5, 6, 7))],
+    )
+    assert found
+    together, solution = found
+    given = [(pick.at.claim, HOPPER.candidates[pick.place].key.device) for pick in solution.picks]
+    near = [
+        f"net-{name[-1]}" in [other for at, other in given if at == claim] for claim, name in given if "gpu" in name
+    ]
+    texts = " ".join(part.text for part in together.appraise(solution.situation, solution.picks).parts)
+    assert f"NIC on the same PCIe root as its GPU ({sum(near)} of 2)" in texts
 
 
 @pytest.mark.parametrize(
