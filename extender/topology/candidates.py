@@ -1,14 +1,17 @@
 """Sets of devices that are worth a look where there are too many devices to look at all sets."""
 
 from itertools import islice
+from operator import add
 
 from extender.topology.cells import Cell, cells, whole
 from extender.topology.shape import Shape, mask_of, places_of
 
 # Devices up to which all sets are looked at.
 EXACT = 12
-# Sets that are kept where links are arbitrary.
-TOP = 64
+# Sets that are grown where links are arbitrary: each costs about as many steps as there are pairs.
+SEEDS = 8
+# Cells that are looked at there.
+CELLS = 24
 
 
 def candidates(shape: Shape, free: int, size: int) -> list[int]:
@@ -18,13 +21,15 @@ def candidates(shape: Shape, free: int, size: int) -> list[int]:
     """
     if free.bit_count() < size:
         return []
-    grown = _out_of_cells(shape, free, size) if shape.is_tree else _grown(shape, free, size)
-    return list(dict.fromkeys(grown))
+    found = _out_of_cells(whole(shape), free, size)
+    if not shape.is_tree:
+        found = [*found[: 2 * CELLS], *_grown(shape, free, size)]
+    return list(dict.fromkeys(found))
 
 
-def _out_of_cells(shape: Shape, free: int, size: int) -> list[int]:
+def _out_of_cells(root: Cell, free: int, size: int) -> list[int]:
     """Take from each cell that has enough: the parts with the fewest free devices first, or with the most."""
-    every = [cell for cell in (whole(shape), *cells(whole(shape))) if (cell.mask & free).bit_count() >= size]
+    every = [cell for cell in (root, *cells(root)) if (cell.mask & free).bit_count() >= size]
     # Cells that leave the fewest devices behind come first.
     every.sort(key=lambda cell: (cell.mask & free).bit_count())
     return [out_of(cell, free, size, sign) for cell in every for sign in (1, -1)]
@@ -47,16 +52,17 @@ def out_of(cell: Cell, free: int, size: int, sign: int) -> int:
 
 
 def _grown(shape: Shape, free: int, size: int) -> list[int]:
-    """Grow a set from each device by that with the strongest links to it, and keep the heaviest."""
-    found = []
-    for seed in places_of(free):
-        chosen, left = [seed], free & ~(1 << seed)
-        pull = list(shape.weights[seed])
-        while len(chosen) < size:
-            strongest = max(places_of(left), key=pull.__getitem__)
-            chosen.append(strongest)
-            left &= ~(1 << strongest)
-            pull = [one + other for one, other in zip(pull, shape.weights[strongest], strict=True)]
-        found.append((sum(pull[place] for place in chosen), mask_of(chosen)))
-    found.sort(key=lambda entry: -entry[0])
-    return [mask for _, mask in found[:TOP]]
+    """Grow sets from a few devices all over the shape."""
+    seeds = places_of(free)
+    return [grown(shape, free, size, seed) for seed in seeds[:: -(-len(seeds) // SEEDS)]]
+
+
+def grown(shape: Shape, free: int, size: int, seed: int) -> int:
+    """Grow a set from *seed* by that with the strongest links to it."""
+    chosen, left, pull = 1 << seed, [place for place in places_of(free) if place != seed], shape.weights[seed]
+    for _ in range(size - 1):
+        strongest = max(left, key=pull.__getitem__)
+        chosen |= 1 << strongest
+        left.remove(strongest)
+        pull = tuple(map(add, pull, shape.weights[strongest]))
+    return chosen

@@ -1,4 +1,7 @@
-"""The cells of a shape that is a tree: devices that are closer to each other than to any other."""
+"""The cells of a shape: devices that are closer to each other than to any other.
+
+Where it is no tree, those of the tree in which a pair is as close as the weakest link of the best way between the two.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +31,7 @@ class Cell:
 @lru_cache(maxsize=256)
 def whole(shape: Shape) -> Cell:
     """Return the cell of all devices."""
-    return _cell(shape, shape.full)
+    return _cell(shape if shape.is_tree else _closed(shape), shape.full)
 
 
 def cells(cell: Cell) -> Iterator[Cell]:
@@ -36,6 +39,22 @@ def cells(cell: Cell) -> Iterator[Cell]:
     for part in cell.children:
         yield part
         yield from cells(part)
+
+
+def _closed(shape: Shape) -> Shape:
+    """Return the least tree whose weights are nowhere less: devices join one by one, the closest first."""
+    weights, joined = [[0] * shape.size for _ in range(shape.size)], [0]
+    reached = {place: (shape.weights[0][place], 0) for place in range(1, shape.size)}
+    while reached:
+        place = max(reached, key=lambda other: reached[other][0])
+        weight, through = reached.pop(place)
+        for other in joined:
+            far = weight if other == through else min(weight, weights[through][other])
+            weights[place][other] = weights[other][place] = far
+        joined.append(place)
+        for other, known in reached.items():
+            reached[other] = max(known, (shape.weights[place][other], place))
+    return Shape(tuple(map(tuple, weights)))
 
 
 def _cell(shape: Shape, mask: int) -> Cell:

@@ -57,6 +57,10 @@ class Forms:
 
 
 def _nearness(zones: tuple[int | None, ...]) -> NDArray[np.float64]:
-    return np.array(
-        [[ACROSS if None not in (one, other) and one != other else 1.0 for other in zones] for one in zones]
-    )
+    """Tell by what the weight of each pair is multiplied. What is unknown is shared with nobody, unless all of it is.
+
+    So what is near is so in both directions: weights that form a tree form one still.
+    """
+    if not any(zone is not None for zone in zones):
+        return np.ones((len(zones), len(zones)))
+    return np.array([[1.0 if zone == other and zone is not None else ACROSS for other in zones] for zone in zones])

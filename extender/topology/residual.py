@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from extender.topology.candidates import EXACT, out_of
+from extender.topology.candidates import EXACT, grown, out_of
 from extender.topology.cells import Cell, Signature, whole
 from extender.topology.memo import Memo
 from extender.topology.quality import Quality
-from extender.topology.shape import places_of
 
 State = int | Signature
 # States of one shape that are remembered.
@@ -52,9 +51,7 @@ class Packing:
             return 0
         if self.quality.shape.size <= EXACT:
             return self._exactly(free, size)
-        if self._in_cells:
-            return self._by_cells(free, size)
-        return self._one_after_another(free, size)
+        return self._by_cells(free, size)
 
     def _exactly(self, free: int, size: int) -> int:
         """Leave the lowest device out, or take each set that has it."""
@@ -85,19 +82,16 @@ class Packing:
         total = sum(quality for quality, _ in parts)
         left = sum(rest for _, rest in parts) if parts else cell.mask & free
         while left.bit_count() >= size:
-            chosen = out_of(cell, left, size, -1)
+            chosen = self._out_of(cell, left, size)
             total += self.quality.of(chosen)
             left &= ~chosen
         return total, left
 
-    def _one_after_another(self, free: int, size: int) -> int:
-        """Count the best sets that stay whole, one after another."""
-        total = 0
-        while free.bit_count() >= size:
-            chosen = max(self.quality.sets(free, size), key=lambda mask: (self.quality.of(mask), places_of(mask)))
-            total += self.quality.of(chosen)
-            free &= ~chosen
-        return total
+    def _out_of(self, cell: Cell, left: int, size: int) -> int:
+        """Take a set out of what is *left* of *cell*, whose devices are alike only in a tree."""
+        if self.quality.shape.is_tree:
+            return out_of(cell, left, size, -1)
+        return grown(self.quality.shape, left, size, (left & -left).bit_length() - 1)
 
 
 class Residual:

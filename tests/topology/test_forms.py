@@ -13,6 +13,7 @@ from extender.model.change import Changed
 from extender.model.device import Attribute, ResourceSlice
 from extender.topology import atlas, memo
 from extender.topology.atlas import Atlas
+from extender.topology.document import document_of
 from extender.topology.machine import Group
 from extender.topology.tables import shipped
 from tests.scheduling.cast import belief_of, node
@@ -95,3 +96,25 @@ def test_machines_that_are_large_are_forgotten_the_sooner(monkeypatch: pytest.Mo
         belief.apply(Changed(unlike("n", near)))
         known.numbers(belief.cluster.snapshot)
         assert len(known.machines) <= 4
+
+
+def test_a_device_without_a_numa_node_leaves_the_others_a_tree() -> None:
+    count = 16
+    plain = gpus("a", count)
+    unknown = tuple(pair for pair in plain.devices[0].attributes if pair[0] != NUMA)
+    odd = replace(plain, devices=(replace(plain.devices[0], attributes=unknown), *plain.devices[1:]))
+    document = document_of(
+        {"deviceTopology": [{"match": {}, "products": [{"product": "H100", "count": 16, "flat": 450}]}]}
+    )
+    shape = group_on(Atlas(document.configuration), board("a", odd)).shape
+    assert shape.is_tree
+    assert (shape.weights[0][1], shape.weights[1][2]) == (405_000, 450_000)
+
+
+def test_where_no_numa_node_is_known_none_makes_a_difference() -> None:
+    plain = gpus("a", 8)
+    devices = (
+        replace(item, attributes=tuple(pair for pair in item.attributes if pair[0] != NUMA)) for item in plain.devices
+    )
+    shape = group_on(Atlas(shipped()), board("a", replace(plain, devices=tuple(devices)))).shape
+    assert {shape.weights[0][other] for other in range(1, 8)} == {450_000}

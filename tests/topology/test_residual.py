@@ -1,10 +1,13 @@
+import sys
 from collections.abc import Iterator
 from itertools import combinations
+from types import FrameType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.topology.choice import Aim, Chooser
 from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix, Residual
 from extender.topology.shape import Shape, mask_of, places_of
@@ -104,3 +107,43 @@ def test_filling_cells_from_below_loses_nothing_on_machines_of_eight(shape: Shap
 def test_filling_cells_from_below_never_counts_more_than_there_is(free: int, size: int) -> None:
     residual = Residual(Quality(levels(450, 100, 20, cell=3)), MIX)
     assert residual.packing._by_cells(free, size) <= residual.packed(free, size)
+
+
+def steps(shape: Shape, size: int) -> int:
+    """Count the calls that it takes to choose *size* out of most devices."""
+    counted = 0
+
+    def count(_frame: FrameType, _event: str, _argument: object) -> None:
+        nonlocal counted
+        counted += 1
+
+    free = shape.full & ~mask_of(range(0, shape.size, 5))
+    chooser = Chooser(shape, Aim(MIX))
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        assert chooser.best(free, size)
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_one_device_whose_weights_form_no_tree_makes_little_work(size: int) -> None:
+    shape = levels(22, 18, 10, cell=16)
+    odd = {(0, other): 10 for other in range(16, 64)} | {
+        pair: shape.weights[pair[0]][pair[1]] for pair in combinations(range(64), 2) if pair[0]
+    }
+    spoilt = Shape(matrix(64, odd, 22))
+    assert not spoilt.is_tree
+    assert steps(spoilt, size) <= 5 * steps(shape, size)
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_levels_that_are_not_nested_make_little_work(size: int) -> None:
+    shape = levels(22, 18, 10, cell=16)
+    crossing = {(one, other): 20 for one, other in combinations(range(64), 2) if one % 8 == other % 8}
+    rows = {pair: max(shape.weights[pair[0]][pair[1]], crossing.get(pair, 0)) for pair in combinations(range(64), 2)}
+    spoilt = Shape(matrix(64, rows))
+    assert not spoilt.is_tree
+    assert steps(spoilt, size) <= 5 * steps(shape, size)
