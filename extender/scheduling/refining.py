@@ -1,6 +1,5 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
-from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -18,11 +17,9 @@ from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414
 from extender.scheduling.taste import NONE, Taste
 from extender.topology.appraisal import Appraisal
 
-# Nodes that are looked at closely: those of which most can be expected. Where some of them are alike, others behind
-# them are looked at too, until so many are unlike; no further than AHEAD, for nobody else is answered meanwhile. Where
-# a strict policy has few of them, FAR are looked at before these few are enough; no shortlist is longer than ENOUGH.
+# Nodes that are looked at closely: those of which most can be expected. Where a strict policy has few of them, so many
+# are looked at before these few are enough; no shortlist is longer than ENOUGH.
 CLOSELY: Final = 24
-AHEAD: Final = 10 * CLOSELY
 FAR: Final = 72
 ENOUGH: Final = FULL + 1
 # New searches for one pod: nobody else is answered meanwhile.
@@ -41,16 +38,14 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     if taste is None or is_settled(taste, surveyed):
         return ranking
     values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
-    reach, keys = _reach(taste, snapshot, ranking), set[Hashable]()
     taste.looked_at = {}
     # Where a strict policy has little on the first nodes, it may have more on the next.
-    while count < len(values) and not (_is_enough(values[:count], fresh) and (count >= reach or len(keys) >= CLOSELY)):
+    while count < len(values) and not _is_enough(values[:count], fresh):
         first, count = count, min(count + CLOSELY, fresh if count < fresh else len(values))
         for part in surveyed.parts:
             here = first + np.flatnonzero(part.nodes[ranking.nodes[first:count]])
             if len(here) and part.fitter is not None:
-                values[here], told, searched = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
-                keys |= told
+                values[here], searched = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
                 searches += searched
         if searches > SEARCHES:
             raise Unfinished
@@ -71,19 +66,6 @@ def is_settled(taste: Taste | None, surveyed: Survey) -> bool:
     )
 
 
-def _reach(taste: Taste, snapshot: Snapshot, ranking: Ranking) -> int:
-    """Count the first nodes that have to be looked at for CLOSELY unlike ones; behind them all AHEAD seem alike."""
-    count = min(AHEAD, ranking.fresh)
-    nodes = ranking.nodes[:count]
-    free = snapshot.free[nodes].view(np.int64)
-    columns = (taste.atlas.numbers(snapshot)[nodes], ranking.values[:count], free)
-    told = np.ascontiguousarray(np.column_stack(columns))
-    rows = told.view(f"V{told.shape[1] * told.itemsize}").ravel().tolist()
-    # Of equal ones the first is put in last.
-    places = dict(zip(reversed(rows), reversed(range(count)), strict=True)).values()
-    return max(sorted(places)[:CLOSELY], default=-1) + 1
-
-
 def _is_enough(values: Numbers, fresh: int) -> bool:
     found = int(np.count_nonzero(values != NONE))
     return bool(found) and (found >= ENOUGH or len(values) >= min(FAR, fresh))
@@ -94,23 +76,17 @@ def _descending(values: Numbers) -> Numbers:
     return np.minimum.accumulate(values) if len(values) else values
 
 
-def _worth(
-    chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers
-) -> tuple[list[int], set[Hashable], int]:
-    """Work out what each of *nodes* is worth, once for each state of each machine.
-
-    Return these states, too, and how many were searched.
-    """
+def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> tuple[list[int], int]:
+    """Work out what each of *nodes* is worth, once for each state of each machine; tell how many were searched."""
     if part.fitter is None or part.question is None:
-        return [], set(), 0
+        return [], 0
     numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
     states, names = part.fitter.states_of(snapshot, nodes)
     basis, sharing = taste.number(part.question, part.policies), taste.sharing(part.fitter, snapshot)
-    values, keys, searched, preferring = list[int](), set[Hashable](), 0, None
+    values, searched, preferring = list[int](), 0, None
     for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
         beside = taste.beside(part.fitter, snapshot, node, part.needed) if sharing is not None else None
         key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
-        keys.add(key)
         known = taste.found.get(key)
         if known is None or known[0] is not states:
             searched += 1
@@ -120,7 +96,7 @@ def _worth(
             known = taste.found[key] = states, _appraised(preferring, answer)
         taste.looked_at[node] = known[1]
         values.append(known[1].value)
-    return values, keys, searched
+    return values, searched
 
 
 def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:
