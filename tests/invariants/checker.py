@@ -29,6 +29,7 @@ from tests.invariants.reading import (
     uid,
     wanted,
 )
+from tests.invariants.renaming import bound_with
 
 Use = tuple[str, Result]
 
@@ -142,7 +143,8 @@ def _lacks(moment: Moment, pod: Json, node: str) -> Iterator[str]:
     by_number = {key for key in moment.asked_by_number(pod) if not _plugin_serves(moment, node, key)}
     if by_number:
         named_claims.append(mapped(pod))
-    for key in named_claims:
+    for given in named_claims:
+        key = bound_with(moment.claims, pod, given)
         claim = moment.claims.get(key or "")
         if claim is None:
             yield f"claim {key} is not there"

@@ -191,6 +191,43 @@ def test_what_is_reserved_for_a_pod_that_does_not_name_it_is_not_in_use() -> Non
     assert not [*doubles_in_use(moment(pods=[pod("p", "c", on="a")], claims=claims))]
 
 
+BOUND, LATER = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"
+
+
+def twice(written: str, entry: str = "t", users: tuple[str, ...] = ("p",)) -> dict[str, Any]:
+    """Return a bound pod for which two claims were made, of which it names since *written* the one without devices."""
+    made = [claim("first", result("a", "g0"), users=users), claim("second")]
+    for each, asked in zip(made, ("t", entry), strict=True):
+        each["metadata"]["annotations"] = {"resource.kubernetes.io/pod-claim-name": asked}
+        each["metadata"]["ownerReferences"] = [{"uid": "uid-p", "controller": True}]
+    there = pod("p", on="a")
+    there["metadata"]["managedFields"] = [
+        {"manager": "ResourceClaimController", "subresource": "status", "time": written}
+    ]
+    there["spec"]["resourceClaims"] = [{"name": "t", "resourceClaimTemplateName": "t"}]
+    there["status"] |= {
+        "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": BOUND}],
+        "resourceClaimStatuses": [{"name": "t", "resourceClaimName": "second"}],
+    }
+    return {"pods": [there], "claims": made}
+
+
+def test_a_pod_that_was_given_the_name_of_another_claim_once_it_was_bound_has_the_devices_of_the_first() -> None:
+    assert at_once(moment(**twice(LATER))) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(twice("2026-01-01T00:00:00Z"), id="named before it was bound"),
+        pytest.param(twice(LATER, entry="u"), id="made for another entry"),
+        pytest.param(twice(LATER, users=("q",)), id="reserved for another pod"),
+    ],
+)
+def test_another_claim_excuses_nothing_where_the_pod_was_not_bound_with_it(given: dict[str, Any]) -> None:
+    assert at_once(moment(**given)) == ["pod default/p on a: claim default/second has no devices"]
+
+
 def owned(by: str) -> Json:
     made = claim("c", result("a", "g0"))
     made["metadata"]["ownerReferences"] = [{"uid": f"uid-{by}"}]
