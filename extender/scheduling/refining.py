@@ -1,6 +1,6 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -17,13 +17,19 @@ from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414
 from extender.scheduling.taste import NONE, Taste
 from extender.topology.appraisal import Appraisal
 
-# Nodes that are looked at closely: those of which most can be expected. Where a strict policy has few of them, so many
-# are looked at before these few are enough; no shortlist is longer than ENOUGH.
+# Nodes that are looked at closely: those of which most can be expected, and where that was too much and some of them
+# are alike, as many behind them that are not. Where a strict policy has few of them, FAR are looked at before these few
+# are enough; no shortlist is longer than ENOUGH.
 CLOSELY: Final = 24
 FAR: Final = 72
+# So many that are unlike those looked at are told apart.
+BEHIND: Final = 720
 ENOUGH: Final = FULL + 1
 # New searches for one pod: nobody else is answered meanwhile.
 SEARCHES: Final = 96
+NOWHERE: Final = np.arange(0)
+# An odd number of which no two states are likely to make the same.
+FACTOR: Final = 0x5851F42D4C957F2D
 # What is remembered of thousands of states is told in a few ways only.
 _shared: Final = lru_cache(maxsize=1024)(Appraisal)
 
@@ -34,28 +40,89 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     Nodes behind them stay behind them. Which ones are looked at does not depend on what is remembered.
     Raise Unfinished.
     """
-    taste, snapshot = chooser.taste, surveyed.snapshot
+    taste = chooser.taste
     if taste is None or is_settled(taste, surveyed):
         return ranking
-    values, count, fresh, searches = ranking.values.copy(), 0, ranking.fresh, 0
     taste.looked_at = {}
-    # Where a strict policy has little on the first nodes, it may have more on the next.
-    while count < len(values) and not _is_enough(values[:count], fresh):
-        first, count = count, min(count + CLOSELY, fresh if count < fresh else len(values))
-        for part in surveyed.parts:
-            here = first + np.flatnonzero(part.nodes[ranking.nodes[first:count]])
+    closely = _Closely(chooser, taste, surveyed, ranking, ranking.values.copy())
+    closely.look_in_front()
+    closely.look_behind()
+    return closely.ranked()
+
+
+@dataclass(slots=True)
+class _Closely:
+    """The places of a ranking, with what is expected of them or, where they were looked at, was found.
+
+    Looked at were so many in *front*, and those *behind*.
+    """
+
+    chooser: Chooser
+    taste: Taste
+    surveyed: Survey
+    ranking: Ranking
+    values: Numbers
+    front: int = 0
+    behind: Numbers = field(default_factory=lambda: NOWHERE)
+    searches: int = 0
+
+    def look_in_front(self) -> None:
+        """Look at the first; where a strict policy has little on these, it may have more on the next."""
+        count, fresh = len(self.values), self.ranking.fresh
+        while self.front < count and not _is_enough(self.values[: self.front], fresh):
+            first, self.front = self.front, min(self.front + CLOSELY, fresh if self.front < fresh else count)
+            self._look(np.arange(first, self.front))
+
+    def look_behind(self) -> None:
+        """Look for what those that are alike hide: at the first of each other state, as far as it may be better."""
+        end = self._promising()
+        known = np.unique(self._states(0, self.front)) if self.front < end else NOWHERE
+        if self.front < end and len(known) < CLOSELY:
+            states = self._states(self.front, end)
+            unlike = np.flatnonzero(~np.isin(states, known))[:BEHIND]
+            _, firsts = np.unique(states[unlike], return_index=True)
+            self.behind = self.front + unlike[np.sort(firsts)[: CLOSELY - len(known)]]
+            self._look(self.behind)
+
+    def _promising(self) -> int:
+        """Return the end of those behind the first of which more is expected than was found on these."""
+        fresh = self.ranking.fresh
+        if self.front >= fresh or self.taste.atlas.is_mixed(self.surveyed.snapshot):
+            # What is near what no estimate tells.
+            return fresh
+        expected, found = self.ranking.values[self.front : fresh], self.values[: self.front].max(initial=NONE)
+        return self.front + int(np.searchsorted(-expected, -found)) if expected[0] > found else self.front
+
+    def ranked(self) -> Ranking:
+        values, fresh, seen = self.values, self.ranking.fresh, np.arange(self.front)
+        rest = np.arange(self.front, len(values))
+        if len(self.behind):
+            seen, rest = np.concatenate((seen, self.behind)), rest[~np.isin(rest, self.behind)]
+        # Behind a few that a strict policy has, nobody knows of any.
+        if np.count_nonzero(values[seen] != NONE) < min(ENOUGH, len(seen)):
+            rest = rest[:0]
+        order = np.concatenate((seen[np.lexsort((seen, -values[seen], seen >= fresh))], rest))
+        order = order[values[order] != NONE]
+        kept, free = self.ranking.nodes[order], self.ranking.free[order]
+        return Ranking(kept, free, _descending(values[order]), int(np.count_nonzero(order < fresh)))
+
+    def _look(self, places: Numbers) -> None:
+        snapshot, nodes = self.surveyed.snapshot, self.ranking.nodes
+        for part in self.surveyed.parts:
+            here = places[part.nodes[nodes[places]]]
             if len(here) and part.fitter is not None:
-                values[here], searched = _worth(chooser, taste, part, snapshot, ranking.nodes[here])
-                searches += searched
-        if searches > SEARCHES:
+                self.values[here], searched = _worth(self.chooser, self.taste, part, snapshot, nodes[here])
+                self.searches += searched
+        if self.searches > SEARCHES:
             raise Unfinished
-    seen = np.arange(count)
-    # Behind a few that a strict policy has, nobody knows of any.
-    rest = np.arange(count, len(values)) if np.count_nonzero(values[:count] != NONE) >= min(ENOUGH, count) else seen[:0]
-    order = np.concatenate((np.lexsort((seen, -values[:count], seen >= fresh)), rest))
-    order = order[values[order] != NONE]
-    fresh = int(np.count_nonzero(order < fresh))
-    return Ranking(ranking.nodes[order], ranking.free[order], _descending(values[order]), fresh)
+
+    def _states(self, first: int, end: int) -> Numbers:
+        """Return numbers for what machine each of the places is and what is free there, int64[end - first]."""
+        snapshot, nodes = self.surveyed.snapshot, self.ranking.nodes[first:end]
+        told = self.taste.atlas.numbers(snapshot)[nodes].astype(np.int64)
+        for word in snapshot.free[nodes].view(np.int64).T:
+            told = told * FACTOR + word
+        return told
 
 
 def is_settled(taste: Taste | None, surveyed: Survey) -> bool:

@@ -1,5 +1,6 @@
 """What the best nodes are worth is worked out by searches: enough of them, and never by what held before."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
@@ -189,3 +190,35 @@ def test_what_was_found_out_there_stays_known_whatever_else_is_published() -> No
     belief.apply(Changed(replace(gpus("b", 4), generation=2)))
     assert isinstance(card(belief, planner), Offer)
     assert set(taste.found) == known
+
+
+@pytest.mark.parametrize("alike", [20, 24, 100])
+def test_nodes_that_are_alike_do_not_hide_a_better_one(alike: int) -> None:
+    # Of the one GPU that most nodes have left no NIC is near; the estimates of both requests are best there.
+    spoilt, good = [f"a{index:03}" for index in range(alike)], [f"b{index}" for index in range(4)]
+    belief = cluster(
+        *(item for name in (*spoilt, *good) for item in (gpus(name, 8), nics(name, 8))), nodes=(*spoilt, *good)
+    )
+    for name in spoilt:
+        hold(belief, name, range(1, 8), (other for other in range(8) if other != 5))
+    for name in good:
+        hold(belief, name, range(2, 8), range(2, 8))
+    plan = planned(belief, planner_by(belief, Policies()), 1, 1)
+    assert isinstance(plan, Offer)
+    assert plan.placement.node in good
+
+
+def test_where_all_nodes_are_alike_no_more_are_looked_at() -> None:
+    names = [f"a{index:03}" for index in range(10 * refining.CLOSELY)]
+    belief = cluster(*(item for name in names for item in (gpus(name, 8), nics(name, 8))), nodes=names)
+    taste = Taste(Document(), belief.learning.mix_for)
+    planner = Planner(belief, Chooser(belief, lambda: "share", taste=taste))
+    assert isinstance(planned(belief, planner, 1, 1), Offer)
+    assert len(taste.looked_at) == refining.CLOSELY
+
+
+def hold(belief: Belief, name: str, devices: Iterable[int], cards: Iterable[int]) -> None:
+    """Have somebody hold GPUs and NICs of a node."""
+    keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in devices]
+    keys += [DeviceKey(NET, PoolName(name), DeviceName(f"d{index}")) for index in cards]
+    belief.apply(Changed(held(asks(f"held-{name}", some(1)), *keys)))
