@@ -11,14 +11,13 @@ from typing import Final
 import numpy as np
 
 from extender.allocation.grid import Flags
-from extender.allocation.layout import Layout
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
 from extender.model.node import Node, Pod
 from extender.model.node_selector import matches
-from extender.model.quantity import Amounts
 from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
 from extender.model.terms import Terms
+from extender.scheduling.promised import Promised
 from extender.state.loads import Loads
 from extender.topology.memo import Memo
 
@@ -44,7 +43,7 @@ class Suitable:
         self,
         terms: Terms,
         snapshot: Snapshot,
-        promised: Iterable[tuple[NodeName, Amounts]] = (),
+        promised: Promised | None = None,
         apart: Collection[str] = (),
     ) -> Flags | None:
         """Tell which nodes meet *terms* and have room beside what is *promised*; None where we cannot tell.
@@ -57,7 +56,7 @@ class Suitable:
 
     def has(self, terms: Terms, snapshot: Snapshot, node: NodeName, apart: Collection[str] = ()) -> bool:
         """Tell whether *node* is among those that meet *terms* and have room."""
-        flags, place = self.nodes(terms, snapshot, (), apart), snapshot.layout.number(node)
+        flags, place = self.nodes(terms, snapshot, apart=apart), snapshot.layout.number(node)
         return flags is not None and place is not None and bool(flags[place])
 
     def _meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
@@ -83,18 +82,17 @@ class Suitable:
             self._listed = snapshot.nodes, tuple(map(snapshot.nodes.__getitem__, snapshot.layout.nodes))
         return self._listed[1]
 
-    def _roomy(
-        self, terms: Terms, snapshot: Snapshot, promised: Iterable[tuple[NodeName, Amounts]], apart: Collection[str]
-    ) -> Flags:
-        rows, beside = self._loads.rows_of(snapshot.layout.nodes), _placed(promised, snapshot.layout)
+    def _roomy(self, terms: Terms, snapshot: Snapshot, promised: Promised | None, apart: Collection[str]) -> Flags:
+        rows = self._loads.rows_of(snapshot.layout.nodes)
+        beside = [(dict(amounts), counts) for amounts, counts in promised.on(snapshot.layout)] if promised else ()
         flags = np.ones(len(rows), np.bool_)
         for resource, number in terms.amounts:
             if resource in apart:
                 continue
             free = self._loads.allocatable(resource, rows) - self._loads.used(resource, rows)
-            for places, taken in beside:
+            for taken, counts in beside:
                 if resource in taken:
-                    np.subtract.at(free, places, taken[resource])
+                    free -= counts * taken[resource]
             flags &= free >= number
         return flags
 
@@ -126,13 +124,3 @@ def is_put_off(terms: Terms, node: Node) -> bool:
     """Tell whether *node* has a taint that kube-scheduler would rather avoid."""
     soft = (taint for taint in node.taints if taint.effect == PREFER_NO_SCHEDULE)
     return any(not any(tolerates(entry, taint) for entry in terms.tolerations) for taint in soft)
-
-
-def _placed(promised: Iterable[tuple[NodeName, Amounts]], layout: Layout) -> list[tuple[list[int], Mapping[str, int]]]:
-    """Say how much is promised, and where, by the numbers of nodes. Most pods want as much as others."""
-    found: dict[Amounts, list[int]] = {}
-    for node, amounts in promised:
-        place = layout.number(node)
-        if place is not None:
-            found.setdefault(amounts, []).append(place)
-    return [(places, dict(amounts)) for amounts, places in found.items()]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -12,16 +12,17 @@ from extender.kube.outcome import Done
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName, Uid
+from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.recall import Grounds, World
+from extender.scheduling.recall import Grounds
 from extender.scheduling.remedy import are_named, claims_of
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
 from extender.service.line import Line
 from extender.service.sending import Sending
+from extender.service.sent import Sent, Travelling
 from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
@@ -38,28 +39,6 @@ BATCH: Final = 16
 ENOUGH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written."""
-
-    pod: Pod
-    offer: Offer
-    seen: World
-    version: str = ""
-
-    @property
-    def is_written(self) -> bool:
-        return bool(self.version)
-
-    def is_known_by(self, shown: Pod) -> bool:
-        """Tell whether who shows the pod so has heard of its node."""
-        return shown.nominated_node == self.node or (self.is_written and shown.resource_version == self.version)
-
-    @property
-    def node(self) -> NodeName:
-        return self.offer.placement.node
-
-
 @dataclass(slots=True)
 class Ahead:
     """Nominates nodes for pods as they appear, as soon as their claims are there."""
@@ -74,8 +53,8 @@ class Ahead:
     sending: Sending = field(default_factory=lambda: Sending(is_known=True))
     recent: Recent = field(default_factory=Recent)
     _line: Line = field(default_factory=Line)
-    _sent: dict[Uid, Sent] = field(default_factory=dict)
-    _written_for: set[Uid] = field(default_factory=set)
+    _sent: Travelling = field(default_factory=Travelling)
+    _written_for: dict[Uid, asyncio.Task[None]] = field(default_factory=dict)
     _renewed: Grounds | None = None
     _looked: int = 0  # how many of those sent were seen to wait still since the first one was
     _ignored: int = 0
@@ -108,7 +87,7 @@ class Ahead:
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
         self._line.asked(pod.uid)
-        sent = self._sent.pop(pod.uid, None)
+        sent = self._sent.drop(pod.uid)
         if sent is None:
             return
         is_right, is_known = len(names) == 1 and names[0] == sent.node, sent.is_known_by(pod)
@@ -117,6 +96,18 @@ class Ahead:
         if is_right or is_known:
             self._heeded(is_right=is_right)
         self._stirred.set()
+
+    def hurry(self, pod: Pod) -> Collection[asyncio.Task[None]] | None:
+        """Take note that the scheduler asks about *pod*; where that is too early, return what is written for others.
+
+        Of these it has not heard either, and is about to ask as early about the next of them. None where it is not.
+        """
+        sent = self._sent.get(pod.uid)
+        is_early = not sent.is_known_by(pod) if sent else self._line.has_had(pod.uid)
+        if pod.nominated_node or not is_early or self._line.was_asked(pod.uid):
+            return None
+        self._line.asked(pod.uid)
+        return tuple(writing for uid, writing in self._written_for.items() if uid != pod.uid)
 
     def stir(self) -> None:
         """Have the pods looked at: something has changed."""
@@ -144,8 +135,7 @@ class Ahead:
         await self._send(send)
 
     def _begin(self, sent: Sent, writing: asyncio.TaskGroup) -> None:
-        self._written_for.add(sent.pod.uid)
-        writing.create_task(self._write(sent))
+        self._written_for[sent.pod.uid] = writing.create_task(self._write(sent))
 
     async def _write(self, sent: Sent) -> None:
         try:
@@ -154,7 +144,7 @@ class Ahead:
         except Exception:  # others are being written for beside it
             LOG.exception("a round of sending pods ahead failed")
         finally:
-            self._written_for.discard(sent.pod.uid)
+            self._written_for.pop(sent.pod.uid, None)
             if self._renewed is None:
                 self._stirred.set()
 
@@ -165,7 +155,7 @@ class Ahead:
 
     def _forget_some(self) -> None:
         """Look at a few of those on their way: there are many rounds."""
-        some = tuple(islice(self._sent, self._looked, self._looked + BATCH))
+        some = [sent.pod.uid for sent in islice(self._sent, self._looked, self._looked + BATCH)]
         gone = self._forget(some)
         self._looked = self._looked + BATCH - gone if len(some) == BATCH else 0
 
@@ -175,7 +165,7 @@ class Ahead:
         for uid in pods:
             promise = self.belief.ledger.of_pod(uid)
             if promise is None or promise.is_answer or promise.is_binding or self.belief.pods.with_uid(uid) is None:
-                del self._sent[uid]
+                self._sent.drop(uid)
                 gone += 1
             if promise is None:
                 # Nobody has asked, so it was not sent there in vain.
@@ -203,15 +193,13 @@ class Ahead:
         pod, snapshot = needs.pod, self.belief.cluster.snapshot
         if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._line.was_asked(pod.uid):
             return None
-        promised = [(sent.node, sent.pod.terms.amounts) for sent in self._sent.values()]
-        suitable = self.suitable.nodes(pod.terms, snapshot, promised, needs.extended)
+        suitable = self.suitable.nodes(pod.terms, snapshot, self._sent.promised, needs.extended)
         if suitable is None:
             return None
         plan = self.planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
         if not isinstance(plan, Offer):
             return None
-        sent = self._sent[pod.uid] = Sent(pod, plan, self.planner.chooser.world(plan.placement.node))
-        return sent
+        return self._sent.put(Sent(pod, plan, self.planner.chooser.world(plan.placement.node)))
 
     async def _renew(self) -> None:
         """Plan those anew about whose node something has changed, as long as the scheduler has not asked."""
@@ -236,7 +224,7 @@ class Ahead:
     def _changed(self) -> list[Sent]:
         """Return those about whose node something has changed."""
         world = self.planner.chooser.world
-        return [sent for sent in self._sent.values() if not sent.seen.is_like(world(sent.node))]
+        return [sent for sent in self._sent if not sent.seen.is_like(world(sent.node))]
 
     def _is_good(self, sent: Sent) -> bool:
         """Tell whether a pod can go where it is sent to all the same; then that is remembered."""
@@ -245,12 +233,12 @@ class Ahead:
             return False
         is_good = self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
         if is_good:
-            self._sent[sent.pod.uid] = replace(sent, seen=chooser.world(sent.node))
+            self._sent.put(replace(sent, seen=chooser.world(sent.node)))
         return is_good
 
     def _moved(self, before: Sent) -> Sent | None:
         """Plan a pod anew: to be sent elsewhere, or nowhere."""
-        del self._sent[before.pod.uid]
+        self._sent.drop(before.pod.uid)
         self.planner.withdraw(before.pod.uid)
         pod = self.belief.pods.with_uid(before.pod.uid)
         # Whom another may have nominated since, as the scheduler does for preemption, is that one's concern.
@@ -259,7 +247,7 @@ class Ahead:
         sent = self._planned(needs) if isinstance(needs, Needs) else None
         self.metrics.guess("renewed")
         if sent is not None and sent.node == before.node and before.is_written:
-            sent = self._sent[sent.pod.uid] = replace(sent, version=before.version)
+            sent = self._sent.put(replace(sent, version=before.version))
         return sent
 
     async def _corrected(self, before: Sent, sent: Sent | None) -> None:
@@ -280,9 +268,9 @@ class Ahead:
     async def _nominate(self, sent: Sent, *, has_heard: bool = False) -> None:
         """Write where *sent* goes, unless it is asked about before. One that *has_heard* otherwise is told anyway."""
         # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
-        if self._sent.get(sent.pod.uid) is not sent:
+        if self._sent.get(sent.pod.uid) is not sent or self._line.was_asked(sent.pod.uid):
             return
-        if not has_heard and sent.pod.uid in islice(self._sent, self.sending.fewest_before):
+        if not has_heard and any(one is sent for one in islice(self._sent, self.sending.fewest_before)):
             return
         pod = self.belief.pods.current(sent.pod)
         outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)
@@ -294,4 +282,4 @@ class Ahead:
         # Guarded as it was, the write has changed nothing else: what the watch will show need not be read.
         self.recent.put(replace(pod, resource_version=version, nominated_node=sent.node))
         if self._sent.get(sent.pod.uid) is sent:
-            self._sent[sent.pod.uid] = replace(sent, version=version)
+            self._sent.put(replace(sent, version=version))

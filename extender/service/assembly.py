@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from extender import VERSION
@@ -20,15 +20,8 @@ from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace, since_boot
 from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES
-from extender.kube.told import Told
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
-from extender.model.change import Noun
-from extender.model.claim import ResourceClaim
-from extender.model.footprint import Footprint
-from extender.model.names import Uid
-from extender.model.node import Pod
-from extender.model.problem import Problem
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.drift import Auditor
@@ -64,6 +57,7 @@ from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.seats import SEATS
 from extender.service.sending import Sending
+from extender.service.sink import Sink, Work
 from extender.service.warming import Warming
 from extender.state.belief import Belief
 from extender.state.domain import writer_of
@@ -76,7 +70,6 @@ LEASE_CONNECTIONS: Final = 4
 LOOK_S: Final = 0.1
 # How long we stay to give up the Lease: whoever is next need not wait for it then.
 FAREWELL_S: Final = 8.0
-Work = dict[str, Coroutine[Any, Any, object]]
 
 
 class Apis(NamedTuple):
@@ -157,7 +150,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     """Build everything; nothing waits for the API server before it runs."""
     api = apis.api
     followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
-    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), _Sink(history := History())
+    now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), Sink(history := History())
     belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
@@ -175,7 +168,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, reigns, now, is_wanted=settings.ownership.keeps_taint)
-    sink.attention, sink.journal, sink.warming, sink.hearing = attention, journal, Warming(belief), Hearing(belief, now)
+    sink.attention, sink.journal, sink.warming = attention, journal, Warming(belief)
+    sink.hearing = Hearing(belief, now, sink.hurry)
     health = Health(freshness, settings.watch.max_age_seconds, now, leading.obstacle, sink.keeping.warning, history)
     if is_owner and settings.waking.nominate and settings.waking.nominate_ahead != "never":
         sending, may = Sending(settings.waking.nominate_ahead, versions.minor), partial(_may_send, health, leading)
@@ -193,8 +187,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
     auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None)
     work |= {"auditing": auditing.run(lambda: freshness.has_vital and leading.leads()), "inspection": inspection.run()}
-    work |= sink.nominating() | ({"owner taint": sink.keeping.run()} if settings.ownership.has_taint else {})
-    work |= {"warming": sink.warming.run(), "counting": gauges.counting.run(), "closing": sink.intrusion.run()}
+    work |= sink.work(keeps_taint=settings.ownership.has_taint) | {"counting": gauges.counting.run()}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}
@@ -234,66 +227,3 @@ async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> Non
 def _habits(settings: Settings) -> Habits:
     holds, waking = settings.holds, settings.waking
     return Habits(holds.offer_seconds, holds.wait_seconds, holds.rechecks, waking.nominate, waking.per_second)
-
-
-class _Sink:
-    """Passes on what following tells, once there is somebody to tell it to."""
-
-    feed: Feed | None = None
-    journal: Journal | None = None
-    observer: Observer | None = None
-    intrusion: Intrusion | None = None
-    attention: Attention | None = None
-    ahead: Ahead | None = None
-    lapses: Lapses | None = None
-    warming: Warming | None = None
-    keeping: Keeping | None = None
-    hearing: Hearing | None = None
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-
-    def __call__(self, told: Told) -> None:
-        self.history.note(told)
-        if self.feed is not None and self.observer is not None and self.intrusion is not None:
-            self.observer.note(told)
-            self.intrusion.before(told)
-            self.feed.take(told)
-            self.intrusion.after(told)
-        if self.journal is not None:
-            self.journal.shown(told)
-
-    def asked(self, pod: Pod, names: Sequence[str]) -> None:
-        """Pass on about which pod the scheduler asks."""
-        if self.ahead is not None:
-            self.ahead.asked(pod, names)
-
-    def evicting(self, pod: Uid) -> None:
-        """Pass on that others may be evicted for a pod."""
-        if self.lapses is not None:
-            self.lapses.evicting(pod)
-
-    def nominating(self) -> Work:
-        """Return the work of nominating nodes, and of taking that back."""
-        ahead: Work = {"nominations ahead": self.ahead.run()} if self.ahead else {}
-        return ahead | ({"nominations taken back": self.lapses.run()} if self.lapses else {})
-
-    def stir(self) -> None:
-        if self.hearing is not None:
-            self.hearing.stir()
-        if self.attention is not None:
-            self.attention.stir()
-        if self.ahead is not None:
-            self.ahead.stir()
-        if self.keeping is not None:
-            self.keeping.stir()
-
-    def show(self, what: Noun | Problem) -> None:
-        if isinstance(what, Footprint) and self.hearing is not None:
-            self.hearing.stir()
-        if isinstance(what, Pod) and self.ahead is not None:
-            self.ahead.shown(what)
-        if isinstance(what, ResourceClaim) and self.ahead is not None:
-            self.ahead.made(what)
-        if isinstance(what, ResourceClaim) and self.warming is not None:
-            self.warming.shown(what)

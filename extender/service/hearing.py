@@ -1,7 +1,7 @@
-"""What the scheduler has heard of before us: what it asks about waits for that for a moment."""
+"""What one of us has heard of before the other, the scheduler or we: what it asks waits for that for a moment."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +16,12 @@ from extender.state.belief import Belief
 PATIENCE_S: Final = 0.2
 # The scheduler asks about nobody else meanwhile: after waiting in vain nobody is waited for, whatever claims do.
 REST_S: Final = 10.0
+# Where processors are short, what the scheduler has yet to hear is written in a tenth of a second. Where that takes
+# longer nobody waits for it during a while.
+WRITTEN_S: Final = 0.5
+SLOW_S: Final = 2.0
+# It hears of what is written within milliseconds, if it does nothing else; and may go on for as long twice.
+HEARD_S: Final = 0.05
 # Bindings that wait at a time, for each looks again whenever something changes: more go on without waiting.
 MOST_MEETING: Final = 128
 
@@ -26,7 +32,10 @@ class Hearing:
 
     belief: Belief
     now: Callable[[], float]
+    # Says what is being written for others where the scheduler asks about a pod too early; None where it does not.
+    hurry: Callable[[Pod], Collection[asyncio.Task[None]] | None] = lambda _pod: None
     _rests_until: float = float("-inf")
+    _strolls_until: float = float("-inf")
     _meeting: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -43,6 +52,21 @@ class Hearing:
         # It may have come all the same, where all of this was held up.
         if claims.lack(pod):
             self._rests_until = self.now() + REST_S
+
+    async def keep_pace(self, pod: Pod) -> None:
+        """Return once the scheduler can have heard where others go, or soon, if it asks too early about *pod*.
+
+        It would ask about the next ones as early, and look at all nodes for each, which keeps it from hearing.
+        """
+        writing = self.hurry(pod) if self.now() >= self._strolls_until else None
+        if writing is None:
+            return
+        if writing:
+            _, slow = await asyncio.wait(writing, timeout=WRITTEN_S)
+            self._strolls_until = self.now() + SLOW_S if slow else self._strolls_until
+        else:
+            await asyncio.sleep(HEARD_S)
+            self._strolls_until = self.now() + 2 * HEARD_S
 
     async def meet(self, order: Order) -> None:
         """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""

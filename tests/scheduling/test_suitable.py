@@ -11,6 +11,7 @@ from extender.model.node import Node
 from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
 from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration
 from extender.model.terms import Terms
+from extender.scheduling.promised import Promised
 from extender.scheduling.suitable import Suitable
 from extender.state.belief import Belief
 from tests.scheduling.cast import belief_of, node
@@ -71,7 +72,10 @@ def test_a_node_must_have_what_the_pod_takes() -> None:
 def test_what_is_promised_already_is_taken() -> None:
     belief = world(node("n1", {"pods": 1}), node("n2", {"pods": 1}))
     one = Terms(amounts=(("pods", 1),))
-    assert suited(belief, one, promised=[(N1, one.amounts), (NodeName("unknown"), one.amounts)]) == ["n2"]
+    promised = Promised()
+    for name in (N1, NodeName("unknown")):
+        promised.add(name, one.amounts)
+    assert suited(belief, one, promised=promised) == ["n2"]
 
 
 def test_resources_that_devices_stand_behind_are_looked_at_elsewhere() -> None:

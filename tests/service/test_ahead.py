@@ -13,7 +13,7 @@ from extender.model.change import Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaim
 from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
@@ -355,6 +355,52 @@ async def test_what_became_of_a_guess_is_counted(
     ((_, node_name),) = await scene.settle()
     scene.ahead.asked(replace(pods(1)[0], resource_version=version), asked or [str(node_name)])
     assert scene.guessed(result)
+
+
+async def test_who_is_asked_about_too_early_is_not_written_for_and_others_are() -> None:
+    scene, (first, early, last) = Scene(*claims(3)), pods(3)
+    async with held(scene) as writes:
+        scene.appear(first)
+        await rested(scene)
+        scene.appear(early)
+        (writing,) = scene.ahead.hurry(early) or ()
+        assert scene.ahead.hurry(early) is None
+        scene.appear(last)
+        await rested(scene)
+        assert [name for name, _ in writes.sent] == ["p000", "p002"]
+        writes.is_over.set()
+        await writing
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_early"),
+    [
+        pytest.param({}, True, id="not heard yet"),
+        pytest.param({"nominated_node": N1}, False, id="heard of a node"),
+        pytest.param({"resource_version": "9"}, False, id="heard of what was written"),
+        pytest.param({"uid": Uid("other")}, False, id="not to be sent"),
+    ],
+)
+async def test_who_is_asked_about_too_early(shown: dict[str, Any], *, is_early: bool) -> None:
+    scene, (one, other) = Scene(*claims(2)), pods(2)
+    scene.appear(one)
+    await scene.settle()
+    async with held(scene):
+        scene.appear(other)
+        await rested(scene)
+        assert (scene.ahead.hurry(replace(one, **shown)) is not None) is is_early
+
+
+async def test_who_is_asked_about_while_others_are_written_for_first_is_written_for_no_more() -> None:
+    scene, (one, other) = Scene(*claims(2)), pods(2)
+    scene.ahead._gate = asyncio.Semaphore(1)
+    async with held(scene) as writes:
+        scene.appear(one, other)
+        await rested(scene)
+        assert scene.ahead.hurry(other)
+        writes.is_over.set()
+        await rested(scene)
+    assert [name for name, _ in writes.sent] == ["p000"]
 
 
 async def test_the_scheduler_is_told_what_was_planned() -> None:

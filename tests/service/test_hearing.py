@@ -1,7 +1,7 @@
 """The scheduler hears of claims and pods before us: what it asks waits for these, and not for ever."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -15,7 +15,7 @@ from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.endings import Order
 from extender.service import hearing as module
 from extender.service.binds import Binds
-from extender.service.hearing import PATIENCE_S, REST_S, Hearing, left_of
+from extender.service.hearing import PATIENCE_S, REST_S, SLOW_S, Hearing, left_of
 from tests import kube_objects
 from tests.scheduling.cast import belief_of, claim, pod
 from tests.service.door import SCHEDULER, Door, Json, opened
@@ -48,6 +48,8 @@ class Told:
     async def hear(self, pod: Pod) -> None:
         self.begun.set()
         await self._hearing.hear(pod)
+
+    async def keep_pace(self, pod: Pod) -> None: ...
 
     async def meet(self, order: Order) -> None:
         self.met.append(order)
@@ -120,6 +122,56 @@ async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_va
     await asyncio.sleep(0)
     assert not waits.done()
     waits.cancel()
+
+
+async def test_who_asks_too_early_is_answered_once_others_are_written_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WRITTEN_S", 3600)
+    hearing, written = Hearing(belief_of(), Clock()), asyncio.Event()
+    writing = asyncio.create_task(only(written.wait()))
+    hearing.hurry = lambda asked: (writing,) if asked == waiting("early") else None
+    await hearing.keep_pace(waiting("other"))
+    waits = asyncio.create_task(hearing.keep_pace(waiting("early")))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    written.set()
+    await waits
+
+
+async def test_where_writes_take_long_nobody_waits_for_them_during_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WRITTEN_S", 0.01)
+    clock = Clock()
+    hearing, writing = Hearing(belief_of(), clock), asyncio.create_task(only(asyncio.sleep(3600)))
+    hearing.hurry = lambda _pod: (writing,)
+    await hearing.keep_pace(waiting("a"))
+    monkeypatch.setattr(module, "WRITTEN_S", 3600)
+    clock.now = SLOW_S - 0.1
+    await hearing.keep_pace(waiting("b"))
+    clock.now = SLOW_S
+    waits = asyncio.create_task(hearing.keep_pace(waiting("c")))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    writing.cancel()
+    await waits
+
+
+async def test_what_is_written_is_heard_before_the_next_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEARD_S", 0.01)
+    clock = Clock()
+    hearing, asked = Hearing(belief_of(), clock), list[Pod]()
+
+    def hurry(pod: Pod) -> Sequence[asyncio.Task[None]] | None:
+        asked.append(pod)
+        return None if pod == waiting("a") else ()
+
+    hearing.hurry = hurry
+    await hearing.keep_pace(waiting("a"))
+    for clock.now in (0.0, 0.01, 0.02):
+        await hearing.keep_pace(waiting("b"))
+    assert asked == [waiting("a"), waiting("b"), waiting("b")]
+
+
+async def only(work: Awaitable[object]) -> None:
+    await work
 
 
 async def test_a_binding_that_waits_for_a_pod_hears_that_it_is_bound(

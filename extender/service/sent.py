@@ -1,0 +1,66 @@
+"""The pods that were sent to a node and were not asked about yet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.scheduling.planner import Offer
+from extender.scheduling.promised import Promised
+from extender.scheduling.recall import World
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A pod on its way: where to, by which view of that node, and the *version* that it got when that was written."""
+
+    pod: Pod
+    offer: Offer
+    seen: World
+    version: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        return bool(self.version)
+
+    def is_known_by(self, shown: Pod) -> bool:
+        """Tell whether who shows the pod so has heard of its node."""
+        return shown.nominated_node == self.node or (self.is_written and shown.resource_version == self.version)
+
+    @property
+    def node(self) -> NodeName:
+        return self.offer.placement.node
+
+
+class Travelling:
+    """All of these, the first that was sent first, and what is *promised* of nodes to them. One writer."""
+
+    def __init__(self) -> None:
+        self._sent: dict[Uid, Sent] = {}
+        self.promised = Promised()
+
+    def __len__(self) -> int:
+        return len(self._sent)
+
+    def __iter__(self) -> Iterator[Sent]:
+        return iter(self._sent.values())
+
+    def get(self, pod: Uid) -> Sent | None:
+        return self._sent.get(pod)
+
+    def put(self, sent: Sent) -> Sent:
+        """Remember one that is sent; it stays where it stands if it was before."""
+        self._count(self._sent.get(sent.pod.uid), -1)
+        self._sent[sent.pod.uid] = sent
+        self._count(sent, 1)
+        return sent
+
+    def drop(self, pod: Uid) -> Sent | None:
+        """Forget a pod; return how it was sent, if it was."""
+        sent = self._sent.pop(pod, None)
+        self._count(sent, -1)
+        return sent
+
+    def _count(self, sent: Sent | None, number: int) -> None:
+        if sent is not None:
+            self.promised.add(sent.node, sent.pod.terms.amounts, number)

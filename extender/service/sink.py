@@ -1,0 +1,99 @@
+"""What following tells, and the scheduler asks, passed on to whoever is to know."""
+
+from asyncio import Task
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any
+
+from extender.kube.told import Told
+from extender.model.change import Noun
+from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
+from extender.model.names import Uid
+from extender.model.node import Pod
+from extender.model.problem import Problem
+from extender.service.ahead import Ahead
+from extender.service.attention import Attention
+from extender.service.feed import Feed
+from extender.service.hearing import Hearing
+from extender.service.history import History
+from extender.service.intrusion import Intrusion
+from extender.service.journal import Journal
+from extender.service.keeping import Keeping
+from extender.service.lapses import Lapses
+from extender.service.observer import Observer
+from extender.service.warming import Warming
+
+Work = dict[str, Coroutine[Any, Any, object]]
+
+
+class Sink:
+    """Passes on what following tells, once there is somebody to tell it to."""
+
+    feed: Feed | None = None
+    journal: Journal | None = None
+    observer: Observer | None = None
+    intrusion: Intrusion | None = None
+    attention: Attention | None = None
+    ahead: Ahead | None = None
+    lapses: Lapses | None = None
+    warming: Warming | None = None
+    keeping: Keeping | None = None
+    hearing: Hearing | None = None
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+
+    def __call__(self, told: Told) -> None:
+        self.history.note(told)
+        if self.feed is not None and self.observer is not None and self.intrusion is not None:
+            self.observer.note(told)
+            self.intrusion.before(told)
+            self.feed.take(told)
+            self.intrusion.after(told)
+        if self.journal is not None:
+            self.journal.shown(told)
+
+    def asked(self, pod: Pod, names: Sequence[str]) -> None:
+        """Pass on about which pod the scheduler asks."""
+        if self.ahead is not None:
+            self.ahead.asked(pod, names)
+
+    def hurry(self, pod: Pod) -> Collection[Task[None]] | None:
+        """Pass on that it is about to; return what is written for others where that is too early."""
+        return self.ahead.hurry(pod) if self.ahead is not None else None
+
+    def evicting(self, pod: Uid) -> None:
+        """Pass on that others may be evicted for a pod."""
+        if self.lapses is not None:
+            self.lapses.evicting(pod)
+
+    def work(self, *, keeps_taint: bool) -> Work:
+        """Return what those do unasked who are told."""
+        doing = {
+            "nominations ahead": self.ahead,
+            "nominations taken back": self.lapses,
+            "owner taint": self.keeping if keeps_taint else None,
+            "warming": self.warming,
+            "closing": self.intrusion,
+        }
+        return {name: one.run() for name, one in doing.items() if one is not None}
+
+    def stir(self) -> None:
+        if self.hearing is not None:
+            self.hearing.stir()
+        if self.attention is not None:
+            self.attention.stir()
+        if self.ahead is not None:
+            self.ahead.stir()
+        if self.keeping is not None:
+            self.keeping.stir()
+
+    def show(self, what: Noun | Problem) -> None:
+        if isinstance(what, Footprint) and self.hearing is not None:
+            self.hearing.stir()
+        if isinstance(what, Pod) and self.ahead is not None:
+            self.ahead.shown(what)
+        if isinstance(what, ResourceClaim) and self.ahead is not None:
+            self.ahead.made(what)
+        if isinstance(what, ResourceClaim) and self.warming is not None:
+            self.warming.shown(what)

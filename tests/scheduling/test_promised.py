@@ -1,0 +1,38 @@
+"""What is promised of nodes is what was added, whatever cluster is looked at."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.model.names import NodeName
+from extender.model.quantity import Amounts
+from extender.scheduling.promised import Promised
+from tests.scheduling.cast import belief_of, node
+
+CLUSTERS = [belief_of(*map(node, names)).cluster.snapshot.layout for names in (["a", "b"], ["b", "c", "d"], ["a", "b"])]
+NODES = st.sampled_from([NodeName(name) for name in "abcde"])
+AMOUNTS = st.sampled_from([(("cpu", 1),), (("cpu", 2), ("pods", 1)), ()])
+STEPS = st.one_of(st.tuples(NODES, AMOUNTS), st.sampled_from(CLUSTERS), st.none())
+
+
+@given(st.lists(STEPS, max_size=30))
+def test_each_node_is_told_who_is_on_the_way_to_it(steps: list[object]) -> None:
+    """A node and amounts are one more pod, nothing is the first that is done, and a layout is looked at."""
+    promised, there = Promised(), list[tuple[NodeName, Amounts]]()
+    for step in steps:
+        if step is None:
+            if there:
+                promised.add(*there.pop(0), -1)
+        elif isinstance(step, tuple):
+            there.append(step)
+            promised.add(*step)
+        else:
+            layout = next(layout for layout in CLUSTERS if layout is step)
+            found = {
+                (name, amounts): count
+                for amounts, column in promised.on(layout)
+                for name, count in zip(layout.nodes, column.tolist(), strict=True)
+                if count
+            }
+            assert found == Counter(one for one in there if one[0] in layout.nodes)
