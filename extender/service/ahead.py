@@ -103,7 +103,7 @@ class Ahead:
         Of these it has not heard either, and is about to ask as early about the next of them. None where it is not.
         """
         sent = self._sent.get(pod.uid)
-        is_early = not sent.is_known_by(pod) if sent else self._line.has_had(pod.uid)
+        is_early = not sent.is_known_by(pod) if sent else bool(pod.claims) and self.is_on
         if pod.nominated_node or not is_early or self._line.was_asked(pod.uid):
             return None
         self._line.asked(pod.uid)

@@ -378,7 +378,8 @@ async def test_who_is_asked_about_too_early_is_not_written_for_and_others_are() 
         pytest.param({}, True, id="not heard yet"),
         pytest.param({"nominated_node": N1}, False, id="heard of a node"),
         pytest.param({"resource_version": "9"}, False, id="heard of what was written"),
-        pytest.param({"uid": Uid("other")}, False, id="not to be sent"),
+        pytest.param({"uid": Uid("other")}, True, id="not shown yet"),
+        pytest.param({"uid": Uid("other"), "claims": ()}, False, id="not to be sent"),
     ],
 )
 async def test_who_is_asked_about_too_early(shown: dict[str, Any], *, is_early: bool) -> None:
