@@ -1,7 +1,6 @@
 """What is promised of nodes to pods that are on their way there: of these nothing that is bound tells."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,43 +9,42 @@ from extender.allocation.layout import Layout
 from extender.model.names import NodeName
 from extender.model.quantity import Amounts
 
-Counts = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 
 class Promised:
-    """Counts who is on the way to each node, by what they need: most need as much as others. One writer."""
+    """Adds up what those need who are on their way to each node, as they come and go. One writer."""
 
     def __init__(self) -> None:
-        self._by_amounts: dict[Amounts, Counter[NodeName]] = {}
-        # The same as int64[nodes], of the layout that was asked about last.
-        self._columns: dict[Amounts, Counts] = {}
+        self._by_resource: defaultdict[str, Counter[NodeName]] = defaultdict(Counter)
+        # The same as int64[nodes] of the layout that was asked about last.
+        self._columns: dict[str, Numbers] = {}
         self._layout: Layout | None = None
 
-    def add(self, node: NodeName, amounts: Amounts, count: int = 1) -> None:
-        """Count *count* more pods, or fewer, that are on their way to *node* and need *amounts*."""
-        nodes = self._by_amounts.setdefault(amounts, Counter())
-        nodes[node] += count
-        if not nodes[node]:
-            del nodes[node]
-        if not nodes:
-            del self._by_amounts[amounts]
-            self._columns.pop(amounts, None)
-        elif self._layout is not None:
-            self._note(self._columns.get(amounts), node, count)
+    def add(self, node: NodeName, amounts: Amounts, sign: int = 1) -> None:
+        """Add what one more needs who is on the way to *node*; take it away again with a *sign* of -1."""
+        number = self._layout.number(node) if self._layout else None
+        for resource, amount in amounts:
+            on_nodes = self._by_resource[resource]
+            on_nodes[node] += sign * amount
+            if not on_nodes[node]:
+                del on_nodes[node]
+            if number is not None and resource in self._columns:
+                self._columns[resource][number] += sign * amount
 
-    def on(self, layout: Layout) -> Iterable[tuple[Amounts, Counts]]:
-        """Yield what is needed, and how often on each node, int64[nodes]."""
+    def of(self, resource: str, layout: Layout) -> Numbers:
+        """Return how much of *resource* is promised on each node, int64[nodes]; it changes as they come and go."""
         if self._layout is None or self._layout.nodes is not layout.nodes:
             self._columns.clear()
-        self._layout = layout
-        for amounts, nodes in self._by_amounts.items():
-            if amounts not in self._columns:
-                self._columns[amounts] = np.zeros(len(layout.nodes), np.int64)
-                for node, count in nodes.items():
-                    self._note(self._columns[amounts], node, count)
-            yield amounts, self._columns[amounts]
+            self._layout = layout
+        if resource not in self._columns:
+            self._columns[resource] = self._column(resource, layout)
+        return self._columns[resource]
 
-    def _note(self, column: Counts | None, node: NodeName, count: int) -> None:
-        number = self._layout.number(node) if self._layout is not None and column is not None else None
-        if number is not None and column is not None:
-            column[number] += count
+    def _column(self, resource: str, layout: Layout) -> Numbers:
+        column = np.zeros(len(layout.nodes), np.int64)
+        for node, amount in self._by_resource.get(resource, Counter()).items():
+            number = layout.number(node)
+            if number is not None:
+                column[number] = amount
+        return column

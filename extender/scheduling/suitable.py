@@ -84,15 +84,13 @@ class Suitable:
 
     def _roomy(self, terms: Terms, snapshot: Snapshot, promised: Promised | None, apart: Collection[str]) -> Flags:
         rows = self._loads.rows_of(snapshot.layout.nodes)
-        beside = [(dict(amounts), counts) for amounts, counts in promised.on(snapshot.layout)] if promised else ()
         flags = np.ones(len(rows), np.bool_)
         for resource, number in terms.amounts:
             if resource in apart:
                 continue
             free = self._loads.allocatable(resource, rows) - self._loads.used(resource, rows)
-            for taken, counts in beside:
-                if resource in taken:
-                    free -= counts * taken[resource]
+            if promised is not None:
+                free -= promised.of(resource, snapshot.layout)
             flags &= free >= number
         return flags
 

@@ -55,6 +55,8 @@ class Ahead:
     _line: Line = field(default_factory=Line)
     _sent: Travelling = field(default_factory=Travelling)
     _written_for: dict[Uid, asyncio.Task[None]] = field(default_factory=dict)
+    # About whom the scheduler asks: they wait for their answer.
+    _hurried: set[Uid] = field(default_factory=set)
     _renewed: Grounds | None = None
     _looked: int = 0  # how many of those sent were seen to wait still since the first one was
     _ignored: int = 0
@@ -62,7 +64,7 @@ class Ahead:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.belief.parting.append(self._line.forget)
+        self.belief.parting += (self._line.forget, self._hurried.discard)
 
     @property
     def is_on(self) -> bool:
@@ -87,6 +89,7 @@ class Ahead:
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
         self._line.asked(pod.uid)
+        self._hurried.discard(pod.uid)
         sent = self._sent.drop(pod.uid)
         if sent is None:
             return
@@ -98,16 +101,18 @@ class Ahead:
         self._stirred.set()
 
     def hurry(self, pod: Pod) -> Collection[asyncio.Task[None]] | None:
-        """Take note that the scheduler asks about *pod*; where that is too early, return what is written for others.
+        """Take note that the scheduler is about to ask about *pod*, for which nothing is written any more.
 
-        Of these it has not heard either, and is about to ask as early about the next of them. None where it is not.
+        Where that is too early return what is written for others, nothing where its own node is written: the scheduler
+        is behind, and would ask as early about the next ones. Otherwise, or where it has asked before, return None.
         """
         sent = self._sent.get(pod.uid)
         is_early = not sent.is_known_by(pod) if sent else bool(pod.claims) and self.is_on
-        if pod.nominated_node or not is_early or self._line.was_asked(pod.uid):
+        if pod.nominated_node or not is_early or pod.uid in self._hurried or self._line.was_asked(pod.uid):
             return None
-        self._line.asked(pod.uid)
-        return tuple(writing for uid, writing in self._written_for.items() if uid != pod.uid)
+        self._hurried.add(pod.uid)
+        writing = tuple(writing for uid, writing in self._written_for.items() if uid != pod.uid)
+        return writing if writing or (sent and sent.is_written) else None
 
     def stir(self) -> None:
         """Have the pods looked at: something has changed."""
@@ -214,7 +219,7 @@ class Ahead:
         moved = list[tuple[Sent, Sent | None]]()
         for sent in anew:
             # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
-            if self._sent.get(sent.pod.uid) is sent and not self._is_good(sent):
+            if self._is_waiting(sent) and not self._is_good(sent):
                 moved.append((sent, self._moved(sent)))
                 await asyncio.sleep(0)
         if len(anew) == len(changed):
@@ -261,6 +266,10 @@ class Ahead:
                 pod = replace(before.pod, resource_version=before.version)
                 await self.writes.nominate(pod, None, is_guarded=True)
 
+    def _is_waiting(self, sent: Sent) -> bool:
+        """Tell whether a pod waits still as it was *sent*, and is not being asked about."""
+        return self._sent.get(sent.pod.uid) is sent and sent.pod.uid not in self._hurried
+
     def _is_promised(self, pod: Uid) -> bool:
         """Tell whether anything was promised to *pod*, as when the scheduler has asked meanwhile."""
         return self.belief.ledger.of_pod(pod) is not None
@@ -268,7 +277,7 @@ class Ahead:
     async def _nominate(self, sent: Sent, *, has_heard: bool = False) -> None:
         """Write where *sent* goes, unless it is asked about before. One that *has_heard* otherwise is told anyway."""
         # Meanwhile the scheduler may have asked: a pod that is on its way is left alone.
-        if self._sent.get(sent.pod.uid) is not sent or self._line.was_asked(sent.pod.uid):
+        if not self._is_waiting(sent):
             return
         if not has_heard and any(one is sent for one in islice(self._sent, self.sending.fewest_before)):
             return

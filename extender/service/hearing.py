@@ -20,7 +20,8 @@ REST_S: Final = 10.0
 # longer nobody waits for it during a while.
 WRITTEN_S: Final = 0.5
 SLOW_S: Final = 2.0
-# It hears of what is written within milliseconds, if it does nothing else; and may go on for as long twice.
+# It hears of what is written within milliseconds, if it does nothing else. It may go on for twice as long then, and
+# longer each time until it has heard of anything.
 HEARD_S: Final = 0.05
 # Bindings that wait at a time, for each looks again whenever something changes: more go on without waiting.
 MOST_MEETING: Final = 128
@@ -36,6 +37,7 @@ class Hearing:
     hurry: Callable[[Pod], Collection[asyncio.Task[None]] | None] = lambda _pod: None
     _rests_until: float = float("-inf")
     _strolls_until: float = float("-inf")
+    _stroll_s: float = 2 * HEARD_S
     _meeting: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -58,15 +60,16 @@ class Hearing:
 
         It would ask about the next ones as early, and look at all nodes for each, which keeps it from hearing.
         """
+        if pod.nominated_node:
+            self._stroll_s = 2 * HEARD_S
         writing = self.hurry(pod) if self.now() >= self._strolls_until else None
-        if writing is None:
-            return
         if writing:
             _, slow = await asyncio.wait(writing, timeout=WRITTEN_S)
             self._strolls_until = self.now() + SLOW_S if slow else self._strolls_until
-        else:
+        elif writing is not None:
             await asyncio.sleep(HEARD_S)
-            self._strolls_until = self.now() + 2 * HEARD_S
+            self._strolls_until = self.now() + self._stroll_s
+            self._stroll_s = min(2 * self._stroll_s, REST_S)
 
     async def meet(self, order: Order) -> None:
         """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""

@@ -1,7 +1,5 @@
 """What is promised of nodes is what was added, whatever cluster is looked at."""
 
-from collections import Counter
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +15,8 @@ STEPS = st.one_of(st.tuples(NODES, AMOUNTS), st.sampled_from(CLUSTERS), st.none(
 
 
 @given(st.lists(STEPS, max_size=30))
-def test_each_node_is_told_who_is_on_the_way_to_it(steps: list[object]) -> None:
-    """A node and amounts are one more pod, nothing is the first that is done, and a layout is looked at."""
+def test_each_node_is_told_what_those_need_who_are_on_the_way_to_it(steps: list[object]) -> None:
+    """A node and amounts are one more pod, nothing is that the first of them has come, and a layout is looked at."""
     promised, there = Promised(), list[tuple[NodeName, Amounts]]()
     for step in steps:
         if step is None:
@@ -29,10 +27,9 @@ def test_each_node_is_told_who_is_on_the_way_to_it(steps: list[object]) -> None:
             promised.add(*step)
         else:
             layout = next(layout for layout in CLUSTERS if layout is step)
-            found = {
-                (name, amounts): count
-                for amounts, column in promised.on(layout)
-                for name, count in zip(layout.nodes, column.tolist(), strict=True)
-                if count
-            }
-            assert found == Counter(one for one in there if one[0] in layout.nodes)
+            for resource in ("cpu", "pods"):
+                needed = [
+                    sum(dict(amounts).get(resource, 0) for where, amounts in there if where == name)
+                    for name in layout.nodes
+                ]
+                assert promised.of(resource, layout).tolist() == needed

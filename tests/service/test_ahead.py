@@ -404,6 +404,47 @@ async def test_who_is_asked_about_while_others_are_written_for_first_is_written_
     assert [name for name, _ in writes.sent] == ["p000"]
 
 
+async def test_where_its_own_node_is_written_the_scheduler_is_behind_though_nothing_else_is_written() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    assert len(await scene.settle()) == 1
+    assert scene.ahead.hurry(one) == ()
+
+
+async def test_of_what_is_not_written_nobody_can_have_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.service.sending.FEWEST_NODES", 1)
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.ahead.sending = Sending("auto", is_known=True)
+    scene.appear(one)
+    assert await scene.settle() == []
+    assert scene.ahead.hurry(one) is None
+
+
+async def test_who_is_asked_about_too_early_has_its_devices_before_who_came_later() -> None:
+    scene, (early, last) = Scene(*claims(2), devices=1), pods(2)
+    scene.belief.apply(Changed(replace(node("n2"), is_unschedulable=True)))
+    scene.appear(early)
+    scene.ahead.hurry(early)
+    scene.appear(last)
+    assert await scene.settle() == []
+    assert scene.belief.ledger.of_pod(early.uid)
+    assert scene.belief.ledger.of_pod(last.uid) is None
+
+
+async def test_who_is_being_asked_about_is_left_alone_whatever_changes() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    ((_, node_name),) = await scene.settle()
+    assert node_name is not None
+    before = scene.belief.ledger.of_pod(one.uid)
+    scene.ahead.hurry(one)
+    scene.tell(replace(node(node_name), is_unschedulable=True))
+    assert await scene.settle() == []
+    assert scene.belief.ledger.of_pod(one.uid) is before
+    scene.ahead.asked(one, names("n1", "n2"))
+    assert scene.guessed("late")
+
+
 async def test_the_scheduler_is_told_what_was_planned() -> None:
     scene = Scene(*claims(1))
     (one,) = pods(1)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
 from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -155,9 +156,10 @@ async def test_where_writes_take_long_nobody_waits_for_them_during_a_while(monke
 
 
 async def test_what_is_written_is_heard_before_the_next_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HEARD_S", 0.01)
+    monkeypatch.setattr(module, "HEARD_S", 1)
+    monkeypatch.setattr(asyncio, "sleep", AsyncMock())
     clock = Clock()
-    hearing, asked = Hearing(belief_of(), clock), list[Pod]()
+    hearing, asked = Hearing(belief_of(), clock, _stroll_s=2), list[Pod]()
 
     def hurry(pod: Pod) -> Sequence[asyncio.Task[None]] | None:
         asked.append(pod)
@@ -165,9 +167,14 @@ async def test_what_is_written_is_heard_before_the_next_is_asked_about(monkeypat
 
     hearing.hurry = hurry
     await hearing.keep_pace(waiting("a"))
-    for clock.now in (0.0, 0.01, 0.02):
+    for clock.now in (0.0, 1.9, 2.0, 5.9, 6.0):
         await hearing.keep_pace(waiting("b"))
-    assert asked == [waiting("a"), waiting("b"), waiting("b")]
+    assert asked == [waiting("a"), *[waiting("b")] * 3]
+    # It has heard of something meanwhile.
+    await hearing.keep_pace(replace(waiting("c"), nominated_node=NodeName("n1")))
+    for clock.now in (14.0, 15.9, 16.0):
+        await hearing.keep_pace(waiting("d"))
+    assert asked[4:] == [waiting("d")] * 2
 
 
 async def only(work: Awaitable[object]) -> None:
