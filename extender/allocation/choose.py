@@ -44,7 +44,7 @@ def deciding(
     """
     if not _may_be_unwritable(board):
         return (yield from solving(question, board, usage_of, manner, known))
-    answer = yield from solving(question, board, usage_of, replace(manner, preference=None, is_strict=False), known)
+    answer = yield from solving(question, board, usage_of, replace(manner, preference=None, accepts=None), known)
     if not isinstance(answer, Solution):
         return answer
     try:
@@ -56,7 +56,7 @@ def deciding(
     better = yield from solving(question, board, usage_of, manner, known)
     if isinstance(better, Solution) and _is_writable(better):
         return better
-    return better if manner.is_strict else answer
+    return better if manner.accepts else answer
 
 
 def _is_writable(solution: Solution) -> bool:

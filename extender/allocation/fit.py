@@ -63,7 +63,7 @@ class Fitter:
     _is_blind: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._any = replace(self.manner, preference=None, is_strict=False, narrowed=None)
+        self._any = replace(self.manner, preference=None, accepts=None, narrowed=None)
         self.plain = plain_of(self.question)
         self._is_blind = any("/" not in rule.attribute for part in self.question.claims for rule in part.rules)
         self._states = States(self.question)

@@ -42,12 +42,13 @@ class Offers:
     """By ask. special: bool[rows], devices of which more must be known than whether they are free.
 
     weights: int64[rows], different where what may keep a device from being given differs; their sums tell mixtures
-    apart.
+    apart. unready: bool[rows], devices that must be made ready; None where nobody could be given any.
     """
 
     of: Mapping[At, Offer]
     special: Flags
     weights: NDArray[np.int64]
+    unready: Flags | None = None
 
 
 def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Offers]:
@@ -62,7 +63,9 @@ def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -
         offer = _offer(ask, question, inventory, added)
         offers[at] = replace(offer, is_special=bool((offer.usable & special).any()))
         yield
-    return Offers(offers, special, _weights(inventory, added))
+    unready = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
+    is_any = any((offer.usable & unready).any() for offer in offers.values())
+    return Offers(offers, special, _weights(inventory, added), unready if is_any else None)
 
 
 def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:

@@ -88,7 +88,8 @@ class Question:
     """All of a pod's unallocated claims; *classes* are those that they name.
 
     asks has every ask by its place, covered the indices of the rules that bind it, alike the first ask that the same
-    devices suit. *may_crowd*: a claim may need more results than it can have, whatever is chosen.
+    devices suit. *may_crowd*: a claim may need more results than it can have, whatever is chosen. *has_choice*: between
+    alternatives, beside others who choose.
     """
 
     claims: tuple[ClaimQuestion, ...]
@@ -98,6 +99,7 @@ class Question:
     covered: Mapping[At, tuple[int, ...]]
     alike: Mapping[At, At]
     may_crowd: bool
+    has_choice: bool
 
 
 def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass], features: Features) -> Question:
@@ -117,6 +119,7 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
         covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
         alike=_alike(asks),
         may_crowd=any(map(_may_crowd, compiled)),
+        has_choice=len({at[:2] for at in asks}) > 1 and any(at.ask for at in asks),
     )
 
 
@@ -135,6 +138,7 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
         covered=question.covered,
         alike=question.alike,
         may_crowd=question.may_crowd,
+        has_choice=question.has_choice,
     )
 
 

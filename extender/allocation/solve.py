@@ -1,7 +1,7 @@
 """From a question and a board to devices, or to the reason why there are none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
@@ -71,8 +71,8 @@ class Known:
 class Manner:
     """How to search: what to prefer, if anything, how long, and whether what is met on a node spoils that node alone.
 
-    kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *is_strict*: nothing but what is
-    preferred will do, or what it *accepts*: to look for the best may take too long where any would do. *is_sure*: that
+    kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *accepts*: nothing but what is
+    preferred will do, or what it accepts: to look for the best may take too long where any would do. *is_sure*: that
     the node fits is known, so what is preferred is looked for at once. *narrowed* leaves devices out that no ask may
     have, whatever is found.
     """
@@ -80,7 +80,6 @@ class Manner:
     preference: Preference | None = None
     is_lenient: bool = False
     steps: int = STEPS
-    is_strict: bool = False
     is_sure: bool = False
     narrowed: Callable[[Situation], Situation] | None = None
     accepts: Callable[[Situation, tuple[Pick, ...]], bool] | None = None
@@ -120,17 +119,16 @@ def solving(
         situation = yield from examining(question, board, known.usages, usage_of, known.judge)
         if manner.narrowed is not None:
             situation = manner.narrowed(situation)
-        better = (yield from _preferred(situation, manner)) if manner.is_sure else None
+        is_sure = manner.is_sure and not question.has_choice
+        better = (yield from _preferred(situation, manner)) if is_sure else None
         picks = better or (yield from _found(situation, manner.steps))
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient, place=met.place)
     except Exhausted:
         return Undecided(manner.steps)
     if picks is not None:
-        better = better or (yield from _preferred(situation, manner))
-        if better is None and manner.is_strict and not (manner.accepts and manner.accepts(situation, picks)):
-            return Nothing(situation)
-        return Solution(situation, better or picks)
+        better = better or (yield from _improved(situation, picks, manner))
+        return Nothing(situation) if better is None else Solution(situation, better)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:
         place = "/".join(invalid.key)
@@ -156,6 +154,29 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
         if steps <= BLIND_STEPS:
             raise
         return (yield from Search(situation, steps - BLIND_STEPS, Foresight(situation)).pieces())
+
+
+def _improved(situation: Situation, picks: tuple[Pick, ...], manner: Manner) -> Work[Picks]:
+    """Look for what is preferred to *picks*, with the same alternatives: none that comes first is given up for it.
+
+    Return None where *picks* are not accepted, and nothing else is found.
+    """
+    better = yield from _preferred(_settled(situation, picks), manner)
+    if better is not None or manner.accepts is None or manner.accepts(situation, picks):
+        return better or picks
+    return (yield from _preferred(situation, manner)) if situation.question.has_choice else None
+
+
+def _settled(situation: Situation, picks: tuple[Pick, ...]) -> Situation:
+    """Leave of each list of alternatives the one that was picked."""
+    if not situation.question.has_choice:
+        return situation
+    chosen = {pick.at[:2]: pick.at for pick in picks}
+    left = {
+        at: found if chosen.get(at[:2], at) == at else replace(found, free=0, every=())
+        for at, found in situation.eligible.items()
+    }
+    return replace(situation, eligible=left)
 
 
 def _preferred(situation: Situation, manner: Manner) -> Work[Picks]:

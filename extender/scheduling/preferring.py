@@ -25,9 +25,10 @@ from extender.topology.linked import Linked, Wired, taken
 from extender.topology.machine import Group
 from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
-from extender.topology.policy import STEP, Placing, Policy
+from extender.topology.policy import STEP, UNREADY, Placing, Policy
 from extender.topology.ratings import APART
 from extender.topology.residual import Mix
+from extender.topology.scene import offered
 from extender.topology.shape import mask_of, places_of
 from extender.topology.shared import Shared
 from extender.topology.together import Together
@@ -87,11 +88,21 @@ class Panel:
         del ask
         return [Wired(self.chooser(group, at), group.indices) for group in self._memory.atlas.on(board)]
 
-    def ground(self, board: Board) -> Ground:
-        """Say what stands on *board*, as the ask for most devices sees it: the others go along."""
-        at = max(self._asks, key=lambda at: (self._asks[at].count, [-index for index in at]), default=None)
-        if at is None:
+    def ground(self, situation: Situation) -> Ground:
+        """Say what stands on a board, as the ask for most of what leads there sees it: the others go along."""
+        board = situation.board
+        if not self._asks:
             return Ground(board, (), (Place(),) * len(board.candidates))
+        ground = self._seen_by(self._largest(self._asks), board)
+        if len(set(self.policies)) == len(set(self.mixes.values())) == 1:
+            return ground
+        leading = [at for at in self._asks if offered(situation, at) & ground.anchors]
+        return self._seen_by(self._largest(leading), board) if leading else ground
+
+    def _largest(self, ats: Iterable[At]) -> At:
+        return max(ats, key=lambda at: (self._asks[at].count, [-index for index in at]))
+
+    def _seen_by(self, at: At, board: Board) -> Ground:
         name, key = board.node.name, (self.policies[at.claim], self.mixes[self._asks[at].class_name])
         known = self._memory.grounds.get(name, board, key)
         if known is None:
@@ -137,7 +148,6 @@ class Preferring:
         return replace(
             manner,
             preference=preference,
-            is_strict=bool(self._firm),
             narrowed=self._limits.narrowed if is_limited else None,
             accepts=self._limits.accepts if self._firm else None,
         )
@@ -167,7 +177,10 @@ class Preferring:
             found += _labelled(situation.asks[at].name if len(asked) > 1 else "", one.parts)
             given += tuple(picks)
         later = sum(at.ask for at in {pick.at for pick in solution.picks})
-        return Appraisal(total - later * STEP, tuple(found))
+        unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
+        if unready:
+            found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
+        return Appraisal(total - later * STEP - UNREADY * unready, tuple(found))
 
     def _appraised(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Appraise what one ask is given."""

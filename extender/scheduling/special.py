@@ -1,4 +1,4 @@
-"""What is expected of nodes with partitions and shares, which links do not rate."""
+"""What is expected of nodes with partitions, shares and devices that must be made ready, which links do not rate."""
 
 from typing import Final
 
@@ -6,9 +6,12 @@ import numpy as np
 
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
-from extender.allocation.question import At
+from extender.allocation.inventory import SHAREABLE
+from extender.allocation.offer import Offers
+from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.topology.memo import Memo
+from extender.topology.policy import UNREADY
 from extender.topology.quality import ONE
 from extender.topology.ratings import Values
 
@@ -41,3 +44,38 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     rows = offers.of[at].usable & offers.special & (snapshot.usage.codes == 0)
     counted: Values = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
+
+
+def unready(fitter: Fitter, at: At, snapshot: Snapshot) -> Values | int:
+    """Say what it counts on each node that too few devices are ready for an ask, int64[nodes]: no more than it will."""
+    offers, layout = fitter.offers_in(snapshot), snapshot.layout
+    if offers.unready is None:
+        return 0
+    rows = offers.of[at].usable & ~offers.unready & ((snapshot.usage.codes == 0) | offers.special)
+    counted = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
+    missing = np.maximum(0, fitter.question.asks[at].count - counted)
+    if (layout.node_of_row[rows] < 0).any():
+        # What is attached by network may be ready, too.
+        missing = np.where(snapshot.reach.view != 0, 0, missing)
+    return np.asarray(UNREADY * missing, np.int64)
+
+
+def sharing_of(question: Question, offers: Offers, snapshot: Snapshot) -> Flags | None:
+    """Tell which nodes have something with capacity for several that any ask could be given: bool[nodes]."""
+    inventory, layout = snapshot.inventory, snapshot.layout
+    has_capacity, usable = np.zeros(inventory.rows, np.bool_), np.zeros(inventory.rows, np.bool_)
+    for path, column in inventory.columns.items():
+        if path[0] == "capacity":
+            has_capacity |= column.codes != 0
+    for at, offer in offers.of.items():
+        if not question.asks[at].is_admin:
+            usable |= offer.usable
+    shared = usable & has_capacity & (inventory.column(SHAREABLE).codes != 0)
+    if not shared.any():
+        return None
+    # What is attached by network may be seen from anywhere.
+    if (layout.node_of_row[shared] < 0).any():
+        return np.ones(len(layout.nodes), np.bool_)
+    found = np.zeros(len(layout.nodes), np.bool_)
+    found[layout.node_of_row[shared]] = True
+    return found

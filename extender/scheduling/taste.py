@@ -11,8 +11,6 @@ import numpy as np
 
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags
-from extender.allocation.inventory import SHAREABLE
-from extender.allocation.offer import Offers
 from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.model.claim import ResourceClaim
@@ -22,7 +20,7 @@ from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent
 from extender.scheduling.preferring import Memory, Preferring, basis_of
-from extender.scheduling.special import Special, room
+from extender.scheduling.special import Special, room, sharing_of, unready
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
@@ -113,7 +111,7 @@ class Taste:
             return None
         known = self._sharing.get(id(fitter))
         if known is None or known[0] is not offers or known[1] is not snapshot.layout:
-            known = self._sharing[id(fitter)] = offers, snapshot.layout, _sharing(question, offers, snapshot)
+            known = self._sharing[id(fitter)] = offers, snapshot.layout, sharing_of(question, offers, snapshot)
         return known[2]
 
     def forget(self, pod: Uid) -> None:
@@ -178,6 +176,8 @@ class Taste:
         question = fitter.question
         is_wider = snapshot.reach.spots and snapshot.reach.view.any()
         if len(question.asks) != 1 or is_wider or self.atlas.is_mixed(snapshot):
+            return False
+        if fitter.offers_in(snapshot).unready is not None:
             return False
         (at,) = question.asks
         if question.covered[at]:
@@ -245,6 +245,7 @@ class Taste:
         # Ratings know what stands on a node; what is attached by network may do beside it.
         if snapshot.reach.spots:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
+        values = np.where(values == NONE, NONE, values - unready(fitter, at, snapshot))
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
         if is_rated(fitter, at, snapshot):
             return values
@@ -263,27 +264,6 @@ class Taste:
 
     def _mixes(self, question: Question) -> dict[str, Mix]:
         return {ask.class_name: self._mix(ask.class_name) for ask in question.asks.values()}
-
-
-def _sharing(question: Question, offers: Offers, snapshot: Snapshot) -> Flags | None:
-    """Tell which nodes have something with capacity for several that any ask could be given: bool[nodes]."""
-    inventory, layout = snapshot.inventory, snapshot.layout
-    has_capacity, usable = np.zeros(inventory.rows, np.bool_), np.zeros(inventory.rows, np.bool_)
-    for path, column in inventory.columns.items():
-        if path[0] == "capacity":
-            has_capacity |= column.codes != 0
-    for at, offer in offers.of.items():
-        if not question.asks[at].is_admin:
-            usable |= offer.usable
-    shared = usable & has_capacity & (inventory.column(SHAREABLE).codes != 0)
-    if not shared.any():
-        return None
-    # What is attached by network may be seen from anywhere.
-    if (layout.node_of_row[shared] < 0).any():
-        return np.ones(len(layout.nodes), np.bool_)
-    found = np.zeros(len(layout.nodes), np.bool_)
-    found[layout.node_of_row[shared]] = True
-    return found
 
 
 def _summed(total: Values, values: Values) -> Values:

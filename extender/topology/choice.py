@@ -65,6 +65,10 @@ class Chooser:
         change = self.residual.value(free & ~mask) - self.residual.value(free)
         return Choice(sum(self.terms(free, mask)), mask, self.quality.of(mask), change)
 
+    def quality_of(self, mask: int) -> int:
+        """Return how good the links of a set are, of ONE; one device has none to be judged by."""
+        return self.quality.of(mask) if mask & mask - 1 else 0
+
     def _ranked(self, free: int, size: int, among: int) -> tuple[Choice, ...]:
         key = (free, size, free & among)
         known = self._known.get(key)

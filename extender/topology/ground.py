@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
+from extender.allocation.situation import Situation
 from extender.topology.aliases import Place
 from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
@@ -24,6 +25,10 @@ class Ranking(Protocol):
 
     def of(self, free: int, mask: int) -> Choice:
         """Return what one set out of *free* is worth."""
+        ...
+
+    def quality_of(self, mask: int) -> int:
+        """Return how good the links of a set are, of ONE."""
         ...
 
 
@@ -118,8 +123,6 @@ class Ground:
             if driver not in leading
             and not mask_of(places) & self.zoned
             and any(site.root or site.numa for site in self.at(places))
-            and not mask_of(places) & self.zoned
-            and any(site.root or site.numa for site in self.at(places))
         )
 
     @cached_property
@@ -156,7 +159,7 @@ class Ground:
         return self.sites[place].bus is not None and bool(self.sites[place].product)
 
 
-Grounds = Callable[[Board], Ground]
+Grounds = Callable[[Situation], Ground]
 
 
 def forms_of(ground: Ground) -> Iterator[Form]:

@@ -49,7 +49,14 @@ class Leads:
             self.wanted.size + sum(map(self.scene.size, later)),
         )
         for every in self._ranked(size, self.wanted.mask | beside):
-            yield from self.wanted.portions(every & ~self.before, beside)
+            yield from self._cut(every & ~self.before, beside)
+
+    def _cut(self, every: int, beside: int) -> Sets:
+        """Yield the sets for the ask out of what is for later asks, too: those first that leave good ones as well."""
+        portions, unity = self.wanted.portions(every, beside), self.cast.merits.unity
+        if comb(every.bit_count(), self.wanted.size) > LOOKED:
+            return portions
+        return iter(sorted(portions, key=lambda places: -unity(mask_of(places)) - unity(every & ~mask_of(places))))
 
     def _ranked(self, size: int, among: int) -> Iterator[int]:
         """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""

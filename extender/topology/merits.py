@@ -40,6 +40,11 @@ class Merits:
         worth = sum(group.ranking.of(free, mask).value for group, free, mask in self._linked(leads))
         return worth + self.apart(leads)
 
+    def unity(self, devices: int) -> int:
+        """Return how good devices are for one ask: their links, and NUMA nodes."""
+        links = (group.ranking.quality_of(group.inward(devices)) for group in self.ground.anchored)
+        return sum(links) + self.apart(devices)
+
     def apart(self, devices: int) -> int:
         """Return what it counts that devices are on several NUMA nodes."""
         further = max(1, zones_of(self.ground.at(places_of(devices)))) - 1

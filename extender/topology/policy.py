@@ -90,6 +90,8 @@ class Outlook(NamedTuple):
 KEEPING: Final = 500
 # Beyond all that a set can be worth otherwise: q, what is left, and alignment.
 STEP: Final = 4 * ONE
+# Beyond all that policies think of sets: a device that must be made ready before a pod can have it.
+UNREADY: Final = 100_000 * STEP
 # Splitting NUMA nodes costs less than bad links, which tell more of how devices work together.
 ZONE: Final = ONE // 10
 # Further NUMA nodes cost nothing more: all of them together stay below a STEP.

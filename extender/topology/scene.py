@@ -23,6 +23,12 @@ class Role(IntEnum):
     OTHER = 3
 
 
+def offered(situation: Situation, at: At) -> int:
+    """Return the mask of what an ask could be given."""
+    found = situation.eligible[at]
+    return mask_of(found.every) if found.every else found.free
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A situation and the ground under it."""
@@ -73,8 +79,7 @@ class Scene:
 
     def mask(self, at: At) -> int:
         """Return what an ask could be given."""
-        found = self.situation.eligible[at]
-        return found.free if not found.every else mask_of(found.every)
+        return offered(self.situation, at)
 
     def size(self, at: At) -> int:
         """Return how many devices an ask takes."""

@@ -61,7 +61,7 @@ class Together:
         """Return what is worked out of a situation; each is remembered for as long as its search may take."""
         known = self._chosen.get(id(situation))
         if known is None or known.scene.situation is not situation:
-            ground = self._ground_of(situation.board)
+            ground = self._ground_of(situation)
             known = self._chosen[id(situation)] = Cast(Scene(situation, ground), self._weights)
         return known
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from extender.allocation.board import Board, board_of
 from extender.allocation.features import ALL
 from extender.allocation.question import EVERY, EXACT, Question, ask
-from extender.allocation.situation import UsageOf
+from extender.allocation.situation import Situation, UsageOf
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, WHOLE, Usage
 from extender.model.claim import ClaimSpec, Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
@@ -82,15 +82,17 @@ def grounds(configuration: Configuration | None = None) -> Grounds:
     """Know the links of boards by a configuration, the shipped one without any; each board is looked at once."""
     known: dict[int, Ground] = {}
 
-    def ground_of(board: Board) -> Ground:
+    def ground_of(situation: Situation) -> Ground:
+        board = situation.board
         if id(board) not in known:
-            known[id(board)] = _ground(board, configuration or shipped())
+            known[id(board)] = ground_on(board, configuration or shipped())
         return known[id(board)]
 
     return ground_of
 
 
-def _ground(board: Board, configuration: Configuration) -> Ground:
+def ground_on(board: Board, configuration: Configuration) -> Ground:
+    """Say what stands on *board*."""
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
     groups = [
         Anchored(Chooser(group.shape, AIM), group.indices, group.links.is_known)

@@ -1,6 +1,7 @@
 """Who prefers some devices may also say which asks choose first, over claims, and sees what was picked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -11,8 +12,8 @@ from extender.allocation.features import ALL
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At, ask
 from extender.allocation.situation import Situation
-from extender.allocation.solve import Manner, Solution
-from extender.model.claim import Constraint, DeviceRequest
+from extender.allocation.solve import BEST, Manner, Solution
+from extender.model.claim import Constraint, DeviceRequest, RequestSlot
 from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
 
 DEVICES = published("n", *(device(f"d{index}", {"side": index % 2}) for index in range(4)))
@@ -35,6 +36,25 @@ class Backwards:
         last = max((pick.place for pick in picks), default=-1)
         places = [place for place in range(mask.bit_length()) if mask >> place & 1]
         yield from combinations(sorted(places, key=lambda place: (place < last, place)), size)
+
+
+class Picky:
+    """Has the last request choose first, and nothing that is not accepted."""
+
+    def __init__(self, accepts: Callable[[Situation, Sequence[Pick]], bool]) -> None:
+        self._accepts = accepts
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return sorted(most_constrained_first(situation), reverse=True)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        del picks
+        places = [place for place in range(mask.bit_length()) if mask >> place & 1]
+        for found in combinations(places, size):
+            if self._accepts(situation, [Pick(at, place) for place in found]):
+                yield found
 
 
 def picked(preference: Backwards, *wanted: DeviceRequest, rules: Sequence[Constraint] = ()) -> list[tuple[int, int]]:
@@ -68,6 +88,36 @@ def test_what_is_ready_is_given_before_what_a_driver_has_to_make_ready(count: in
     assert isinstance(answer, Solution)
     candidates = answer.situation.board.candidates
     assert {candidates[pick.place].key.device for pick in answer.picks} == given
+
+
+def on_sides(name: str, *sides: int) -> DeviceRequest:
+    text = f"device.attributes['gpu.example.com'].side in {list(sides)}"
+    return replace(request(1, selectors=[text]), name=name)
+
+
+@pytest.mark.parametrize("is_sure", [False, True])
+@pytest.mark.parametrize(
+    ("refused", "given"),
+    [({""}, [("a/best", "d0"), ("b", "d1")]), ({"a/best"}, [("a/any", "d1"), ("b", "d0")])],
+)
+def test_an_alternative_is_given_up_for_what_is_accepted_and_not_for_what_is_preferred(
+    refused: set[str], given: list[tuple[str, str]], *, is_sure: bool
+) -> None:
+    """The second request chooses first, and would take what the first one wants."""
+    either = RequestSlot(name="a", first_available=(on_sides("best", 0), on_sides("any", 0, 1, 2)))
+    asked = claim(request())
+    spec = replace(asked.spec, requests=(either, RequestSlot(name="b", exactly=on_sides("b", 0, 1))))
+    question = ask([replace(asked, spec=spec)], CLASSES, ALL)
+
+    def accepts(situation: Situation, picks: Sequence[Pick]) -> bool:
+        return not refused & {situation.asks[pick.at].name for pick in picks}
+
+    local = published("n", *(device(f"d{index}", {"side": index}) for index in range(3)))
+    manner = replace(BEST, preference=Picky(accepts), accepts=accepts, is_sure=is_sure)
+    answer = choose(cluster(node("n"), local).snapshot, 0, question, manner)
+    assert isinstance(answer, Solution)
+    candidates = answer.situation.board.candidates
+    assert [(answer.situation.asks[pick.at].name, candidates[pick.place].key.device) for pick in answer.picks] == given
 
 
 def test_constraints_hold_whichever_claim_chooses_first() -> None:

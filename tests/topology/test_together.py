@@ -19,6 +19,7 @@ from extender.model.names import DeviceKey, DeviceName
 from extender.topology.choice import Choice
 from extender.topology.ground import Anchored, Ground
 from extender.topology.quality import ONE
+from extender.topology.tables import shipped
 from extender.topology.together import Together
 from loadtests.quality.hopper import (
     CPU,
@@ -29,6 +30,7 @@ from loadtests.quality.hopper import (
     cpus,
     device,
     gpu,
+    ground_on,
     grounds,
     key,
     nic,
@@ -127,6 +129,22 @@ def test_a_pair_is_two_devices_of_one_claim() -> None:
 )
 def test_what_a_pod_asks_for_is_close_to_each_other(claims: list[dict[str, int]], held: str, devices: str) -> None:
     assert given_devices(question(*claims), *held.split()) == devices.split()
+
+
+@pytest.mark.parametrize("claims", [[{"gpu": 4}, {"gpu": 4}], [{"gpu-a": 4, "gpu-b": 4}], [{"gpu": 3}, {"gpu": 4}]])
+def test_what_is_chosen_for_several_is_shared_out_such_that_each_has_what_is_close(
+    claims: list[dict[str, int]],
+) -> None:
+    """The GPUs of the two NUMA nodes are numbered by turns."""
+    turned = [replace(gpu(index % 2 * 4 + index // 2), name=DeviceName(f"gpu-{index}")) for index in range(8)]
+    on = board(sliced(GPU, *turned), sliced(NIC, *map(nic, range(8))))
+    found = solved(question(*claims), [], on)
+    assert found
+    zones: dict[object, set[object]] = {}
+    for pick in found[1].picks:
+        zone = dict(on.candidates[pick.place].device.attributes)[ZONE].value
+        zones.setdefault(pick.at, set()).add(zone)
+    assert sorted(map(len, zones.values())) == [1, 1]
 
 
 def test_cpus_that_have_not_enough_left_are_not_taken_and_gpus_follow() -> None:
@@ -340,11 +358,14 @@ class OnOneNuma:
     def of(self, free: int, mask: int) -> Choice:
         return self.ranking.of(free, mask)
 
+    def quality_of(self, mask: int) -> int:
+        return self.ranking.quality_of(mask)
+
 
 def test_sets_that_a_ranking_leaves_out_are_not_tried() -> None:
-    ground = grounds()(HOPPER)
+    ground = ground_on(HOPPER, shipped())
     groups = tuple(group._replace(ranking=OnOneNuma(group)) for group in ground.groups)
-    strict = Together(lambda one: Ground(one, groups, ground.sites), Tightest())
+    strict = Together(lambda one: Ground(one.board, groups, ground.sites), Tightest())
     found = solved(question({"gpu": 2}), [])
     assert found
     situation, at = found[1].situation, found[1].picks[0].at

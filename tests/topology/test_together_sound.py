@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from extender.allocation.attempt import Pick
-from extender.allocation.board import Board
 from extender.allocation.preference import Tightest
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -39,9 +38,10 @@ def known(number: int) -> Manner:
     ground_of = grounds()
     made: dict[int, Ground] = {}
 
-    def one_known(board: Board) -> Ground:
+    def one_known(situation: Situation) -> Ground:
+        board = situation.board
         if id(board) not in made:
-            ground = ground_of(board)
+            ground = ground_of(situation)
             groups = [group._replace(is_known=index == number) for index, group in enumerate(ground.groups)]
             made[id(board)] = Ground(board, tuple(groups), ground.sites)
         return made[id(board)]
