@@ -61,11 +61,23 @@ class ReadyFirst:
     def sets(
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterator[tuple[int, ...]]:
-        """Yield the sets of what is ready, where that suffices, before all."""
+        """Yield the sets of what is ready, or with all of that where it does not suffice, before all."""
         ready = mask & ~situation.board.unready
-        if ready != mask and ready.bit_count() >= size:
-            yield from self._preference.sets(situation, at, ready, size, picks)
+        if ready not in (0, mask) and size:
+            yield from self._ready_first(situation, at, (ready, mask & ~ready), size, picks)
         yield from self._preference.sets(situation, at, mask, size, picks)
+
+    def _ready_first(
+        self, situation: Situation, at: At, parts: tuple[int, int], size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        ready, others = parts
+        if ready.bit_count() >= size:
+            yield from self._preference.sets(situation, at, ready, size, picks)
+            return
+        known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
+        given = (*picks, *(Pick(at, place) for place in known))
+        for places in self._preference.sets(situation, at, others, size - len(known), given):
+            yield tuple(sorted((*known, *places)))
 
 
 def most_constrained_first(situation: Situation) -> list[Turn]:

@@ -89,7 +89,7 @@ class Question:
 
     asks has every ask by its place, covered the indices of the rules that bind it, alike the first ask that the same
     devices suit. *may_crowd*: a claim may need more results than it can have, whatever is chosen. *has_choice*: between
-    alternatives, beside others who choose.
+    alternatives.
     """
 
     claims: tuple[ClaimQuestion, ...]
@@ -119,7 +119,7 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
         covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
         alike=_alike(asks),
         may_crowd=any(map(_may_crowd, compiled)),
-        has_choice=len({at[:2] for at in asks}) > 1 and any(at.ask for at in asks),
+        has_choice=any(at.ask for at in asks),
     )
 
 

@@ -128,7 +128,7 @@ def solving(
         return Undecided(manner.steps)
     if picks is not None:
         better = better or (yield from _improved(situation, picks, manner))
-        return Nothing(situation) if better is None else Solution(situation, better)
+        return Nothing(situation) if better is None else Solution(_settled(situation, better), better)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:
         place = "/".join(invalid.key)

@@ -96,7 +96,10 @@ class Panel:
         ground = self._seen_by(self._largest(self._asks), board)
         if len(set(self.policies)) == len(set(self.mixes.values())) == 1:
             return ground
-        leading = [at for at in self._asks if offered(situation, at) & ground.anchors]
+        devices = {at: offered(situation, at) for at in self._asks}
+        leading = [
+            at for at, mask in devices.items() if mask & ground.anchors and mask.bit_count() >= self._asks[at].count
+        ]
         return self._seen_by(self._largest(leading), board) if leading else ground
 
     def _largest(self, ats: Iterable[At]) -> At:

@@ -1,5 +1,6 @@
 """What is expected of nodes with partitions, shares and devices that must be made ready, which links do not rate."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,14 +47,21 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
 
 
-def unready(fitter: Fitter, at: At, snapshot: Snapshot) -> Values | int:
-    """Say what it counts on each node that too few devices are ready for an ask, int64[nodes]: no more than it will."""
+def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | int:
+    """Say what it counts on each node, whichever of *ats* is given, that too few devices are ready: int64[nodes]."""
+    if fitter.offers_in(snapshot).unready is None:
+        return 0
+    return np.asarray(np.minimum.reduce([_unready(fitter, at, snapshot) for at in ats]), np.int64)
+
+
+def _unready(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     offers, layout = fitter.offers_in(snapshot), snapshot.layout
     if offers.unready is None:
-        return 0
+        return np.zeros(len(layout.nodes), np.int64)
     rows = offers.of[at].usable & ~offers.unready & ((snapshot.usage.codes == 0) | offers.special)
     counted = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
-    missing = np.maximum(0, fitter.question.asks[at].count - counted)
+    ask = fitter.question.asks[at]
+    missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)
     if (layout.node_of_row[rows] < 0).any():
         # What is attached by network may be ready, too.
         missing = np.where(snapshot.reach.view != 0, 0, missing)

@@ -20,7 +20,7 @@ from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent
 from extender.scheduling.preferring import Memory, Preferring, basis_of
-from extender.scheduling.special import Special, room, sharing_of, unready
+from extender.scheduling.special import Special, least_unready, room, sharing_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
 from extender.state.loads import Loads
 from extender.topology.appraisal import Appraisal, Basis, Part
@@ -230,7 +230,8 @@ class Taste:
         for at in ats[1:]:
             values = self._ask(fitter, at, policy, snapshot, needed)
             found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
-        return found
+        # Another request may take the devices of the first, and what is taken then may be ready.
+        return np.where(found == NONE, NONE, found - least_unready(fitter, ats, snapshot))
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         if is_chosen(fitter, at) and fitter.question.asks[at].count > RESULTS:
@@ -245,7 +246,6 @@ class Taste:
         # Ratings know what stands on a node; what is attached by network may do beside it.
         if snapshot.reach.spots:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
-        values = np.where(values == NONE, NONE, values - unready(fitter, at, snapshot))
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
         if is_rated(fitter, at, snapshot):
             return values

@@ -20,6 +20,7 @@ from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 from extender.topology.memo import Memo
+from extender.topology.policy import UNREADY
 from extender.topology.quality import ONE
 
 LOG: Final = logging.getLogger(__name__)
@@ -86,7 +87,8 @@ class Journal:
             self.metrics.placed(policy)
         for item in decision.best:
             if item.node == decision.node:
-                for part in item.parts:
+                # Devices that must be made ready outweigh everything, and would hide it.
+                for part in (part for part in item.parts if part.value > -UNREADY):
                     self.metrics.part(part.name, part.value / ONE)
 
     def ended(self, order: Order, result: Result) -> None:

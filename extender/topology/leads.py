@@ -54,7 +54,7 @@ class Leads:
     def _cut(self, every: int, beside: int) -> Sets:
         """Yield the sets for the ask out of what is for later asks, too: those first that leave good ones as well."""
         portions, unity = self.wanted.portions(every, beside), self.cast.merits.unity
-        if comb(every.bit_count(), self.wanted.size) > LOOKED:
+        if not beside or comb(every.bit_count(), self.wanted.size) > LOOKED:
             return portions
         return iter(sorted(portions, key=lambda places: -unity(mask_of(places)) - unity(every & ~mask_of(places))))
 

@@ -42,7 +42,8 @@ class Scene:
         found: dict[Turn, At] = {}
         for at, ask in self.situation.asks.items():
             turn = Turn(at.claim, at.slot)
-            if turn not in found and self.mask(at).bit_count() >= ask.count:
+            # Who takes all there is has nothing where there is none.
+            if turn not in found and self.mask(at).bit_count() >= max(ask.takes_all, ask.count):
                 found[turn] = at
         return found
 
