@@ -47,18 +47,20 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
 
 
-def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | int:
-    """Say what it counts on each node, whichever of *ats* is given, that too few devices are ready: int64[nodes]."""
-    if fitter.offers_in(snapshot).unready is None:
-        return 0
-    return np.asarray(np.minimum.reduce([_unready(fitter, at, snapshot) for at in ats]), np.int64)
+def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Values | None:
+    """Say what it counts on each node, whichever of *ats* is given, that too few devices are ready: int64[nodes].
+
+    None where nobody could be given any that is not.
+    """
+    waiting = fitter.offers_in(snapshot).unready
+    if waiting is None:
+        return None
+    return np.asarray(np.minimum.reduce([_unready(fitter, at, snapshot, waiting) for at in ats]), np.int64)
 
 
-def _unready(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
+def _unready(fitter: Fitter, at: At, snapshot: Snapshot, waiting: Flags) -> Values:
     offers, layout = fitter.offers_in(snapshot), snapshot.layout
-    if offers.unready is None:
-        return np.zeros(len(layout.nodes), np.int64)
-    rows = offers.of[at].usable & ~offers.unready & ((snapshot.usage.codes == 0) | offers.special)
+    rows = offers.of[at].usable & ~waiting & ((snapshot.usage.codes == 0) | offers.special)
     counted = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
     ask = fitter.question.asks[at]
     missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)

@@ -231,7 +231,8 @@ class Taste:
             values = self._ask(fitter, at, policy, snapshot, needed)
             found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
         # Another request may take the devices of the first, and what is taken then may be ready.
-        return np.where(found == NONE, NONE, found - least_unready(fitter, ats, snapshot))
+        unready = least_unready(fitter, ats, snapshot)
+        return found if unready is None else np.where(found == NONE, NONE, found - unready)
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         if is_chosen(fitter, at) and fitter.question.asks[at].count > RESULTS:
