@@ -2,7 +2,8 @@
 
 A line for each call: when it ended, its verb, its result, the seconds that it took, and those of them that the
 processor worked: filter and prioritize think without waiting for anything, so that the rest is other programs'. What a
-filter waits before, for claims that it has not heard of while watches are read, is told apart: its seconds come last.
+filter waits before, for claims that it has not heard of while watches are read, or for nominations that the scheduler
+has not heard of, is told apart: its seconds come last.
 The extender's own histogram has buckets only, and the longest call is not in it. After SIGUSR2 a line, too, of how many
 blocks of memory Python has in use: what is resident besides are holes between them.
 """
