@@ -1,6 +1,6 @@
 """Stands in for the controllers that look after claims: makes them from templates, and lets go of them afterwards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import DRA, POD
 from extender.demo.apiserver.server import ApiServer
-from extender.demo.apiserver.store import key_of
+from extender.demo.apiserver.store import Key, key_of
 
 Json = dict[str, Any]
 
@@ -25,6 +25,7 @@ class Controller:
         self._store = server.store
         self._claim = server.kinds[DRA, dra_version, "resourceclaims"]
         self._since = 0
+        self._uids: dict[Key, str] = {}
         self._template = server.kinds[DRA, dra_version, "resourceclaimtemplates"]
 
     async def run(self) -> NoReturn:
@@ -46,10 +47,20 @@ class Controller:
         pods = self._store.changed(POD, since)
         for key in sorted(pods):
             self._attempt(self._make, self._store.get(POD, key))
-        has_ended = any(_is_done(self._store.get(POD, key)) for key in pods)
-        for key in sorted(self._store.changed(self._claim, 0 if has_ended else since)):
+        for key in sorted(self._store.changed(self._claim, 0 if self._have_ended(pods) else since)):
             self._attempt(self._release, self._store.get(self._claim, key))
             self._attempt(self._collect, self._store.get(self._claim, key))
+
+    def _have_ended(self, pods: Iterable[Key]) -> bool:
+        """Tell whether any of *pods* needs its devices no more; another of its name may be there by now."""
+        is_any = False
+        for key in pods:
+            pod, before = self._store.get(POD, key), self._uids.pop(key, None)
+            is_any = is_any or _is_done(pod)
+            if pod is not None:
+                self._uids[key] = pod["metadata"]["uid"]
+                is_any = is_any or before not in (None, self._uids[key])
+        return is_any
 
     def _attempt(self, act: Callable[[Json], None], item: Json | None) -> None:
         """Act on *item* if it is still there. Somebody else may have been faster: the next event brings us back."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from extender.demo.apiserver.kinds import DRA, POD
+from extender.demo.apiserver.server import ApiServer
 from extender.demo.controller import FINALIZER, Controller
 from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
 from tests.servers import Cluster
@@ -112,3 +114,18 @@ async def test_a_claim_that_is_deleted_while_nobody_reserves_it_goes(cluster: Cl
 
 def names(listed: Json) -> set[str]:
     return {item["metadata"]["name"] for item in listed["items"]}
+
+
+def test_a_claim_goes_of_a_pod_that_another_of_its_name_has_replaced_since_the_last_look() -> None:
+    server = ApiServer()
+    registry, kind = server.registry, server.kinds[DRA, "v1", "resourceclaims"]
+    controller, key = Controller(server), ("default", "p")
+    first = registry.create(POD, "default", pod("p"))
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": first["metadata"]["uid"], "controller": True}
+    registry.create(kind, "default", claim("c", ownerReferences=[owner]))
+    controller.reconcile()
+    assert server.store.get(kind, ("default", "c"))
+    registry.delete(POD, key, {})
+    registry.create(POD, "default", pod("p"))
+    controller.reconcile()
+    assert server.store.get(kind, ("default", "c")) is None
