@@ -1,7 +1,7 @@
 """The scheduler hears of claims and pods before us: what it asks waits for these, and not for ever."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from typing import cast
 from unittest.mock import AsyncMock
@@ -85,6 +85,14 @@ class Clock:
         return self.now
 
 
+async def begun(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """Begin *work*, which waits for something."""
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    assert not task.done()
+    return task
+
+
 def waiting(name: str) -> Pod:
     return pod(name, name)
 
@@ -98,9 +106,7 @@ async def test_after_waiting_in_vain_nobody_is_waited_for_during_a_while(monkeyp
     clock.now = REST_S - 0.1
     await hearing.hear(waiting("b"))
     clock.now = REST_S
-    waits = asyncio.create_task(hearing.hear(waiting("b")))
-    await asyncio.sleep(0)
-    assert not waits.done()
+    waits = await begun(hearing.hear(waiting("b")))
     belief.apply(Changed(claim("other")))
     hearing.stir()
     await asyncio.sleep(0)
@@ -119,9 +125,7 @@ async def test_a_claim_that_has_come_at_the_last_moment_was_not_waited_for_in_va
     asyncio.get_running_loop().call_soon(belief.apply, Changed(claim("a")))
     await hearing.hear(waiting("a"))
     monkeypatch.setattr(module, "PATIENCE_S", 3600)
-    waits = asyncio.create_task(hearing.hear(waiting("b")))
-    await asyncio.sleep(0)
-    assert not waits.done()
+    waits = await begun(hearing.hear(waiting("b")))
     waits.cancel()
 
 
@@ -131,9 +135,7 @@ async def test_who_asks_too_early_is_answered_once_others_are_written_for(monkey
     writing = asyncio.create_task(only(written.wait()))
     hearing.hurry = lambda asked: (writing,) if asked == waiting("early") else None
     await hearing.keep_pace(waiting("other"))
-    waits = asyncio.create_task(hearing.keep_pace(waiting("early")))
-    await asyncio.sleep(0)
-    assert not waits.done()
+    waits = await begun(hearing.keep_pace(waiting("early")))
     written.set()
     await waits
 
@@ -148,9 +150,7 @@ async def test_where_writes_take_long_nobody_waits_for_them_during_a_while(monke
     clock.now = SLOW_S - 0.1
     await hearing.keep_pace(waiting("b"))
     clock.now = SLOW_S
-    waits = asyncio.create_task(hearing.keep_pace(waiting("c")))
-    await asyncio.sleep(0)
-    assert not waits.done()
+    waits = await begun(hearing.keep_pace(waiting("c")))
     writing.cancel()
     await waits
 
