@@ -102,7 +102,7 @@ class Counting:
             # Others may have gone on with what has been published since.
             if self.belief.cluster.snapshot.inventory is snapshot.inventory or self._draws is None:
                 self._draws = ref(snapshot.inventory), draws
-        known.chosen, known.inventory = chosen, ref(snapshot.inventory)
+        known.chosen, known.inventory = chosen & _newest(snapshot.inventory), ref(snapshot.inventory)
         known.count(snapshot, spent)
         known.work = None
         while sum(each.members.size for each in self._classes.values()) > MEMORY:
@@ -121,6 +121,13 @@ class Counting:
             started = self.now()
             next(known.work, None)
             await asyncio.sleep((self.now() - started) * (1 / SHARE - 1))
+
+
+def _newest(inventory: Inventory) -> Flags:
+    """Leave out what a driver has published anew and not taken down yet: bool[rows]. It would be counted twice."""
+    standing = inventory.standing
+    ages = standing.table(lambda item: item.age)[standing.codes]
+    return np.repeat(ages == 0, np.diff(inventory.starts))
 
 
 def _counted(name: ClassName, chosen: Flags, spent: Flags, snapshot: Snapshot) -> Iterator[DeviceCount]:

@@ -174,6 +174,21 @@ async def test_what_classes_remember_has_a_bound(monkeypatch: pytest.MonkeyPatch
         assert [told(f"late-{number}", 6) in counting.counts() for number in range(5)] == [True] * 5
 
 
+async def test_slices_that_a_driver_has_published_anew_are_counted_once() -> None:
+    before, stays = gpus("n1", 4), gpus("n2", 2)
+    after = replace(before, name="n1-later", generation=before.generation + 1)
+    belief = belief_of(node("n1"), node("n2"), before, stays)
+    async with counted(belief) as counting:
+        counting.counts()
+        await rested(counting)
+        assert counting.counts() == [told("gpu", 6)]
+        for change in (Changed(after), Gone(ResourceSlice, ObjectKey("", before.name))):
+            belief.apply(change)
+            counting.counts()
+            await rested(counting)
+            assert counting.counts() == [told("gpu", 6)]
+
+
 async def test_of_a_device_taken_whole_the_partitions_are_not_free() -> None:
     whole, part = ({"x": {"slices": amount}} for amount in ("7", "1"))
     cut = {"x": {"slices": "7"}, "y": {"slices": "7"}}
