@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from extender.allocation.features import Features
 from extender.allocation.solve import STEPS
+from extender.state.belief import READY_WITHIN_S
 
 
 class Key(NamedTuple):
@@ -87,6 +88,10 @@ class Allocation:
         tuple[str, ...],
         Key("extended resources that kube-scheduler ignores: nodes need not have them; example.com/* for all of one"),
     ] = ()
+    ready_within_seconds: Annotated[
+        float,
+        Key("how long a driver may take to make a device ready (bindingConditions), from its allocation on", least=1),
+    ] = READY_WITHIN_S
     release: Annotated[
         Literal["v1.34", "v1.35", "v1.36", "v1.37"],
         Key("release of Kubernetes whose way of writing allocations is kept; later ones write as 1.37 does"),

@@ -90,7 +90,7 @@ class Binder:
         return obstacle or refusal
 
     def _with_devices(self, needs: Needs, node: NodeName) -> Doing:
-        failed = failed_for_others(needs.allocated, needs.pod.uid, self.clock())
+        failed = failed_for_others(needs.allocated, needs.pod.uid, self.clock(), self.belief.ready_within_s)
         if failed:
             return (yield from self._left(needs, failed))
         placement = self.chooser.again(needs, node)
@@ -116,8 +116,8 @@ class Binder:
 
         Of several pods that wait for it none would, if each left that to the others.
         """
-        pod, now = needs.pod, self.clock()
-        failed = [claim for claim in needs.allocated if failed_for_others((claim,), pod.uid, now)]
+        pod, now, within_s = needs.pod, self.clock(), self.belief.ready_within_s
+        failed = [claim for claim in needs.allocated if failed_for_others((claim,), pod.uid, now, within_s)]
         parts = [claim for claim in failed if is_reserved_for(claim, pod)]
         if parts and not (yield from kept_off(pod)):
             return NotBound(message, is_waiting=True, is_open=True)
@@ -153,7 +153,7 @@ class _Work:
             pod, problem = (pod, told) if isinstance(told, NotHad) else (told, None)
         if problem is not None:
             return (yield from self._undone(problem.message))
-        standing = standing_of(self._claims_now(), self.clock())
+        standing = standing_of(self._claims_now(), self.clock(), self.belief.ready_within_s)
         if standing.readiness is Readiness.WAITING:
             return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True, placement=self.placement)
         if standing.readiness is Readiness.FAILED:

@@ -10,8 +10,6 @@ from extender.allocation.cel.values import Timestamp
 from extender.model.claim import AllocatedDevice, ResourceClaim
 from extender.model.names import Uid
 
-# How long a driver may take, counted from the allocation.
-TIMEOUT_S = 600.0
 # By how much the clock that dated the allocation may be ahead of ours.
 SKEW_S = 60.0
 
@@ -40,43 +38,48 @@ def time_of(now: float) -> str:
     return format_timestamp(Timestamp(int(now) * NANOS))
 
 
-def standing_of(claims: Iterable[ResourceClaim], now: float) -> Standing:
-    """Judge the devices of *claims* at the time *now*, in seconds since 1970."""
+def standing_of(claims: Iterable[ResourceClaim], now: float, within_s: float) -> Standing:
+    """Judge the devices of *claims* at the time *now*, in seconds since 1970, where drivers may take *within_s*."""
     waiting = READY
     for claim in claims:
         for item in claim.allocation.devices if claim.allocation else ():
-            found = _in_time(_of_device(claim, item), claim, now)
+            found = _in_time(_of_device(claim, item), claim, now, within_s)
             if found.readiness is Readiness.FAILED:
                 return found
             waiting = found if found.readiness is Readiness.WAITING else waiting
     return waiting
 
 
-def is_waited_for(claims: Iterable[ResourceClaim], now: float) -> bool:
+def is_waited_for(claims: Iterable[ResourceClaim], now: float, within_s: float) -> bool:
     """Tell whether devices of *claims* are neither ready nor given up."""
-    return standing_of(claims, now).readiness is Readiness.WAITING
+    return standing_of(claims, now, within_s).readiness is Readiness.WAITING
 
 
-def failed_for_others(claims: Iterable[ResourceClaim], pod: Uid, now: float) -> str:
+def have_failed(claims: Iterable[ResourceClaim], now: float, within_s: float) -> bool:
+    """Tell whether some devices of *claims* cannot be made ready."""
+    return standing_of(claims, now, within_s).readiness is Readiness.FAILED
+
+
+def failed_for_others(claims: Iterable[ResourceClaim], pod: Uid, now: float, within_s: float) -> str:
     """Say which of *claims*, that others than *pod* use as well, has devices that cannot be made ready.
 
     Those of a claim that it has alone are freed; in those its part is given up.
     """
     shared = (claim for claim in claims if any(user.uid != pod for user in claim.reserved_for))
-    standing = standing_of(shared, now)
+    standing = standing_of(shared, now, within_s)
     return standing.detail if standing.readiness is Readiness.FAILED else ""
 
 
-def _in_time(found: Standing, claim: ResourceClaim, now: float) -> Standing:
+def _in_time(found: Standing, claim: ResourceClaim, now: float, within_s: float) -> Standing:
     """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for.
 
     One that says that it will be was dated by a clock that has been set back: to wait until it is late would take as
     long as that clock was ahead. Allocated anew, it has a date that can be counted from.
     """
     since = _allocated_at(claim)
-    if found.readiness is not Readiness.WAITING or since is None or -SKEW_S <= now - since <= TIMEOUT_S:
+    if found.readiness is not Readiness.WAITING or since is None or -SKEW_S <= now - since <= within_s:
         return found
-    why = "and was allocated in the future" if now < since else f"for {TIMEOUT_S:.0f} s"
+    why = "and was allocated in the future" if now < since else f"for {within_s:g} s"
     return Standing(Readiness.FAILED, f"{found.detail} {why}")
 
 

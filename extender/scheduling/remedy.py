@@ -12,7 +12,7 @@ from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import deleted, is_gone, is_reserved_for, release, same_claim
-from extender.scheduling.conditions import Readiness, standing_of
+from extender.scheduling.conditions import have_failed
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import Later, Outcome, ReadClaim, Step, TouchClaim, Unknown
 from extender.state.belief import Belief, version
@@ -66,7 +66,7 @@ def _is_in_the_way(claim: ResourceClaim, belief: Belief, now: float) -> bool:
     """
     is_bound = claim.allocation is not None and is_bound_to_nodes(claim.allocation)
     is_movable = is_bound and belief.ownership.domain.gives(claim)
-    return is_movable or standing_of((claim,), now).readiness is Readiness.FAILED
+    return is_movable or have_failed((claim,), now, belief.ready_within_s)
 
 
 def _is_going(claim: ResourceClaim) -> bool:
@@ -76,7 +76,7 @@ def _is_going(claim: ResourceClaim) -> bool:
 def _failed(pod: Pod, belief: Belief, now: float) -> Iterator[ResourceClaim]:
     """Yield the claims that *pod* has a part in, and whose devices cannot be made ready."""
     for claim in map(belief.cluster.claims.get, sorted(claims_of(pod))):
-        if claim and is_reserved_for(claim, pod) and standing_of((claim,), now).readiness is Readiness.FAILED:
+        if claim and is_reserved_for(claim, pod) and have_failed((claim,), now, belief.ready_within_s):
             yield claim
 
 

@@ -42,6 +42,7 @@ def minds_of(settings: Settings) -> Minds:
     """Put together who decides, as *settings* have it."""
     manner = manner_of(settings)
     belief = Belief(settings.schedulers, settings.allocation.features, manner, domain_of(settings))
+    belief.ready_within_s = settings.allocation.ready_within_seconds
     release = Release(int(settings.allocation.release.partition(".")[2]))
     chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)

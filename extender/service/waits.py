@@ -10,7 +10,7 @@ from extender.allocation.extended import wanted
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
-from extender.scheduling.conditions import Readiness, is_waited_for, standing_of
+from extender.scheduling.conditions import have_failed, is_waited_for
 from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
@@ -127,19 +127,19 @@ class Waits:
     def _is_awaited(self, uid: Uid) -> bool:
         """Tell whether what a pod has is neither ready nor given up."""
         pod = self.belief.pods.with_uid(uid)
-        return pod is not None and is_waited_for(had_by(pod, self.belief), self.wall())
+        return pod is not None and is_waited_for(had_by(pod, self.belief), self.wall(), self.belief.ready_within_s)
 
     async def _ready(self, uid: Uid) -> bool | None:
         await asyncio.sleep(0)  # between two of them the scheduler is answered
         pod = self.belief.pods.with_uid(uid)
         needs = needs_of(pod, self.belief) if pod else None
-        if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall()):
+        if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall(), self.belief.ready_within_s):
             return None
         node = self._awaiting.pop(uid, None)
         # Where its devices are free again, the pod has nothing to come back to.
         if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
             return None
-        if isinstance(needs, Needs) and standing_of(needs.allocated, self.wall()).readiness is Readiness.FAILED:
+        if isinstance(needs, Needs) and have_failed(needs.allocated, self.wall(), self.belief.ready_within_s):
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.
             self.refusals.setdefault(uid, -UNASKED)
         is_answered = await self.wakes.wake(pod, node)

@@ -6,6 +6,7 @@ sees a device free in between.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
@@ -31,6 +32,9 @@ from extender.state.seniority import Seniority
 from extender.state.unread import Unread
 from extender.topology.learning import Learning
 
+# How long a driver may take to make a device ready, counted from the allocation: as in kube-scheduler.
+READY_WITHIN_S: Final = 600.0
+
 
 class Belief:
     """What we know, for some schedulers. *domain* says what is ours."""
@@ -46,6 +50,7 @@ class Belief:
         self.questions = Questions(features, manner)
         self.learning = Learning()
         self._seniority = Seniority()
+        self.ready_within_s = READY_WITHIN_S
         # Told of each pod that waits no longer, for it is bound or gone: nothing about it need be remembered.
         self.parting: list[Callable[[Uid], None]] = []
         self._worked_on: set[Uid] = set()

@@ -85,7 +85,7 @@ VARIED: Final = {
         binding._Work.carried_out, "standing.readiness is Readiness.WAITING", "standing.readiness is None"
     ),
     "who makes nothing ready is waited for for ever": Bug(
-        conditions._in_time, "-SKEW_S <= now - since <= TIMEOUT_S", "True"
+        conditions._in_time, "-SKEW_S <= now - since <= within_s", "True"
     ),
     "the devices of a claim that makes no sense look free": Bug(
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"

@@ -11,7 +11,7 @@ from extender.model.claim import Allocation, OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.binding import Bound, NotBound
-from extender.scheduling.conditions import TIMEOUT_S, time_of
+from extender.scheduling.conditions import time_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (
@@ -29,6 +29,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.scheduling.vocabulary import Word
+from extender.state.belief import READY_WITHIN_S
 from extender.state.domain import Domain
 from extender.state.ownership import Ownership
 from tests.scheduling.cast import GPU, claim, consumer, device, given, held, planner_of, pod
@@ -82,7 +83,7 @@ def test_r4_what_is_usable_on_every_node_or_is_not_ours_to_give_is_not_freed(dom
 
 @pytest.mark.parametrize("has_failed", [True, False])
 def test_r4_what_is_usable_on_every_node_is_freed_once_it_cannot_be_made_ready(*, has_failed: bool) -> None:
-    world, now = world_of(anywhere(claim("a"), waits_for=("attached",))), START + TIMEOUT_S + has_failed
+    world, now = world_of(anywhere(claim("a"), waits_for=("attached",))), START + READY_WITHIN_S + has_failed
     assert bool(world.carry(freed(POD, world.belief, now))) is has_failed
     assert (allocation_of(world.server, "a") is None) is has_failed
 
@@ -329,7 +330,7 @@ def test_r4_who_waits_for_a_claim_that_is_gone_gives_up_its_part_in_what_cannot_
     waits = replace(given(device("n1", 0)).devices[0], binding_conditions=("attached",))
     late = replace(given(device("n1", 0)), devices=(waits,), timestamp=time_of(START))
     shared = replace(held(claim("a"), device("n1", 0)), allocation=late, reserved_for=tuple(map(consumer, users)))
-    world, now = world_of(shared, subject=subject), START + TIMEOUT_S + has_failed
+    world, now = world_of(shared, subject=subject), START + READY_WITHIN_S + has_failed
     gives_up = has_failed and POD in users
     assert bool(unusable(subject, world.belief, now)) is gives_up
     assert bool(world.carry(freed(subject, world.belief, now))) is gives_up

@@ -7,11 +7,12 @@ import pytest
 from extender.model.claim import DeviceCondition
 from extender.model.device import Traits
 from extender.scheduling.binding import Bound, NotBound
-from extender.scheduling.conditions import SKEW_S, TIMEOUT_S, Readiness, standing_of, time_of
+from extender.scheduling.conditions import SKEW_S, Readiness, standing_of, time_of
 from extender.scheduling.endings import Ending
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import BindPod
+from extender.state.belief import READY_WITHIN_S
 from tests.scheduling.cast import claim, consumer, device, held, planner_of
 from tests.scheduling.server import World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
@@ -49,10 +50,21 @@ def test_r7_bind_writes_the_allocation_and_waits_without_holding_anybody_up() ->
     assert list(plan.nodes) == [N1]
 
 
+@pytest.mark.parametrize(("after_s", "is_waiting"), [(5, True), (6, False)])
+def test_r7_drivers_have_as_long_as_is_configured(after_s: int, *, is_waiting: bool) -> None:
+    world = waiting()
+    world.belief.ready_within_s = 5
+    result = bind(world, now=START + after_s)
+    assert isinstance(result, NotBound)
+    assert result.is_waiting is is_waiting
+    assert is_waiting or result.message == "device gpu.example.com/n1/d0 is waiting for attached for 5 s"
+    assert (allocation_of(world.server, "a") is None) is not is_waiting
+
+
 def test_r7_once_the_conditions_are_met_the_pod_is_bound() -> None:
     world = waiting()
     reported(world, "attached")
-    assert isinstance(bind(world, now=START + 2 * TIMEOUT_S), Bound)
+    assert isinstance(bind(world, now=START + 2 * READY_WITHIN_S), Bound)
 
 
 @pytest.mark.parametrize("kind", ["broken", "late"])
@@ -61,12 +73,12 @@ def test_r7_devices_that_fail_or_take_too_long_are_freed(kind: str) -> None:
     if kind == "broken":
         reported(world, "broken")
     else:
-        assert bind(world, now=START + TIMEOUT_S) == NotBound(
+        assert bind(world, now=START + READY_WITHIN_S) == NotBound(
             "waiting for conditions: device gpu.example.com/n1/d0 is waiting for attached",
             is_waiting=True,
             placement=Placement(N1),
         )
-    result = bind(world, now=START + (1 if kind == "broken" else TIMEOUT_S + 1))
+    result = bind(world, now=START + (1 if kind == "broken" else READY_WITHIN_S + 1))
     assert isinstance(result, NotBound)
     assert result.ending is Ending.CONDITIONS_FAILED
     assert allocation_of(world.server, "a") is None
@@ -90,13 +102,13 @@ def test_r7_devices_that_were_given_when_the_clock_was_ahead_are_freed_and_given
 
 @pytest.mark.parametrize(
     ("after_s", "expected"),
-    [(-SKEW_S - 1, Readiness.FAILED), (-SKEW_S, Readiness.WAITING), (TIMEOUT_S, Readiness.WAITING)],
+    [(-SKEW_S - 1, Readiness.FAILED), (-SKEW_S, Readiness.WAITING), (READY_WITHIN_S, Readiness.WAITING)],
     ids=["ahead by more than clocks differ", "ahead by what clocks differ", "behind"],
 )
 def test_r7_nothing_is_waited_for_longer_than_a_driver_may_take_and_clocks_differ(
     after_s: float, expected: Readiness
 ) -> None:
-    assert standing_of([waiting().server.claims[A]], START + after_s).readiness is expected
+    assert standing_of([waiting().server.claims[A]], START + after_s, READY_WITHIN_S).readiness is expected
 
 
 @pytest.mark.parametrize(
@@ -123,10 +135,10 @@ def test_r7_a_failure_outweighs_everything(reports: tuple[tuple[str, str], ...],
             DeviceCondition(device=waits.device, share_id=None, type=kind, status=status) for kind, status in reports
         ),
     )
-    assert standing_of([item], START).readiness is expected
-    assert standing_of([held(claim("b"), device("n1", 1)), item], START).readiness is expected
+    assert standing_of([item], START, READY_WITHIN_S).readiness is expected
+    assert standing_of([held(claim("b"), device("n1", 1)), item], START, READY_WITHIN_S).readiness is expected
     other = replace(item, device_conditions=tuple(replace(report, share_id="s") for report in item.device_conditions))
-    assert standing_of([other], START).readiness is Readiness.WAITING
+    assert standing_of([other], START, READY_WITHIN_S).readiness is Readiness.WAITING
 
 
 def test_r7_a_pod_is_not_given_a_part_in_what_others_have_and_cannot_be_made_ready() -> None:
@@ -174,4 +186,4 @@ def test_r7_a_claim_that_does_not_say_since_when_is_waited_for(stamp: str | None
     assert base.allocation is not None
     waits = replace(base.allocation.devices[0], binding_conditions=("attached",))
     item = replace(base, allocation=replace(base.allocation, devices=(waits,), timestamp=stamp))
-    assert standing_of([item], START).readiness is Readiness.WAITING
+    assert standing_of([item], START, READY_WITHIN_S).readiness is Readiness.WAITING

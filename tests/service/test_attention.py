@@ -17,7 +17,6 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
-from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Refusal, Refused, Release, Step, TouchPod
@@ -27,7 +26,7 @@ from extender.service.attention import TICK_S, Attention
 from extender.service.binds import CROWDED
 from extender.service.habits import Habits
 from extender.service.waits import LOOK_S, UNASKED
-from extender.state.belief import Belief
+from extender.state.belief import READY_WITHIN_S, Belief
 from extender.state.ledger import ClaimHold, Event, Promise
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
@@ -82,7 +81,13 @@ def attention_of(belief: Belief, wakes: Wakes, wall: float, steps: Steps | None 
 
 @pytest.mark.parametrize(
     ("kind", "after_s", "is_woken"),
-    [("attached", 1.0, True), ("broken", 1.0, True), ("", 1.0, False), ("", TIMEOUT_S + 1, True), ("", -3600.0, True)],
+    [
+        ("attached", 1.0, True),
+        ("broken", 1.0, True),
+        ("", 1.0, False),
+        ("", READY_WITHIN_S + 1, True),
+        ("", -3600.0, True),
+    ],
     ids=["met", "failed", "waiting", "timed-out", "clock set back"],
 )
 async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out(
@@ -113,7 +118,7 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
     *, is_asked_about: bool
 ) -> None:
     world, wakes = waiting(), Wakes()
-    attention = attention_of(world.belief, wakes, START + TIMEOUT_S + 1, Steps(world))
+    attention = attention_of(world.belief, wakes, START + READY_WITHIN_S + 1, Steps(world))
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     await attention._waits.ready()
     if is_asked_about:
@@ -129,7 +134,7 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
 
 async def test_r7_where_the_scheduler_does_ask_such_devices_are_freed_as_soon_as_any_that_keep_a_pod_away() -> None:
     world = waiting()
-    attention = attention_of(world.belief, Wakes(), START + TIMEOUT_S + 1, Steps(world))
+    attention = attention_of(world.belief, Wakes(), START + READY_WITHIN_S + 1, Steps(world))
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     await attention._waits.ready()
     plan = attention.waker.planner.plan(POD, ["n2"], 0.0)

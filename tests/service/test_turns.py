@@ -13,7 +13,6 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
-from extender.scheduling.conditions import TIMEOUT_S
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
@@ -23,6 +22,7 @@ from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention
 from extender.service.habits import Habits
 from extender.service.turns import LAPSE_S
+from extender.state.belief import READY_WITHIN_S
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
 from tests.scheduling.stage import N1, POD
@@ -192,7 +192,7 @@ async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(s
     world, (work, api) = waiting(), here()
     api.outcome = silence
     work._waits.belief = world.belief
-    work._waits.wall = lambda: START + TIMEOUT_S + 1
+    work._waits.wall = lambda: START + READY_WITHIN_S + 1
     api.hung.add(POD.key.namespace)
     work.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     assert [await api.after(work) for _ in range(2)] == [["p"], ["p"]]
