@@ -1,6 +1,6 @@
 """In which order sets of devices are tried for an ask, and in which order asks choose, where that is free."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
@@ -50,10 +50,15 @@ class Tightest:
 
 
 class ReadyFirst:
-    """Has devices that are ready before those that a driver makes so once they are given, however good these are."""
+    """Has devices that are ready before those that a driver makes so once they are given, however good these are.
 
-    def __init__(self, preference: Preference) -> None:
-        self._preference = preference
+    *accepts*: what is put together of both is offered as far as that has it.
+    """
+
+    def __init__(
+        self, preference: Preference, accepts: Callable[[Situation, tuple[Pick, ...]], bool] | None = None
+    ) -> None:
+        self._preference, self._accepts = preference, accepts
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return self._preference.order(situation)
@@ -77,7 +82,9 @@ class ReadyFirst:
         known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
         given = (*picks, *(Pick(at, place) for place in known))
         for places in self._preference.sets(situation, at, others, size - len(known), given):
-            yield tuple(sorted((*known, *places)))
+            chosen = tuple(sorted((*known, *places)))
+            if self._accepts is None or self._accepts(situation, tuple(Pick(at, place) for place in chosen)):
+                yield chosen
 
 
 def most_constrained_first(situation: Situation) -> list[Turn]:

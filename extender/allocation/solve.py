@@ -21,6 +21,8 @@ BLIND_STEPS = 64
 STEPS = 4000
 # Sets of devices that are tried for the sake of a preference: a solution is known by then.
 IMPROVEMENTS = 500
+# And where nothing else will do than what is preferred: after that nobody knows whether there is any.
+INSISTENCE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,13 @@ def solving(
         is_sure = manner.is_sure and not question.has_choice
         better = (yield from _preferred(situation, manner)) if is_sure else None
         picks = better or (yield from _found(situation, manner.steps))
+        if better is None and picks is not None:
+            better = yield from _improved(situation, picks, manner)
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient, place=met.place)
     except Exhausted:
         return Undecided(manner.steps)
     if picks is not None:
-        better = better or (yield from _improved(situation, picks, manner))
         return Nothing(situation) if better is None else Solution(_settled(situation, better), better)
     invalid = next((pool for pool in board.pools if pool.problem), None)
     if invalid:
@@ -159,12 +162,11 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
 def _improved(situation: Situation, picks: tuple[Pick, ...], manner: Manner) -> Work[Picks]:
     """Look for what is preferred to *picks*, with the same alternatives: none that comes first is given up for it.
 
-    Return None where *picks* are not accepted, and nothing else is found.
+    Where *picks* are not accepted nothing is known that is: return None once all is tried, or raise Exhausted.
     """
-    better = yield from _preferred(_settled(situation, picks), manner)
-    if better is not None or manner.accepts is None or manner.accepts(situation, picks):
-        return better or picks
-    return (yield from _preferred(situation, manner)) if situation.question.has_choice else None
+    if manner.accepts is not None and not manner.accepts(situation, picks):
+        return (yield from _sought(situation, manner, min(manner.steps, INSISTENCE)))
+    return (yield from _preferred(_settled(situation, picks), manner)) or picks
 
 
 def _settled(situation: Situation, picks: tuple[Pick, ...]) -> Situation:
@@ -181,10 +183,15 @@ def _settled(situation: Situation, picks: tuple[Pick, ...]) -> Situation:
 
 def _preferred(situation: Situation, manner: Manner) -> Work[Picks]:
     """Look for the solution that is preferred; None where that takes too long."""
-    if manner.preference is None:
-        return None
-    preference = ReadyFirst(manner.preference) if situation.board.unready else manner.preference
     try:
-        return (yield from Search(situation, IMPROVEMENTS, preference=preference).pieces())
+        return (yield from _sought(situation, manner, IMPROVEMENTS))
     except (Exhausted, Met):
         return None
+
+
+def _sought(situation: Situation, manner: Manner, steps: int) -> Work[Picks]:
+    """Search in the order that is preferred, if any is. Raise Met or Exhausted."""
+    if manner.preference is None:
+        return None
+    preference = ReadyFirst(manner.preference, manner.accepts) if situation.board.unready else manner.preference
+    return (yield from Search(situation, steps, preference=preference).pieces())

@@ -19,7 +19,7 @@ from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
-from extender.scheduling.refining import Unfinished, is_settled, refined
+from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
 from extender.scheduling.suitable import is_weighed
 from extender.scheduling.survey import Numbers, Survey, survey
 from extender.scheduling.tally import Tally, Unwanted
@@ -36,6 +36,7 @@ AHEAD = 256
 TRIES = 3
 # Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.
 STEERS = 3
+GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
 
 
 Lookup = Callable[[Sequence[str]], NDArray[np.integer[Any]]]
@@ -211,7 +212,7 @@ class Planner:
 
     def _nowhere(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
         if surveyed.is_open:
-            return Trouble("the search for devices was given up before it was known whether they suffice")
+            return Trouble(GIVEN_UP)
         rejected = tuple(surveyed.tallies())
         if len(fitting):
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
@@ -248,7 +249,7 @@ class Planner:
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
-            return _unwanted(surveyed, nodes)
+            return Trouble(GIVEN_UP) if is_open(self.chooser.taste, surveyed) else _unwanted(surveyed, nodes)
         for number in ranking.nodes[:TRIES].tolist():
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):

@@ -8,13 +8,14 @@ import numpy as np
 
 from extender.allocation.choose import choose
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Answer, Solution
+from extender.allocation.solve import Answer, Solution, Undecided
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
 from extender.scheduling.survey import Part, Survey
 from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414 - the planner takes it from here
 from extender.scheduling.taste import NONE, Taste
+from extender.topology import appraisal
 from extender.topology.appraisal import Appraisal
 
 # Nodes that are looked at closely: those of which most can be expected, and where that was too much and some of them
@@ -30,6 +31,8 @@ SEARCHES: Final = 96
 NOWHERE: Final = np.arange(0)
 # An odd number of which no two states are likely to make the same.
 FACTOR: Final = 0x5851F42D4C957F2D
+# What nobody knows: the search was given up.
+OPEN: Final = Appraisal(NONE, (appraisal.Part("open", 0, "the search was given up"),))
 # What is remembered of thousands of states is told in a few ways only.
 _shared: Final = lru_cache(maxsize=1024)(Appraisal)
 
@@ -133,6 +136,11 @@ def is_settled(taste: Taste | None, surveyed: Survey) -> bool:
     )
 
 
+def is_open(taste: Taste | None, surveyed: Survey) -> bool:
+    """Tell whether, as this was ranked just now, a search was given up: a strict policy may have a set there."""
+    return taste is not None and not is_settled(taste, surveyed) and OPEN in taste.looked_at.values()
+
+
 def _is_enough(values: Numbers, fresh: int) -> bool:
     found = int(np.count_nonzero(values != NONE))
     return bool(found) and (found >= ENOUGH or len(values) >= min(FAR, fresh))
@@ -167,6 +175,8 @@ def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes
 
 
 def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:
+    if isinstance(answer, Undecided):
+        return OPEN
     if not isinstance(answer, Solution) or not preferring.accepts(answer):
         return _shared(NONE)
     return _shared(*preferring.appraise(answer))

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
+from extender.allocation.grid import Flags
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Unplaceable, needs_of
@@ -187,6 +190,9 @@ class Waker:
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None
+        rest = self._waiting.get(pod.uid)
+        if rest is not None and rest.wakes and self._until(rest) > now:
+            return self.planner.plan(pod, None, now, is_answer=False, suitable=self._unseen(pod.uid))
         plan = self.planner.plan(pod, None, now, is_answer=False)
         is_late = isinstance(plan, Trouble) and self.belief.questions.late()
         if is_alone and (isinstance(plan, Rejection) or is_late):
@@ -207,7 +213,7 @@ class Waker:
             self._missed.discard(pod.uid)
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
-            if until <= now or (is_new and not (rest and rest.wakes)):
+            if until <= now or (is_new and (rest is None or not rest.wakes or self._is_over(pod.uid, rest, now))):
                 # Who is rested competes until it is woken again: what it waits for may come a moment later.
                 self._waiting[pod.uid] = rest if rest and rest.wakes else Rest(now)
                 yield pod
@@ -224,6 +230,18 @@ class Waker:
         if at is None or (rest and rest.since >= at):
             return rest
         return Rest(at, max(1, rest.wakes if rest else 0))
+
+    def _is_over(self, pod: Uid, rest: Rest, now: float) -> bool:
+        """Tell whether the last wake of *pod* has come to nothing: it may be sent where it never was."""
+        return now >= rest.since + self.patience_s and self.belief.ledger.of_pod(pod) is None
+
+    def _unseen(self, pod: Uid) -> Flags:
+        """Tell which nodes *pod* was never sent to: bool[nodes]."""
+        layout = self.belief.cluster.snapshot.layout
+        flags = np.ones(len(layout.nodes), np.bool_)
+        vain = map(layout.number, self.planner.trips.of(pod).vain)
+        flags[[number for number in vain if number is not None]] = False
+        return flags
 
     def _until(self, rest: Rest) -> float:
         return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))

@@ -73,6 +73,7 @@ class Attention:
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)
         self.waker.refused = self._waits.refused
+        self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
 

@@ -74,6 +74,7 @@ class Lapses:
         if not self.leads():
             # Until now somebody else has promised, in memory that nobody shows us.
             self._bare.clear()
+            self._left.clear()
             return
         self._look()
         until = self.now() - REST_S

@@ -41,8 +41,9 @@ class Wakes:
     async def wake(self, pod: Pod, node: NodeName | None = None) -> bool:
         """Have the scheduler try *pod* again; tell whether there was an answer to that."""
         outcome = await self._nominated(pod, node) if node and self.nominates and pod.nominated_node != node else None
-        way = "nomination" if outcome else "annotation"
-        if outcome is None:
+        way = "nomination"
+        if outcome is None or _is_forbidden(outcome):
+            way = "annotation"
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
         self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         await asyncio.sleep(self.pause_s)
@@ -80,6 +81,11 @@ class Wakes:
             return bool(helped(pod, {node: victims}, self.belief, self.chooser))
         except Unfinished:
             return True
+
+
+def _is_forbidden(outcome: Outcome) -> bool:
+    """Tell whether we may not nominate, as where the right is missing or a policy of admission keeps it from us."""
+    return isinstance(outcome, Refused) and outcome.kind in (Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED)
 
 
 def _is_conflict(outcome: Outcome) -> bool:

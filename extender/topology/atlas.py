@@ -1,6 +1,6 @@
 """Which machine each node of a cluster is: nodes with the same devices, as far as links go, are one machine."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import compress, count
 from operator import is_not
 from typing import Any, Final
@@ -109,12 +109,15 @@ class Atlas:
             rows = layout.local(node)
             told = codes[rows] if codes is not None else np.array([column.codes[rows] for column in columns]).T
             known = snapshot.nodes[layout.nodes[node]]
-            published = [snapshot.inventory.slices[index] for index in layout.local_slices(node).tolist()]
-            key = (told.tobytes(), tuple(map(self._named, published)), self._said_of(known, published))
+            indices = layout.local_slices(node).tolist()
+            published = [snapshot.inventory.slices[index] for index in indices]
+            left = _left_over(snapshot.inventory, indices)
+            key = (told.tobytes(), tuple(map(self._named, published)), self._said_of(known, published), left)
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = next(self._given)
-                self.machines[number] = self._machine(snapshot, known, rows.tolist())
+                older = {indices[place] for place in left}
+                self.machines[number] = self._machine(snapshot, known, rows.tolist(), older)
             numbers[node] = number
 
     def _forget_machines(self, numbers: NDArray[np.int32]) -> None:
@@ -123,9 +126,12 @@ class Atlas:
         self._numbers = {key: number for key, number in self._numbers.items() if number in used}
         self.machines = {number: machine for number, machine in self.machines.items() if number in used}
 
-    def _machine(self, snapshot: Snapshot, node: Node, rows: Sequence[int]) -> Machine:
-        members = [Member(snapshot.inventory.key(row), snapshot.inventory.device(row)) for row in rows]
-        found = groups_of(node, members, self.configuration, self._forms)
+    def _machine(self, snapshot: Snapshot, node: Node, rows: Sequence[int], older: Collection[int]) -> Machine:
+        """Group the devices in *rows*, but for those of the slices that are *older*: each is there once."""
+        inventory = snapshot.inventory
+        places = [place for place, row in enumerate(rows) if not older or inventory.slice_at(row) not in older]
+        members = [Member(inventory.key(rows[place]), inventory.device(rows[place])) for place in places]
+        found = groups_of(node, members, self.configuration, self._forms, places)
         self._cells += sum(form.cells for form in forms_of(found))
         return found
 
@@ -164,6 +170,12 @@ class Atlas:
             if path == DRIVER or (path[0] == "attributes" and path[-1] in self._relevant)
         )
         return [inventory.columns[path] for path in sorted(paths)]
+
+
+def _left_over(inventory: Inventory, indices: Iterable[int]) -> tuple[int, ...]:
+    """Tell which of these slices are left over of an older generation of their pool, by their place among them."""
+    standings = map(inventory.standing.value, indices)
+    return tuple(place for place, standing in enumerate(standings) if standing is not None and standing.age)
 
 
 def forms_of(machine: Machine) -> tuple[Form, ...]:

@@ -36,11 +36,19 @@ class Group:
 
 
 def groups_of(
-    node: Node, members: Sequence[Member], configuration: Configuration, forms: Forms | None = None
+    node: Node,
+    members: Sequence[Member],
+    configuration: Configuration,
+    forms: Forms | None = None,
+    places: Sequence[int] | None = None,
 ) -> tuple[Group, ...]:
-    """Group *members*, all devices of *node*, and work their links out; those of nodes alike are in *forms*."""
+    """Group *members*, all devices of *node*, and work their links out; those of nodes alike are in *forms*.
+
+    *places* are those of the members among the devices that were asked about, where there are others.
+    """
     forms = forms or Forms()
-    index_of = {member.key: index for index, member in enumerate(members)}
+    known = range(len(members)) if places is None else places
+    index_of = {member.key: index for index, member in zip(known, members, strict=True)}
     groups = []
     for kind in grouped(node, members, configuration):
         links, form = forms.shared(links_of(node, kind, configuration))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot, ResourceClaim
-from extender.model.device import Traits
+from extender.model.device import Attribute, Traits
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
-from extender.scheduling.planner import Offer, Plan
+from extender.scheduling.planner import Offer, Plan, Trouble
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.policies import Policies
@@ -163,3 +163,42 @@ def test_one_numa_is_had_exactly_where_it_can_be(
         for first in combinations(numbers, length)
     )
     assert (found is not None) == (can and (not cards or max(halves[1]) >= cards))
+
+
+def test_a_set_that_a_strict_policy_has_is_found_though_others_have_more_that_is_ready() -> None:
+    cards, waiting = gpus("a", 4), Traits(binding_conditions=("example.com/attached",))
+    devices = (replace(item, traits=waiting) if place else item for place, item in enumerate(cards.devices))
+    # One is ready, on NUMA node 0, and alone there; on the other one two are not.
+    there = tuple(item for place, item in enumerate(devices) if place != 1)
+    belief = cluster(replace(cards, devices=there))
+    belief.apply(Changed(asks("c", some(2), policy="one-numa")))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert devices_of(plan) == {"c": ["gpu.nvidia.com/d2", "gpu.nvidia.com/d3"]}
+
+
+def test_where_nothing_but_what_a_strict_policy_has_will_do_it_is_looked_for_longer() -> None:
+    # NIC d6 is taken: NICs 0 to 3 are for the requests for two, and the pairs are on the other NUMA node.
+    belief = cluster(gpus("a", 8), nics("a", 8))
+    belief.apply(Changed(held(cast.claim("others"), DeviceKey(NET, PoolName("a"), DeviceName("d6")))))
+    pairs = [slot for i in range(3) for slot in (some(1, name=f"g{i}"), some(1, NIC, f"n{i}"))]
+    asked = asks("c", *pairs, some(2, NIC, "more"), some(2, NIC, "others"), policy="one-numa")
+    rules = tuple(Constraint(requests=(f"g{i}", f"n{i}"), match_attribute=ROOT) for i in range(3))
+    belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
+    assert isinstance(planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0), Offer)
+
+
+def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good() -> None:
+    # Of each color there are five devices on each NUMA node, but of the last: who asks for six has one set.
+    half, take, color = 16, 6, "example.com/color"
+    cards = gpus("a", 2 * half)
+    colors = ["last" if place >= 2 * half - take else str(place % half // (take - 1)) for place in range(2 * half)]
+    devices = (
+        replace(item, attributes=tuple(sorted((*item.attributes, (color, Attribute("string", name))))))
+        for item, name in zip(cards.devices, colors, strict=True)
+    )
+    belief = cluster(replace(cards, devices=tuple(devices)))
+    asked = asks("c", some(take), policy="one-numa")
+    rules = (Constraint(match_attribute=color),)
+    belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert plan == Trouble("the search for devices was given up before it was known whether they suffice")

@@ -305,3 +305,25 @@ def test_q2_the_more_pods_wait_the_seldomer_all_of_them_are_looked_at() -> None:
     stage.free(1)
     assert stage.woken(1.001) == []
     assert stage.woken(1.1) == ["p1@n1"]
+
+
+def test_q2_a_pod_that_was_woken_in_vain_is_woken_soon_for_devices_that_come_free_elsewhere() -> None:
+    item = pod("p", "a")
+    stage = Stage(item, devices=1, nodes=2)
+    stage.free(0, 1)
+    # What else n1 lacks the scheduler alone knows: it asks about the other node, again and again.
+    for second in range(200):
+        if stage.woken(float(second)):
+            assert isinstance(stage.filter(item, float(second), "n2"), Rejection)
+    assert stage.woken(200.0) == []
+    stage.free(0, 2)
+    assert stage.woken(201.0) == ["p@n2"]
+
+
+def test_q2_a_pod_that_was_just_woken_for_one_node_is_not_sent_to_another_at_once() -> None:
+    item = pod("p", "a")
+    stage = Stage(item, devices=1, nodes=2)
+    stage.free(0, 1)
+    assert stage.woken(1.0) == ["p@n1"]
+    stage.free(0, 2)
+    assert stage.woken(2.0) == []

@@ -179,3 +179,18 @@ async def test_nothing_is_remembered_of_pods_that_wait_no_longer() -> None:
         here.belief.apply(Gone(Pod, ObjectKey("ns", name)))
     await here.after(LOOK_S)
     assert not here.work._left.keys() | here.work._bare.keys()
+
+
+async def test_what_was_left_to_preemption_in_an_earlier_term_is_looked_at_anew() -> None:
+    pod = nominated()
+    api = Api(pod)
+    api.managers[pod.uid] = "kube-scheduler"
+    assert await api.after(2 * REST_S) == []
+    # Another replica leads, the scheduler clears it, and that replica sends the pod to the same node.
+    api.leads = False
+    for item in (replace(pod, nominated_node=None, resource_version="5"), replace(pod, resource_version="6")):
+        api.belief.apply(Changed(item))
+        api.stored[pod.key] = item
+        await api.after(10.0)
+    api.managers[pod.uid], api.leads = US, True
+    assert await api.after(10 * REST_S) != []

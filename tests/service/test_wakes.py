@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.model.change import Gone
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.steps import Refusal
@@ -151,3 +152,18 @@ async def test_a_pod_of_which_nothing_can_be_read_is_woken_in_the_next_round(mon
     assert api.asked == []
     await work._steer()
     assert api.asked == ["read", "nominated n1"]
+
+
+@pytest.mark.parametrize("kind", [Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED])
+async def test_where_we_may_not_nominate_a_pod_is_woken_by_an_annotation(kind: Refusal) -> None:
+    api = Api(P)
+    api.answer = Refused(kind=kind, status=403, reason="Forbidden", message="nominations are the scheduler's")
+    await woken(here(api))
+    assert api.asked == ["nominated n1", "annotated"]
+
+
+async def test_a_pod_that_is_gone_is_not_counted_among_those_that_wait() -> None:
+    work = here(Api(P))
+    work.waker.put(P.uid)
+    work.belief.apply(Gone(Pod, P.key))
+    assert len(work.waker) == 0

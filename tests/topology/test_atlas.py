@@ -128,3 +128,16 @@ def test_uuids_make_no_machines_where_no_node_tells_of_links() -> None:
     before = numbers(known, belief)
     belief.apply(Changed(unlike("a", "new")))
     assert numbers(known, belief) == before
+
+
+@pytest.mark.parametrize("name", ["a-before", "z-before"])
+def test_devices_of_slices_that_are_left_over_are_on_a_node_once(name: str) -> None:
+    known, belief = Atlas(shipped()), belief_of(Node(name=NodeName("a")), unlike("a", "old"))
+    ((before,),) = (known.machines[number] for number in numbers(known, belief))
+    now = unlike("a", "old")
+    for change in (replace(now, name=name, generation=now.generation), replace(now, generation=now.generation + 1)):
+        belief.apply(Changed(change))
+    ((both,),) = (known.machines[number] for number in numbers(known, belief))
+    assert both.members == before.members
+    first = 0 if name > now.name else len(now.devices)
+    assert sorted(both.indices) == [first + index for index in range(len(now.devices))]
