@@ -152,7 +152,9 @@ class Gradings(Ratings):
         return value
 
     def _graded(self, machine: Machine, free: int, usable: int) -> int:
-        generations, avoided, shareable = [0] * sum(len(group.indices) for group in machine), 0, 0
+        # Of a slice that is left over no device is in any group.
+        there = [index for group in machine for index in group.indices]
+        generations, avoided, shareable = [0] * (max(there, default=-1) + 1), 0, 0
         for group in machine:
             chooser = self.chooser_of(group)
             for place, (index, member) in enumerate(zip(group.indices, group.members, strict=True)):
@@ -160,7 +162,7 @@ class Gradings(Ratings):
                 avoided |= (chooser.make.avoided >> place & 1) << index
                 shareable |= member.device.traits.allow_multiple_allocations << index
         grades = Grades(tuple(generations), avoided)
-        needed, step = next(grades.best(usable & (free | shareable), self.size), (0, 0))
+        needed, step = next(grades.best(mask_of(there) & usable & (free | shareable), self.size), (0, 0))
         policy = self.chooser_of(machine[0]).policy if step else PROTECT
         fewest = max(0, self.size - ((needed | step) & ~avoided).bit_count())
         return sum(graded(policy, grades.worst(needed | step), fewest))
