@@ -102,6 +102,12 @@ def test_nothing_is_lost_where_placement_documents_have_some_sets_of_devices_not
     assert min(happened[name] for name in ("regroup", "placement")) > 100
 
 
+def test_nothing_is_lost_where_such_documents_are_of_devices_that_are_shared_cut_up_or_made_ready() -> None:
+    happened = played(2, STEPS, is_strict=True, is_varied=True)
+    assert happened["bindings ended"] > 100
+    assert min(happened[name] for name in ("report", "node", "placement")) > 20
+
+
 def test_nothing_is_lost_where_pods_are_evicted_for_taints_of_their_devices() -> None:
     happened = played(10, STEPS, is_evicting=True)
     assert happened["bindings ended"] > 100
