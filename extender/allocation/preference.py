@@ -8,6 +8,9 @@ from extender.allocation.attempt import Pick
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 
+# Sets put together that are not accepted: they cost time but no step, and what follows has all sets.
+PATIENCE = 64
+
 
 class Turn(NamedTuple):
     """One slot of the question: indices of its claim and itself."""
@@ -81,10 +84,13 @@ class ReadyFirst:
             return
         known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
         given = (*picks, *(Pick(at, place) for place in known))
+        patience = PATIENCE
         for places in self._preference.sets(situation, at, others, size - len(known), given):
             chosen = tuple(sorted((*known, *places)))
             if self._accepts is None or self._accepts(situation, tuple(Pick(at, place) for place in chosen)):
                 yield chosen
+            elif not (patience := patience - 1):
+                return
 
 
 def most_constrained_first(situation: Situation) -> list[Turn]:

@@ -165,7 +165,9 @@ def _improved(situation: Situation, picks: tuple[Pick, ...], manner: Manner) -> 
     Where *picks* are not accepted nothing is known that is: return None once all is tried, or raise Exhausted.
     """
     if manner.accepts is not None and not manner.accepts(situation, picks):
-        return (yield from _sought(situation, manner, min(manner.steps, INSISTENCE)))
+        has_choice = situation.question.has_choice
+        better = (yield from _preferred(_settled(situation, picks), manner)) if has_choice else None
+        return better or (yield from _sought(situation, manner, min(manner.steps, INSISTENCE)))
     return (yield from _preferred(_settled(situation, picks), manner)) or picks
 
 

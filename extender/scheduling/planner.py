@@ -249,7 +249,7 @@ class Planner:
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
-            return Trouble(GIVEN_UP) if is_open(self.chooser.taste, surveyed) else _unwanted(surveyed, nodes)
+            return _unwanted(surveyed, nodes, is_open=is_open(self.chooser.taste, surveyed))
         for number in ranking.nodes[:TRIES].tolist():
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
@@ -279,12 +279,13 @@ class Planner:
         )
 
 
-def _unwanted(surveyed: Survey, nodes: Numbers) -> Rejection:
-    """Say that searches on all *nodes* have found nothing that strict policies have."""
+def _unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:
+    """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
     unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
     tally = Tally(Word.POLICY, len(nodes), unwanted, surveyed.snapshot.layout.nodes[int(nodes[0])])
-    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits)
-    return Rejection(Word.POLICY, unwanted, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)
+    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not is_open
+    detail, rejected = GIVEN_UP if is_open else unwanted, (tally, *surveyed.tallies())
+    return Rejection(Word.POLICY, detail, None, rejected, is_hopeless=is_hopeless)
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:

@@ -25,6 +25,8 @@ MOST = 64
 LOOKS = 256
 # Pods that are passed over in one go, because another asked the same in vain: there may be ten thousand of them.
 PASSED = 64
+# Pods at rest that are planned in one round: what is news to them may be had by one that was never woken, too.
+RESTING = 16
 # The time between two rounds grows with the pods that wait: looking at all of them takes a part of it, not all.
 SPACING_S = 1e-4
 # Where nothing is new but that some pods have rested, it is so many times as long: of a thousand some always have.
@@ -204,7 +206,8 @@ class Waker:
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         if is_news:
             self._missed = self._waiting.keys() - {pod.uid for pod in waiting}
-        for known in sorted(waiting, key=self._place):
+        spare = RESTING
+        for known in sorted(waiting, key=lambda pod: (self._is_at_rest(pod.uid, now), self._place(pod))):
             # Since the last of them was looked at, this one may have been bound or offered nodes.
             pod = self.belief.pods.with_uid(known.uid)
             if pod is None or pod.uid in self._looked or pod.uid not in self._waiting:
@@ -213,9 +216,13 @@ class Waker:
             self._missed.discard(pod.uid)
             rest = self._rest(pod.uid)
             until = now + self.patience_s if rest is None else self._until(rest)
-            if until <= now or (is_new and (rest is None or not rest.wakes or self._is_over(pod.uid, rest, now))):
+            has_turn = until <= now or (is_new and not (rest and rest.wakes))
+            is_over = is_new and not has_turn and spare > 0 and self._is_over(pod.uid, rest, now)
+            spare -= is_over
+            if has_turn or is_over:
                 # Who is rested competes until it is woken again: what it waits for may come a moment later.
                 self._waiting[pod.uid] = rest if rest and rest.wakes else Rest(now)
+                self._next = min(self._next, until) if until > now else self._next
                 yield pod
             else:
                 self._waiting[pod.uid] = rest or Rest(now)
@@ -231,9 +238,14 @@ class Waker:
             return rest
         return Rest(at, max(1, rest.wakes if rest else 0))
 
-    def _is_over(self, pod: Uid, rest: Rest, now: float) -> bool:
+    def _is_over(self, pod: Uid, rest: Rest | None, now: float) -> bool:
         """Tell whether the last wake of *pod* has come to nothing: it may be sent where it never was."""
-        return now >= rest.since + self.patience_s and self.belief.ledger.of_pod(pod) is None
+        return rest is not None and now >= rest.since + self.patience_s and self.belief.ledger.of_pod(pod) is None
+
+    def _is_at_rest(self, pod: Uid, now: float) -> bool:
+        """Tell whether *pod* was woken in vain of late: others come first, or such would have all that is free."""
+        rest = self._rest(pod)
+        return rest is not None and bool(rest.wakes) and self._until(rest) > now
 
     def _unseen(self, pod: Uid) -> Flags:
         """Tell which nodes *pod* was never sent to: bool[nodes]."""

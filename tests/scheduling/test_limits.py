@@ -11,7 +11,8 @@ from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot, ResourceClaim
 from extender.model.device import Attribute, Traits
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
-from extender.scheduling.planner import Offer, Plan, Trouble
+from extender.scheduling.limits import Limits
+from extender.scheduling.planner import Offer, Plan, Rejection
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.policies import Policies
@@ -201,4 +202,42 @@ def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good() -> N
     rules = (Constraint(match_attribute=color),)
     belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
     plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
-    assert plan == Trouble("the search for devices was given up before it was known whether they suffice")
+    assert isinstance(plan, Rejection)
+    assert plan.detail == "the search for devices was given up before it was known whether they suffice"
+    assert not plan.is_hopeless
+
+
+def test_sets_that_are_put_together_in_vain_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One is ready on each NUMA node, and no set of both is to be had: there are millions.
+    half, waiting = 24, Traits(binding_conditions=("example.com/attached",))
+    cards = gpus("a", 2 * half)
+    devices = (
+        replace(item, traits=Traits() if place in (0, half) else waiting) for place, item in enumerate(cards.devices)
+    )
+    belief = cluster(replace(cards, devices=tuple(devices)))
+    belief.apply(Changed(asks("c", some(8), policy="one-numa")))
+    tried, real = count(), Limits.accepts
+    monkeypatch.setattr(Limits, "accepts", lambda *given: (next(tried), real(*given))[1])
+    assert isinstance(planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0), Offer)
+    assert next(tried) < 1000
+
+
+def test_a_later_alternative_is_found_where_the_first_takes_a_strict_policy_too_long() -> None:
+    # There are five of each color, so that six of one are not to be had, and of many sets that is not known.
+    half, color = 16, "example.com/color"
+    cards = gpus("a", 2 * half)
+    devices = (
+        replace(item, attributes=tuple(sorted((*item.attributes, (color, Attribute("string", str(place // 5)))))))
+        for place, item in enumerate(cards.devices)
+    )
+    belief = cluster(replace(cards, devices=tuple(devices)))
+    taken = (DeviceKey(NVIDIA, PoolName("a"), DeviceName(f"d{place}")) for place in range(1, half))
+    belief.apply(Changed(held(cast.claim("others"), *taken)))
+    first, later = (some(size, name=name).exactly for size, name in ((6, "many"), (3, "few")))
+    assert first is not None
+    assert later is not None
+    asked = asks("c", RequestSlot(name="r", first_available=(first, later)), policy="one-numa")
+    rules = (Constraint(requests=("r/many",), match_attribute=color),)
+    belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert devices_of(plan) == {"c": ["gpu.nvidia.com/d16", "gpu.nvidia.com/d17", "gpu.nvidia.com/d18"]}

@@ -327,3 +327,19 @@ def test_q2_a_pod_that_was_just_woken_for_one_node_is_not_sent_to_another_at_onc
     assert stage.woken(1.0) == ["p@n1"]
     stage.free(0, 2)
     assert stage.woken(2.0) == []
+
+
+def test_q2_who_was_woken_in_vain_of_late_comes_after_all_others() -> None:
+    older, younger = pod("older", "a", created="2026-01-01"), pod("younger", "b", created="2026-01-02")
+    stage = Stage(older, devices=1, nodes=2)
+    stage.free(0, 1)
+    # Nobody asks: what it was sent to the node for is nobody's after a while.
+    for second in (1.0, 1.0 + PATIENCE):
+        assert stage.woken(second) == ["older@n1"]
+        stage.planner.withdraw(older.uid)
+    for item in (younger, claim("b")):
+        stage.belief.apply(Changed(item))
+    stage.waker.put(younger.uid)
+    assert stage.woken(2.0 + 2 * PATIENCE) == ["younger@n1"]
+    stage.free(0, 2)
+    assert stage.woken(3.0 + 2 * PATIENCE) == ["older@n2"]
