@@ -54,7 +54,8 @@ class Waker:
     """The pods that were rejected. One writer.
 
     patience_s: how long a woken pod has to be bound before others are woken in its place, and it again; twice as long
-    each time. Where nothing changes, a pod that was rejected is looked at again after the same time.
+    each time, but for nodes that it was never sent to. Where nothing changes, a pod that was rejected is looked at again
+    after the same time.
     slow: when waking a pod of a namespace last took too long, or had no answer: these come last. refused: told of each
     pod that was looked at and fits nowhere still.
     """
@@ -192,17 +193,16 @@ class Waker:
         is_alone = not needs.allocated
         if is_alone and question in hopeless:
             return None
-        rest = self._waiting.get(pod.uid)
-        if rest is not None and rest.wakes and self._until(rest) > now:
-            return self.planner.plan(pod, None, now, is_answer=False, suitable=self._unseen(pod.uid))
-        plan = self.planner.plan(pod, None, now, is_answer=False)
+        # Who is at rest is sent only where it never was: that it cannot go there says nothing of others.
+        suitable = self._unseen(pod.uid) if self._is_at_rest(pod.uid, now) else None
+        plan = self.planner.plan(pod, None, now, is_answer=False, suitable=suitable)
         is_late = isinstance(plan, Trouble) and self.belief.questions.late()
-        if is_alone and (isinstance(plan, Rejection) or is_late):
+        if is_alone and suitable is None and (isinstance(plan, Rejection) or is_late):
             hopeless.add(question)
         return plan
 
     def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
-        """Yield the pods whose turn it is: with news all that are not at rest, without only those that are rested."""
+        """Yield the pods whose turn it is: with news all, of those at rest a few; without it those that are rested."""
         waiting = [pod for uid in tuple(self._waiting) if (pod := self._known(uid, now)) is not None]
         if is_news:
             self._missed = self._waiting.keys() - {pod.uid for pod in waiting}

@@ -207,6 +207,16 @@ def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good() -> N
     assert not plan.is_hopeless
 
 
+@pytest.mark.parametrize("name", ["a-before", "z-before"])
+def test_what_is_avoided_of_shared_devices_is_known_where_slices_are_left_over(name: str) -> None:
+    cards, shared = gpus("a", 2), Traits(allow_multiple_allocations=True)
+    now = replace(cards, devices=tuple(replace(item, traits=shared) for item in cards.devices), generation=2)
+    belief = cluster(now, replace(now, name=name, generation=1))
+    belief.apply(Changed(asks("c", some(1))))
+    avoid = Policies(avoid=(Trait("productName", ("*",)),))
+    assert devices_of(planner_by(belief, avoid).plan(pod("p", "c"), None, 0.0)) == {"c": ["gpu.nvidia.com/d0"]}
+
+
 def test_sets_that_are_put_together_in_vain_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     # One is ready on each NUMA node, and no set of both is to be had: there are millions.
     half, waiting = 24, Traits(binding_conditions=("example.com/attached",))
