@@ -54,8 +54,8 @@ class Waker:
     """The pods that were rejected. One writer.
 
     patience_s: how long a woken pod has to be bound before others are woken in its place, and it again; twice as long
-    each time, but for nodes that it was never sent to. Where nothing changes, a pod that was rejected is looked at again
-    after the same time.
+    each time, but for nodes that it was never sent to. Where nothing changes, a pod that was rejected is looked at
+    again after the same time.
     slow: when waking a pod of a namespace last took too long, or had no answer: these come last. refused: told of each
     pod that was looked at and fits nowhere still.
     """
