@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from extender.allocation.attempt import ANYTHING, Attempt
 from extender.allocation.eligibility import Eligible, Met
 from extender.allocation.holders import AllHolders, bits_of, kinds_of, places_of
+from extender.allocation.preference import Turn, in_order
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 
@@ -67,10 +68,15 @@ def _lacks(situation: Situation, at: At) -> bool:
 
 
 class Foresight:
-    """Facts about one situation in which nothing can be met, worked out once. cost: of the last look, in steps."""
+    """Facts about one situation in which nothing can be met, worked out once. cost: of the last look, in steps.
 
-    def __init__(self, situation: Situation) -> None:
+    *turns* are the slots in the order in which they choose: as they are asked, if nothing else is said.
+    """
+
+    def __init__(self, situation: Situation, turns: Sequence[Turn] = ()) -> None:
         self.situation = situation
+        self._turns = turns or in_order(situation)
+        self._turn_of = {turn: index for index, turn in enumerate(self._turns)}
         self.dead: set[object] = set()
         self._holders = AllHolders(situation)
         self._kinds = kinds_of(situation, self._holders)
@@ -127,10 +133,15 @@ class Foresight:
             return True
         return self._compete(demands) or any(
             self._cannot_agree(attempt, claim, rule, demands)
-            for claim in range(at.claim, len(self.situation.values))
+            for claim in sorted({demand.at.claim for demand in demands})
             for rule in range(len(self.situation.values[claim]))
             if self._work < LOOK
         )
+
+    def is_vain(self, attempt: Attempt, at: At) -> bool:
+        """Tell whether counting alone shows that nothing is left for those after *at*, which has what it needs."""
+        is_last = self._turn_of[Turn(at.claim, at.slot)] + 1 == len(self._turns)
+        return not is_last and self.is_hopeless(attempt, at, 0, 0)
 
     def _demand(self, attempt: Attempt, left: dict[object, int], at: At, count: int, window: int = -1) -> Demand:
         group = self._groups[at]
@@ -153,17 +164,14 @@ class Foresight:
 
     def _later(self, attempt: Attempt, left: dict[object, int], at: At) -> Iterator[Demand]:
         """Yield what the slots after this one need; of a list only that one of its alternatives can be had."""
-        for claim in range(at.claim, len(self.situation.values)):
-            slots = self.situation.slots(claim)
-            for slot in range(at.slot + 1 if claim == at.claim else 0, len(slots)):
-                demands = [
-                    self._demand(attempt, left, place, self._count(place))
-                    for place in (At(claim, slot, index) for index in range(len(slots[slot].asks)))
-                ]
-                if len(demands) == 1:
-                    yield demands[0]
-                elif all(demand.mask.bit_count() < demand.size for demand in demands):
-                    yield Demand(At(claim, slot, 0), 0, 1)
+        for claim, slot in self._turns[self._turn_of[Turn(at.claim, at.slot)] + 1 :]:
+            asks = range(len(self.situation.slots(claim)[slot].asks))
+            places = (At(claim, slot, index) for index in asks)
+            demands = [self._demand(attempt, left, place, self._count(place)) for place in places]
+            if len(demands) == 1:
+                yield demands[0]
+            elif all(demand.mask.bit_count() < demand.size for demand in demands):
+                yield Demand(At(claim, slot, 0), 0, 1)
 
     def _count(self, at: At) -> int:
         ask = self.situation.asks[at]

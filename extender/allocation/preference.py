@@ -10,6 +10,8 @@ from extender.allocation.situation import Situation
 
 # Sets put together that are not accepted: they cost time but no step, and what follows has all sets.
 PATIENCE = 64
+# In place of a set of devices: many were passed over, and the search is to pay for that.
+NO_SET: tuple[int, ...] = ()
 
 
 class Turn(NamedTuple):
@@ -20,7 +22,7 @@ class Turn(NamedTuple):
 
 
 class Preference(Protocol):
-    """Orders sets of candidates, best first. Leaving a set out means that it will not be tried."""
+    """Orders sets of candidates, best first. Leaving a set out means that it will not be tried; NO_SET is none."""
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         """Return every slot of the question once, whichever claim it is of, in the order in which they choose."""
@@ -85,12 +87,30 @@ class ReadyFirst:
         known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
         given = (*picks, *(Pick(at, place) for place in known))
         patience = PATIENCE
-        for places in self._preference.sets(situation, at, others, size - len(known), given):
+        for places in filter(None, self._preference.sets(situation, at, others, size - len(known), given)):
             chosen = tuple(sorted((*known, *places)))
             if self._accepts is None or self._accepts(situation, tuple(Pick(at, place) for place in chosen)):
                 yield chosen
             elif not (patience := patience - 1):
                 return
+
+
+def in_order(situation: Situation) -> list[Turn]:
+    """Return the slots as they are asked."""
+    claims = range(len(situation.question.claims))
+    return [Turn(claim, slot) for claim in claims for slot in range(len(situation.slots(claim)))]
+
+
+def turns_of(situation: Situation, preference: Preference | None) -> Sequence[Turn]:
+    """Return the slots in turn: as they are asked, or, where the order is free, as is preferred.
+
+    With admin access it is never free: who comes later may not have what an administrator only looks at.
+    """
+    if preference is None:
+        return in_order(situation)
+    if any(ask.is_admin for ask in situation.asks.values()):
+        return most_constrained_first(situation)
+    return preference.order(situation)
 
 
 def most_constrained_first(situation: Situation) -> list[Turn]:

@@ -10,7 +10,7 @@ from enum import Enum
 from extender.allocation.attempt import Attempt, Pick, Undo
 from extender.allocation.eligibility import Eligible
 from extender.allocation.foresight import Foresight
-from extender.allocation.preference import Preference, Turn, most_constrained_first
+from extender.allocation.preference import Preference, Turn, turns_of
 from extender.allocation.question import RESULTS, Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.work import Work, finished
@@ -25,8 +25,9 @@ class Ending(Enum):
 
 
 Branch = Generator["Branch | None", Ending, Ending]
-# Steps between two pauses.
+# Steps between two pauses; to order sets by what is preferred takes longer than to try a candidate.
 PIECE = 250
+ORDERED_PIECE = 20
 
 
 class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
@@ -36,7 +37,8 @@ class Exhausted(Exception):  # noqa: N818 - the end of a search, not an error
 class Search:
     """One search; *steps* is how many candidates, or sets of them, it may try; each look ahead counts as one too.
 
-    With *foresight* it leaves out what cannot succeed; a *preference* orders the sets.
+    With *foresight* it leaves out what cannot succeed; a *preference* orders the sets, and may leave some out: that
+    nothing was found says nothing of others that are alike then.
     """
 
     def __init__(
@@ -51,8 +53,9 @@ class Search:
         self.steps = steps
         self.foresight = foresight
         self.preference = preference
-        self._pause_at = steps - PIECE
-        self._turns = _turns(situation, preference)
+        self._piece = PIECE if preference is None else ORDERED_PIECE
+        self._pause_at = steps - self._piece
+        self._turns = turns_of(situation, preference)
         self._turn_of = {turn: index for index, turn in enumerate(self._turns)}
 
     def run(self) -> tuple[Pick, ...] | None:
@@ -83,13 +86,15 @@ class Search:
         if index == len(self._turns):
             return Ending.FOUND
         claim, slot = self._turns[index]
-        state = self.foresight.state(self.attempt, claim, slot) if self.foresight else None
-        if self.foresight and self._step():
+        if self.preference or not self.foresight:
+            return (yield self._alternatives(claim, slot))
+        state = self.foresight.state(self.attempt, claim, slot)
+        if self._step():
             yield None
-        if self.foresight and state in self.foresight.dead:
+        if state in self.foresight.dead:
             return Ending.NONE
         ending = yield self._alternatives(claim, slot)
-        if self.foresight and ending is Ending.NONE:
+        if ending is Ending.NONE:
             self.foresight.dead.add(state)
         return ending
 
@@ -127,8 +132,12 @@ class Search:
         for places in preference.sets(self.situation, at, free, ask.count, self.attempt.picks):
             if self._step():
                 yield None
+            if len(places) != ask.count:
+                continue
             undos = self._give_all(at, ask, places)
-            ending = (yield self._after(at)) if len(undos) == len(places) else Ending.NONE
+            is_given = len(undos) == len(places)
+            is_vain = is_given and self.foresight is not None and self.foresight.is_vain(self.attempt, at)
+            ending = (yield self._after(at)) if is_given and not is_vain else Ending.NONE
             if ending is Ending.FOUND:
                 return ending
             for undo in reversed(undos):
@@ -219,18 +228,5 @@ class Search:
             raise Exhausted
         if self.steps > self._pause_at:
             return False
-        self._pause_at = self.steps - PIECE
+        self._pause_at = self.steps - self._piece
         return True
-
-
-def _turns(situation: Situation, preference: Preference | None) -> Sequence[Turn]:
-    """Return the slots in turn: as they are asked, or, where the order is free, as is preferred.
-
-    With admin access it is never free: who comes later may not have what an administrator only looks at.
-    """
-    if preference is None:
-        claims = range(len(situation.question.claims))
-        return [Turn(claim, slot) for claim in claims for slot in range(len(situation.slots(claim)))]
-    if any(ask.is_admin for ask in situation.asks.values()):
-        return most_constrained_first(situation)
-    return preference.order(situation)

@@ -1,7 +1,7 @@
 """Everything about a question and a node that a search looks up and never changes."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.allocation.board import Board
@@ -9,7 +9,7 @@ from extender.allocation.cel import Verdict
 from extender.allocation.counters import Ledger, ledger_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible
 from extender.allocation.pools import Pool
-from extender.allocation.question import RESULTS, Ask, At, Question, Slot
+from extender.allocation.question import RESULTS, Ask, At, Question, Rule, Slot
 from extender.allocation.usage import Usage
 from extender.allocation.values import Values
 from extender.allocation.work import Toll, Work
@@ -18,6 +18,8 @@ from extender.model.names import DeviceKey
 UsageOf = Callable[[DeviceKey], Usage]
 # Candidates that are examined for an ask in one piece of work: half a millisecond, about.
 EXAMINED: Final = 256
+# The name of what is told of devices, which none of them publishes or derives.
+TOLD: Final = ""
 
 
 class TooMany(Met):
@@ -44,6 +46,20 @@ class Situation:
     shared: int
     given: tuple[tuple[At, int], ...] = ()
     _ledgers: dict[int, Ledger] = field(default_factory=dict)
+
+    def bound(self, keys: Mapping[At, Sequence[object]]) -> "Situation":
+        """Return the same where all devices of each ask in *keys*, which has a key for each candidate, have one key."""
+        rules = [list(part.rules) for part in self.question.claims]
+        values, covered = [list(known) for known in self.values], dict(self.covered)
+        for at, told in keys.items():
+            rule = Rule(attribute=TOLD, is_match=True, requests=frozenset((self.asks[at].name,)))
+            covered[at] = (*covered[at], len(rules[at.claim]))
+            rules[at.claim].append(rule)
+            values[at.claim].append(Values.told(rule, self.board, self.question.features, told))
+        parts = zip(self.question.claims, rules, strict=True)
+        claims = tuple(replace(part, rules=tuple(known)) for part, known in parts)
+        question = replace(self.question, claims=claims)
+        return replace(self, question=question, values=tuple(map(tuple, values)), covered=covered)
 
     def is_shareable(self, place: int) -> bool:
         """Tell whether several may have the candidate at once."""

@@ -8,7 +8,7 @@ from extender.allocation.board import Board
 from extender.allocation.counting import counted, courses_of, is_countable
 from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
-from extender.allocation.preference import Preference, ReadyFirst, Tightest
+from extender.allocation.preference import Preference, ReadyFirst, Tightest, turns_of
 from extender.allocation.question import Question
 from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
@@ -18,6 +18,8 @@ from extender.allocation.work import Work, finished
 
 # Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
 BLIND_STEPS = 64
+# Likewise of sets, where they are tried for the sake of a preference.
+BLIND_SETS = 8
 STEPS = 4000
 # Sets of devices that are tried for the sake of a preference: a solution is known by then.
 IMPROVEMENTS = 500
@@ -76,7 +78,8 @@ class Manner:
     kube-scheduler prefers nothing, and fails the pod for what it meets on any node. *accepts*: nothing but what is
     preferred will do, or what it accepts: to look for the best may take too long where any would do. *is_sure*: that
     the node fits is known, so what is preferred is looked for at once. *narrowed* leaves devices out that no ask may
-    have, whatever is found.
+    have, whatever is found. *bound* makes rules of what is demanded of sets, as far as rules can say it: where these
+    leave nothing, nothing is accepted, and that is found out without trying all sets.
     """
 
     preference: Preference | None = None
@@ -85,6 +88,7 @@ class Manner:
     is_sure: bool = False
     narrowed: Callable[[Situation], Situation] | None = None
     accepts: Callable[[Situation, tuple[Pick, ...]], bool] | None = None
+    bound: Callable[[Situation], Situation] | None = None
 
 
 FIRST = Manner()
@@ -121,11 +125,13 @@ def solving(
         situation = yield from examining(question, board, known.usages, usage_of, known.judge)
         if manner.narrowed is not None:
             situation = manner.narrowed(situation)
-        is_sure = manner.is_sure and not question.has_choice
-        better = (yield from _preferred(situation, manner)) if is_sure else None
-        picks = better or (yield from _found(situation, manner.steps))
-        if better is None and picks is not None:
-            better = yield from _improved(situation, picks, manner)
+        bound = manner.bound(situation) if manner.bound else situation
+        sound, is_vain = (yield from _sound(bound, manner)) if bound is not situation else (None, False)
+        is_sure = manner.is_sure and not question.has_choice and not is_vain
+        better = (yield from _preferred(bound, manner)) if is_sure else None
+        picks = better or sound or (yield from _found(situation, manner.steps))
+        if better is None and picks is not None and not is_vain:
+            better = yield from _improved(bound, picks, manner)
     except Met as met:
         return Failure(str(met), is_local=met.is_local and manner.is_lenient, place=met.place)
     except Exhausted:
@@ -157,6 +163,15 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
         if steps <= BLIND_STEPS:
             raise
         return (yield from Search(situation, steps - BLIND_STEPS, Foresight(situation)).pieces())
+
+
+def _sound(bound: Situation, manner: Manner) -> Work[tuple[Picks, bool]]:
+    """Find devices by rules that were added; tell whether it is in vain to look for any that are accepted."""
+    try:
+        sound = yield from _found(bound, manner.steps)
+    except (Exhausted, Met):
+        return None, False
+    return sound, sound is None
 
 
 def _improved(situation: Situation, picks: tuple[Pick, ...], manner: Manner) -> Work[Picks]:
@@ -196,4 +211,10 @@ def _sought(situation: Situation, manner: Manner, steps: int) -> Work[Picks]:
     if manner.preference is None:
         return None
     preference = ReadyFirst(manner.preference, manner.accepts) if situation.board.unready else manner.preference
-    return (yield from Search(situation, steps, preference=preference).pieces())
+    if len(situation.asks) == 1 or steps <= BLIND_SETS or not can_foresee(situation):
+        return (yield from Search(situation, steps, preference=preference).pieces())
+    try:
+        return (yield from Search(situation, BLIND_SETS, preference=preference).pieces())
+    except Exhausted:
+        foresight = Foresight(situation, turns_of(situation, preference))
+        return (yield from Search(situation, steps - BLIND_SETS, foresight, preference).pieces())

@@ -27,6 +27,15 @@ class Values:
     _bits: dict[object, int] = field(default_factory=dict)
     _known: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
+    @classmethod
+    def told(cls, rule: Rule, board: Board, features: Features, keys: Sequence[object]) -> "Values":
+        """Return what *keys* say of each candidate, whatever is published; one whose key is None goes with any."""
+        values = cls(rule, board, features)
+        bits = [None if key is None else values._bit(key) for key in keys]
+        every = sum(values._bits.values()) or values._bit(None)
+        values._known.update({("", place): bit or every for place, bit in enumerate(bits)})
+        return values
+
     def at(self, ask: Ask, place: int) -> int | None:
         """Return the bits of a candidate, None where it lacks the attribute. Raise Met where a derivation fails."""
         derivation = next((item for item in ask.derivations if item.name == self.rule.attribute), None)

@@ -9,12 +9,19 @@ Work = Generator[None, None, R]
 
 def finished(work: "Work[R]") -> R:
     """Do all of it now."""
+    return counted(work)[0]
+
+
+def counted(work: "Work[R]") -> tuple[R, int]:
+    """Do all of it now; tell how often it could have paused."""
+    pauses = 0
     while True:
         try:
             next(work)
         except StopIteration as end:
             result: R = end.value
-            return result
+            return result, pauses
+        pauses += 1
 
 
 class Toll:

@@ -12,12 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from extender.allocation.choose import choose
+from extender.allocation.choose import choose, choosing
 from extender.allocation.grid import Flags
 from extender.allocation.result import allocations
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import FIRST, Manner, Solution
+from extender.allocation.solve import Answer as Found
 from extender.allocation.verdict import Verdict
+from extender.allocation.work import counted
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.decision import Ranked
@@ -32,7 +34,8 @@ from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.state.belief import Belief
 from extender.topology.appraisal import Appraisal
 
-# New searches for one pod: nobody else is answered meanwhile. What they find is remembered for the next.
+# New searches for one pod: nobody else is answered meanwhile. One that takes long counts as another at each pause. What
+# they find is remembered for the next.
 SEARCHES: Final = 64
 EVERY: Final = Policy(Answer.ALL)
 
@@ -132,17 +135,14 @@ class Advisor:
             key = id(states), preferring.basis, machine, name, beside, taste.editions.of(snapshot, node)
             known = taste.advised.get(key)
             if known is None or known[0] is not states:
-                if searched == SEARCHES:
+                if searched >= SEARCHES:
                     continue
-                searched += 1
-                known = taste.advised[key] = states, self._first(preferring, part, snapshot, node)
+                answer, pauses = counted(choosing(snapshot, node, part.question, self.manner))
+                searched += 1 + pauses
+                known = taste.advised[key] = states, _worth(preferring, answer)
             if known[1].value != NONE:
                 found[node] = known[1]
         return found
-
-    def _first(self, preferring: Preferring, part: Part, snapshot: Snapshot, node: int) -> Appraisal:
-        answer = choose(snapshot, node, part.question, self.manner) if part.question else None
-        return preferring.appraise(answer) if isinstance(answer, Solution) else Appraisal(NONE)
 
     def _placed(self, surveyed: Survey, node: int, appraisal: Appraisal) -> Placement | None:
         part = next(part for part in surveyed.parts if part.nodes[node])
@@ -153,6 +153,10 @@ class Advisor:
         given = allocations(answer, self.share_id)
         name = surveyed.snapshot.layout.nodes[node]
         return Placement(name, tuple(zip(claims, given, strict=True)), None, appraisal)
+
+
+def _worth(preferring: Preferring, answer: Found) -> Appraisal:
+    return preferring.appraise(answer) if isinstance(answer, Solution) else Appraisal(NONE)
 
 
 def _open(surveyed: Survey) -> Flags:

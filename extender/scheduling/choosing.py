@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from extender.allocation.choose import choose
+from extender.allocation.choose import choosing
 from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
 from extender.allocation.result import Release, allocations, is_usable, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution
+from extender.allocation.work import counted
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.scheduling.needs import Needs
@@ -37,7 +38,8 @@ class _Given(NamedTuple):
 class Chooser:
     """Chooses devices. share_id: gives a new identifier for each share of a device.
 
-    *taste* may be replaced at any time; without one there is what *manner* prefers.
+    *taste* may be replaced at any time; without one there is what *manner* prefers. *pauses*: how often searches took
+    so long that others could have been answered meanwhile.
     """
 
     belief: Belief
@@ -45,6 +47,7 @@ class Chooser:
     manner: Manner = BEST
     release: Release = Release.V1_37
     taste: Taste | None = None
+    pauses: int = 0
     _recall: Recall = field(default_factory=Recall)
 
     def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
@@ -130,7 +133,8 @@ class Chooser:
             return str(refusal)
         preferring = self.taste.preferring(question, policies) if self.taste else None
         manner = preferring.manner(self.manner) if preferring else self.manner
-        answer = choose(snapshot, number, question, manner)
+        answer, pauses = counted(choosing(snapshot, number, question, manner))
+        self.pauses += pauses
         if isinstance(answer, Failure):
             return answer.message
         if not isinstance(answer, Solution):

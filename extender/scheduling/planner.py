@@ -149,7 +149,7 @@ class Planner:
         try:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished:
-            return Trouble("devices are still being looked for")
+            return Trouble("devices are still being looked for", goes_on=not self.belief.questions.late())
         if isinstance(plan, Rejection) and plan.is_hopeless:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
         if isinstance(plan, Offer) and not moment.is_answer:

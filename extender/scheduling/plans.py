@@ -25,9 +25,10 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Nothing can be said now; the pod is to be tried again soon."""
+    """Nothing can be said now; the pod is to be tried again soon. *goes_on*: at once, to go on with what was begun."""
 
     message: str
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

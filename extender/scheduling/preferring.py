@@ -153,6 +153,7 @@ class Preferring:
             preference=preference,
             narrowed=self._limits.narrowed if is_limited else None,
             accepts=self._limits.accepts if self._firm else None,
+            bound=self._limits.bound if self._limits.binds else None,
         )
 
     @property

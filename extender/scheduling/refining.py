@@ -1,13 +1,15 @@
 """What the best nodes are worth exactly, where requests depend on each other: worked out by the search itself."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from extender.allocation.choose import choose
-from extender.allocation.snapshot import Snapshot
+from extender.allocation.choose import choosing
+from extender.allocation.fit import Fitter
+from extender.allocation.question import Question
 from extender.allocation.solve import Answer, Solution, Undecided
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.preferring import Preferring
@@ -26,8 +28,11 @@ FAR: Final = 72
 # So many that are unlike those looked at are told apart.
 BEHIND: Final = 720
 ENOUGH: Final = FULL + 1
-# New searches for one pod: nobody else is answered meanwhile.
+# New searches for one pod: nobody else is answered meanwhile. One that takes long counts as so many at each pause.
 SEARCHES: Final = 96
+PAUSE: Final = 3
+# Nodes on which the search was given up, after which no more are looked at.
+GIVEN_UP: Final = 8
 NOWHERE: Final = np.arange(0)
 # An odd number of which no two states are likely to make the same.
 FACTOR: Final = 0x5851F42D4C957F2D
@@ -68,11 +73,12 @@ class _Closely:
     front: int = 0
     behind: Numbers = field(default_factory=lambda: NOWHERE)
     searches: int = 0
+    given_up: int = 0
 
     def look_in_front(self) -> None:
         """Look at the first; where a strict policy has little on these, it may have more on the next."""
         count, fresh = len(self.values), self.ranking.fresh
-        while self.front < count and not _is_enough(self.values[: self.front], fresh):
+        while self.front < count and self.given_up < GIVEN_UP and not _is_enough(self.values[: self.front], fresh):
             first, self.front = self.front, min(self.front + CLOSELY, fresh if self.front < fresh else count)
             self._look(np.arange(first, self.front))
 
@@ -110,14 +116,48 @@ class _Closely:
         return Ranking(kept, free, _descending(values[order]), int(np.count_nonzero(order < fresh)))
 
     def _look(self, places: Numbers) -> None:
-        snapshot, nodes = self.surveyed.snapshot, self.ranking.nodes
+        nodes = self.ranking.nodes
         for part in self.surveyed.parts:
             here = places[part.nodes[nodes[places]]]
-            if len(here) and part.fitter is not None:
-                self.values[here], searched = _worth(self.chooser, self.taste, part, snapshot, nodes[here])
-                self.searches += searched
+            if len(here) and part.fitter is not None and part.question is not None:
+                self.values[here] = self._worth(part, part.fitter, part.question, nodes[here])
+
+    def _worth(self, part: Part, fitter: Fitter, question: Question, nodes: Numbers) -> list[int]:
+        """Work out what each of *nodes* is worth, once for each state of each machine."""
+        taste, snapshot = self.taste, self.surveyed.snapshot
+        numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
+        states, names = fitter.states_of(snapshot, nodes)
+        basis, sharing = taste.number(question, part.policies), taste.sharing(fitter, snapshot)
+        values, preferring = [NONE] * len(numbers), None
+        for index, (node, number, name) in enumerate(zip(nodes.tolist(), numbers, names, strict=True)):
+            if self.given_up == GIVEN_UP:
+                break
+            beside = taste.beside(fitter, snapshot, node, part.needed) if sharing is not None else None
+            key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
+            known = taste.found.get(key)
+            if known is None or known[0] is not states:
+                preferring = preferring or taste.preferring(question, part.policies)
+                known = taste.found[key] = states, self._searched((states, key), preferring, question, node)
+            taste.looked_at[node] = known[1]
+            self.given_up += known[1] is OPEN
+            values[index] = known[1].value
+        return values
+
+    def _searched(self, key: Hashable, preferring: Preferring, question: Question, node: int) -> Appraisal:
+        """Search on a node, or go on where that was left off. Raise Unfinished."""
         if self.searches > SEARCHES:
             raise Unfinished
+        self.searches += 1
+        manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
+        work = self.taste.begun.pop(key, None) or choosing(self.surveyed.snapshot, node, question, manner)
+        try:
+            while self.searches <= SEARCHES:
+                next(work)
+                self.searches += PAUSE
+        except StopIteration as end:
+            return _appraised(preferring, end.value)
+        self.taste.begun[key] = work
+        raise Unfinished
 
     def _states(self, first: int, end: int) -> Numbers:
         """Return numbers for what machine each of the places is and what is free there, int64[end - first]."""
@@ -149,29 +189,6 @@ def _is_enough(values: Numbers, fresh: int) -> bool:
 def _descending(values: Numbers) -> Numbers:
     """Lower what is only an estimate to what was worked out before it."""
     return np.minimum.accumulate(values) if len(values) else values
-
-
-def _worth(chooser: Chooser, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> tuple[list[int], int]:
-    """Work out what each of *nodes* is worth, once for each state of each machine; tell how many were searched."""
-    if part.fitter is None or part.question is None:
-        return [], 0
-    numbers = taste.atlas.numbers(snapshot)[nodes].tolist()
-    states, names = part.fitter.states_of(snapshot, nodes)
-    basis, sharing = taste.number(part.question, part.policies), taste.sharing(part.fitter, snapshot)
-    values, searched, preferring = list[int](), 0, None
-    for node, number, name in zip(nodes.tolist(), numbers, names, strict=True):
-        beside = taste.beside(part.fitter, snapshot, node, part.needed) if sharing is not None else None
-        key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
-        known = taste.found.get(key)
-        if known is None or known[0] is not states:
-            searched += 1
-            preferring = preferring or taste.preferring(part.question, part.policies)
-            manner = replace(preferring.manner(chooser.manner), is_sure=True)
-            answer = choose(snapshot, node, part.question, manner)
-            known = taste.found[key] = states, _appraised(preferring, answer)
-        taste.looked_at[node] = known[1]
-        values.append(known[1].value)
-    return values, searched
 
 
 def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:

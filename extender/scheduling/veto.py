@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 from extender.allocation.snapshot import Snapshot, with_usage
 from extender.allocation.usage import Usage, subtract
@@ -13,6 +14,9 @@ from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import survey
 from extender.state.belief import Belief
+
+# What the searches of one question may take: nobody else is answered meanwhile. Nodes behind them are left out.
+PAUSES: Final = 64
 
 
 def helped(
@@ -36,12 +40,16 @@ def helped(
     for asked in then.values():
         if isinstance(asked, Needs):
             survey(asked, seen, belief.questions)
-    return tuple(
-        node
-        for node, claims in freed.items()
-        if isinstance(asked := then[again[node]], Needs)
-        and isinstance(chooser.place(asked, node, _without(seen, claims, belief)), Placement)
-    )
+    found, before = list[NodeName](), chooser.pauses
+    for node, claims in freed.items():
+        asked = then[again[node]]
+        if isinstance(asked, Needs) and isinstance(
+            chooser.place(asked, node, _without(seen, claims, belief)), Placement
+        ):
+            found.append(node)
+        if chooser.pauses - before > PAUSES:
+            break
+    return tuple(found)
 
 
 def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid, list[ResourceClaim]]:

@@ -84,7 +84,7 @@ class Answers:
             self._scores.put(pod.uid, plan.scores)
             return Filtered(names=request.names)
         if isinstance(plan, Trouble):
-            return Filtered(error=plan.message)
+            return Filtered(error=plan.message, goes_on=plan.goes_on)
         self.journal.put(of_plan(pod, plan, self.belief.cluster.snapshot.generation, self.journal.wall()))
         if isinstance(plan, Rejection):
             self.attention.rejected(pod, plan)

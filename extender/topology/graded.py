@@ -75,7 +75,7 @@ class Graded:
         needed, step = next(seen.grades[at].best(mask, size), (0, 0))
         chosen = [Pick(at, place) for place in places_of(needed)]
         sets = self._preference.sets(seen.hoped, at, step, size - len(chosen), (*picks, *chosen))
-        for places in islice(sets, ORDERED):
+        for places in islice(filter(None, sets), ORDERED):
             yield tuple(sorted((*(pick.place for pick in chosen), *places)))
 
     def _seen(self, situation: Situation) -> Hopes:

@@ -1,5 +1,6 @@
 """The scheduler's four verbs: read the body, ask, write the answer; and nothing that goes wrong gets past here."""
 
+import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,6 +17,8 @@ from extender.web.verbs import Failed, FilterRequest, PreemptRequest, Prioritize
 
 LOG: Final = logging.getLogger(__name__)
 
+# For how long the scheduler waits for an answer that takes several turns; then it asks again after a second or more.
+TURNS_S: Final = 1.0
 OK, ERROR, REFUSED, CRASH = "ok", "error", "refused", "crash"
 
 
@@ -62,7 +65,12 @@ class Routes:
         if isinstance(asked.pod, Problem):
             return _error(_unreadable("filter", asked.pod))
         await self._verbs.hear(asked.pod)
-        answer = self._verbs.filter(FilterRequest(asked.pod, asked.names))
+        request, begun = FilterRequest(asked.pod, asked.names), perf_counter()
+        answer = self._verbs.filter(request)
+        while answer.goes_on and perf_counter() - begun < TURNS_S:
+            # Others are answered in between.
+            await asyncio.sleep(0)
+            answer = self._verbs.filter(request)
         return Reply(200, filter_reply(asked, answer), ERROR if answer.error else OK)
 
     async def _prioritize(self, body: bytes) -> Reply:

@@ -71,13 +71,15 @@ class Filtered:
     """Which nodes passed, all of them names of the request, and which were rejected.
 
     *text* is the one reason of all rejected nodes of the reply: two reasons, or one with a number in it, wake the pod
-    that they reject. Where *error* says something, the scheduler tries again later, and the rest is not sent.
+    that they reject. Where *error* says something, the scheduler tries again later, and the rest is not sent; if it
+    *goes_on*, who asks again is answered after more of the same work.
     """
 
     names: Sequence[str] = ()
     rejected: Sequence[str] | AllOthers = ()
     text: str = ""
     error: str = ""
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from extender.allocation.board import board_of
 from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
 from extender.allocation.pools import Unreadable
+from extender.allocation.preference import Tightest, Turn, in_order, turns_of
 from extender.allocation.question import Ask, At, Refusal, ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, examining
@@ -53,11 +54,32 @@ def compare(found: Situation) -> bool:
     return True
 
 
+def compare_ordered(found: Situation) -> None:
+    """Search likewise where sets are ordered, and asks choose in another order than that of the question."""
+    turns = turns_of(found, BACKWARDS)
+    try:
+        expected = Search(found, PATIENCE, preference=BACKWARDS).run()
+    except Exhausted:
+        return
+    assert Search(found, PATIENCE, Foresight(found, turns), BACKWARDS).run() == expected
+
+
+class Backwards(Tightest):
+    """Has the last ask choose first."""
+
+    def order(self, situation: Situation) -> list[Turn]:
+        return in_order(situation)[::-1]
+
+
+BACKWARDS = Backwards()
+
+
 @given(st.integers(0, 1 << 30))
 @settings(max_examples=300)
 def test_foresight_finds_the_first_solution_in_drawn_clusters(seed: int) -> None:
     for found in situations(question(f"foresight {seed}")):
         compare(found)
+        compare_ordered(found)
 
 
 @given(questions())
@@ -69,6 +91,7 @@ def test_foresight_finds_the_first_solution_of_hard_questions(raw: Json) -> None
         return
     if can_foresee(found):
         compare(found)
+        compare_ordered(found)
 
 
 def test_what_foresight_knows_is_worked_out_once_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:

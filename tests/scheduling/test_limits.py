@@ -7,19 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.allocation import solve
 from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot, ResourceClaim
 from extender.model.device import Attribute, Traits
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
 from extender.scheduling.limits import Limits
-from extender.scheduling.planner import Offer, Plan, Rejection
+from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.policies import Policies
 from extender.topology.policy import Trait
 from tests.scheduling import cast
 from tests.scheduling.cast import held, pod
-from tests.scheduling.machines import GPU, NVIDIA, ROOT
+from tests.scheduling.machines import GPU, NVIDIA, ROOT, fleet
 from tests.scheduling.mixed import (
     ANY,
     NET,
@@ -188,7 +189,7 @@ def test_where_nothing_but_what_a_strict_policy_has_will_do_it_is_looked_for_lon
     assert isinstance(planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0), Offer)
 
 
-def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good() -> None:
+def test_the_one_set_that_a_strict_policy_has_is_found_among_many() -> None:
     # Of each color there are five devices on each NUMA node, but of the last: who asks for six has one set.
     half, take, color = 16, 6, "example.com/color"
     cards = gpus("a", 2 * half)
@@ -201,6 +202,35 @@ def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good() -> N
     asked = asks("c", some(take), policy="one-numa")
     rules = (Constraint(match_attribute=color),)
     belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
+    assert devices_of(decided(planner_by(belief, Policies()))) == {
+        "c": [f"gpu.nvidia.com/d{place}" for place in range(2 * half - take, 2 * half)]
+    }
+
+
+def decided(planner: Planner) -> Plan:
+    """Ask in turns, as the scheduler does."""
+    plans = (planner.plan(pod("p", "c"), None, 0.0) for _ in range(100))
+    return next(plan for plan in plans if not isinstance(plan, Trouble))
+
+
+def test_that_a_strict_policy_has_no_set_is_known_however_many_there_are() -> None:
+    # Five devices are left on each NUMA node: of five pairs the last would be on both.
+    belief = cluster(gpus("a", 16))
+    taken = (DeviceKey(NVIDIA, PoolName("a"), DeviceName(f"d{place}")) for place in (0, 1, 2, 8, 9, 10))
+    belief.apply(Changed(held(cast.claim("others"), *taken)))
+    belief.apply(Changed(asks("c", *(some(2, name=f"pair-{index}") for index in range(5)), policy="one-numa")))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Rejection)
+    assert plan.is_hopeless
+    assert "one-numa" in plan.detail
+
+
+def test_a_strict_policy_whose_search_is_given_up_rejects_nobody_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve, "IMPROVEMENTS", 2)
+    monkeypatch.setattr(solve, "INSISTENCE", 2)
+    # The last GPU is linked with none of the other three that are left.
+    belief = fleet({"a": "dgx-1v"}, {"a": (3, 4, 5, 6)})
+    belief.apply(Changed(asks("c", some(2, name="one"), some(2, name="other"), policy="linked")))
     plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
     assert isinstance(plan, Rejection)
     assert plan.detail == "the search for devices was given up before it was known whether they suffice"

@@ -12,11 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.boards import Boards
-from extender.allocation.choose import choose
+from extender.allocation.choose import choosing
 from extender.allocation.features import Features
 from extender.allocation.question import Question
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Manner
+from extender.allocation.work import Work
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import Constraint, DeviceConfig, RequestSlot, ResourceClaim
 from extender.model.device import Attribute, ResourceSlice
@@ -213,11 +214,11 @@ def follow(seed: int) -> None:
 def test_nodes_in_one_state_are_searched_once(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
     searched: list[int] = []
 
-    def counted(snapshot: Snapshot, number: int, asked: Question, manner: Manner) -> Answer:
+    def counted(snapshot: Snapshot, number: int, asked: Question, manner: Manner) -> Work[Answer]:
         searched.append(number)
-        return choose(snapshot, number, asked, manner)
+        return choosing(snapshot, number, asked, manner)
 
-    monkeypatch.setattr("extender.scheduling.choosing.choose", counted)
+    monkeypatch.setattr("extender.scheduling.choosing.choosing", counted)
     belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
     planner = fresh_planner(belief)
     for number, name in enumerate(NAMES):

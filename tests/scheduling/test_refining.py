@@ -6,6 +6,8 @@ from itertools import count
 
 import pytest
 
+from extender.allocation import solve
+from extender.allocation.search import Search
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.device import Attribute, Device, ResourceSlice
@@ -19,13 +21,13 @@ from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
 from extender.state.ledger import Event
-from extender.topology.document import Document
+from extender.topology.document import Document, document_of
 from extender.topology.policies import Policies
 from extender.topology.policy import Trait
 from extender.topology.residual import Mix
 from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, planner_by, published, some
+from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, planner_by, planner_of, published, some
 
 NUMBERS = count()
 
@@ -222,3 +224,57 @@ def hold(belief: Belief, name: str, devices: Iterable[int], cards: Iterable[int]
     keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in devices]
     keys += [DeviceKey(NET, PoolName(name), DeviceName(f"d{index}")) for index in cards]
     belief.apply(Changed(held(asks(f"held-{name}", some(1)), *keys)))
+
+
+def test_a_search_that_takes_long_is_gone_on_with_in_the_next_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "SEARCHES", 2 * refining.PAUSE)
+    tried, step = [0], Search._step
+
+    def counted(search: Search, cost: int = 1) -> bool:
+        tried[0] += 1
+        return step(search, cost)
+
+    monkeypatch.setattr(Search, "_step", counted)
+    planner = crowded_planner(1)
+    plan = planner.plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Trouble)
+    assert plan.goes_on
+    turns = [tried_in(planner, tried)]
+    while turns[-1][0] is Trouble and len(turns) < 100:
+        turns.append(tried_in(planner, tried))
+    assert 3 < len(turns) < 100
+    assert turns[-1][0] is Rejection
+    assert max(count for _, count in turns) < 200
+
+
+def test_where_searches_are_given_up_not_all_nodes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve, "IMPROVEMENTS", 2)
+    monkeypatch.setattr(solve, "INSISTENCE", 2)
+    planner = crowded_planner(20)
+    plan = planner.plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Rejection)
+    assert not plan.is_hopeless
+    assert planner.chooser.taste is not None
+    assert len(planner.chooser.taste.looked_at) == refining.GIVEN_UP
+
+
+def crowded_planner(nodes: int) -> Planner:
+    """Return who plans a pod for seven linked pairs, on nodes in different states, none of which has more than six."""
+    # Each of nine GPUs is linked with each of seven others.
+    links = [[one, other] for one in range(9) for other in range(9, 16)]
+    product = {"product": "H100", "count": 16, "links": links, "linkWeight": 25}
+    document = document_of({"deviceTopology": [{"match": {"driver": NVIDIA}, "products": [product]}]})
+    taken = {f"n{number:02}": (number % 9, 9 + number // 9) for number in range(nodes)}
+    belief = cluster(*(gpus(name, 16) for name in taken), nodes=taken)
+    for name, places in taken.items():
+        keys = (DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{place}")) for place in places)
+        belief.apply(Changed(held(asks(f"held-{name}", some(2)), *keys)))
+    belief.apply(Changed(asks("c", *(some(2, name=f"pair-{index}") for index in range(7)), policy="linked")))
+    return planner_of(belief, document)
+
+
+def tried_in(planner: Planner, tried: list[int]) -> tuple[type[Plan], int]:
+    """Plan once; tell what came of it, and how many sets were tried."""
+    tried[0] = 0
+    plan = planner.plan(pod("p", "c"), None, 0.0)
+    return type(plan), tried[0]

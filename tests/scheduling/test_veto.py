@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from extender.allocation import work
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
 from extender.model.change import Changed
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import ClassName, NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling import choosing, veto
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
@@ -120,3 +122,12 @@ def test_a_share_that_is_left_from_before_a_gate_was_closed_keeps_its_device_unt
     belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), share, features=features)
     assert helped(pod("p", "c"), {N1: ()}, belief, chooser_of(belief)) == ()
     assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, chooser_of(belief)) == (N1,)
+
+
+def test_nodes_behind_long_searches_are_left_for_another_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = belief_of(node("n1"), node("n2"), gpus("n1", 2), gpus("n2", 2), claim("c", 2))
+    nodes = {N1: (V.uid,), N2: (V.uid,)}
+    assert helped(pod("p", "c"), nodes, belief, chooser_of(belief)) == (N1, N2)
+    chooser, counted = chooser_of(belief), work.counted
+    monkeypatch.setattr(choosing, "counted", lambda doing: (counted(doing)[0], veto.PAUSES + 1))
+    assert helped(pod("p", "c"), nodes, belief, chooser) == (N1,)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from extender.model.names import ObjectKey
 from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
-from extender.web import listener
+from extender.web import listener, routes
 from extender.web.listener import Terms
 from extender.web.server import Address, Application, CannotListen, Options, Server
-from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered
+from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered, FilterRequest
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
 from tests.web.standin import ANYWHERE, StandIn, begun, come, serving
@@ -353,6 +353,44 @@ async def test_other_calls_are_answered_while_a_bind_waits() -> None:
         assert (await other.post("/filter", recorded("filter-names"))).status == 200
         standin.released.set()
         await answering
+
+
+class InTurns(StandIn):
+    """Filters after some turns only."""
+
+    left = 3
+
+    def filter(self, request: FilterRequest) -> Filtered:
+        self.left -= 1
+        return super().filter(request) if self.left < 0 else Filtered(error="not yet", goes_on=True)
+
+
+async def test_an_answer_that_takes_several_turns_is_waited_for() -> None:
+    async with serving(InTurns()) as server, connected(server.ports[0]) as connection:
+        answer = orjson.loads((await connection.post("/filter", recorded("filter-names"))).body)
+    assert not answer.get("Error")
+    assert answer["NodeNames"]
+
+
+async def test_other_calls_are_answered_between_the_turns_of_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "TURNS_S", 60.0)
+    (standin := InTurns()).left = 1 << 60
+    async with serving(standin) as server, connected(server.ports[0]) as busy, connected(server.ports[0]) as other:
+        call = asyncio.create_task(busy.post("/filter", recorded("filter-names")))
+        assert (await other.post("/bind", recorded("bind"))).status == 200
+        assert not call.done()
+        standin.left = 0
+        assert orjson.loads((await call).body)["NodeNames"]
+
+
+async def test_what_takes_too_many_turns_is_an_error_after_which_the_scheduler_asks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(routes, "TURNS_S", 0.0)
+    async with serving(InTurns()) as server, connected(server.ports[0]) as connection:
+        bodies = [(await connection.post("/filter", recorded("filter-names"))).body for _ in range(4)]
+    answers = [orjson.loads(body) for body in bodies]
+    assert [answer.get("Error", "") for answer in answers] == ["not yet"] * 3 + [""]
 
 
 async def test_after_it_has_stopped_nobody_is_answered() -> None:
