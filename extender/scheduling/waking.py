@@ -196,7 +196,10 @@ class Waker:
         # Who is at rest is sent only where it never was: that it cannot go there says nothing of others.
         suitable = self._unseen(pod.uid) if self._is_at_rest(pod.uid, now) else None
         plan = self.planner.plan(pod, None, now, is_answer=False, suitable=suitable)
-        is_late = isinstance(plan, Trouble) and self.belief.questions.late()
+        goes_on = isinstance(plan, Trouble) and plan.goes_on
+        # What is not found out yet is gone on with in the next round, whether or not anything is new.
+        self._is_stale = self._is_stale or goes_on
+        is_late = goes_on or (isinstance(plan, Trouble) and self.belief.questions.late())
         if is_alone and suitable is None and (isinstance(plan, Rejection) or is_late):
             hopeless.add(question)
         return plan

@@ -129,7 +129,29 @@ def test_a_pod_that_came_back_from_all_nodes_that_have_something_is_offered_thos
 
 def test_a_long_search_for_what_a_strict_policy_has_is_done_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refining, "SEARCHES", 60)
-    # Of three pairs only two fit into three GPUs beside three; no two nodes are in one state.
+    planner = scattered_planner()
+    turns = [planner.plan(pod("p", "c"), None, 0.0)]
+    while isinstance(turns[-1], Trouble) and len(turns) < 10:
+        turns.append(planner.plan(pod("p", "c"), None, 0.0))
+    assert 1 < len(turns) < 10
+    assert isinstance(turns[-1], Offer)
+    assert turns[-1].nodes == ("last",)
+
+
+def test_a_pod_whose_search_takes_several_turns_is_woken_though_nothing_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refining, "SEARCHES", 60)
+    planner = scattered_planner()
+    planner.belief.apply(Changed(pod("p", "c")))
+    waker = Waker(planner.belief, planner)
+    waker.put(pod("p").uid)
+    rounds = [[wake.node for wake in waker.round(float(number)) if wake] for number in range(10)]
+    assert not rounds[0]
+    assert ["last"] in rounds
+
+
+def scattered_planner() -> Planner:
+    """Return who plans a pod for three pairs, of which only two fit into three GPUs beside three, but on one node."""
+    # No two nodes are in one state.
     taken = {f"n{index:03}": [index % 4, 4 + index // 4 % 4] for index in range(250)} | {"last": [4, 5]}
     busy = {name: [bit for bit in range(4) if index // 16 >> bit & 1] for index, name in enumerate(taken)}
     belief = cluster(*(item for name in taken for item in (gpus(name, 8), nics(name, 8))), nodes=taken)
@@ -137,15 +159,8 @@ def test_a_long_search_for_what_a_strict_policy_has_is_done_in_turns(monkeypatch
         keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in taken[name]]
         keys += [DeviceKey(NET, PoolName(name), DeviceName(f"d{index}")) for index in busy[name]]
         belief.apply(Changed(held(asks(f"held-{name}", some(1)), *keys)))
-    planner = planner_by(belief, Policies())
-    claim = asks("c", *(some(2, name=f"pair-{index}") for index in range(3)), policy="one-numa")
-    belief.apply(Changed(claim))
-    turns = [planner.plan(pod("p", "c"), None, 0.0)]
-    while isinstance(turns[-1], Trouble) and len(turns) < 10:
-        turns.append(planner.plan(pod("p", "c"), None, 0.0))
-    assert 1 < len(turns) < 10
-    assert isinstance(turns[-1], Offer)
-    assert turns[-1].nodes == ("last",)
+    belief.apply(Changed(asks("c", *(some(2, name=f"pair-{index}") for index in range(3)), policy="one-numa")))
+    return planner_by(belief, Policies())
 
 
 def fabric(*models: str, generation: int = 1) -> ResourceSlice:
