@@ -1,0 +1,126 @@
+"""A strict policy has a set exactly where trying all of them finds one, whatever else the claim asks for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.change import Changed
+from extender.model.claim import Constraint, RequestSlot
+from extender.model.device import PLAIN, Attribute, Device, ResourceSlice, Traits
+from extender.model.names import ClassName, DeviceKey, DeviceName, PoolName
+from extender.scheduling.planner import Offer, Rejection, Trouble
+from extender.state.belief import Belief
+from extender.topology.policies import Policies
+from tests.scheduling.cast import held, pod
+from tests.scheduling.machines import GPU, NUMA, NVIDIA
+from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, one, planner_by, some
+
+COLOR = "example.com/color"
+UNREADY = Traits(binding_conditions=("example.com/attached",))
+DRIVERS = {GPU: NVIDIA, NIC: NET}
+# A device: its class and its number.
+Card = tuple[ClassName, int]
+
+
+@dataclass
+class Case:
+    """Requests, each of them alternatives, and rules: which requests, and whether they match or differ in color."""
+
+    requests: Sequence[Sequence[tuple[ClassName, int]]]
+    rules: Sequence[tuple[Sequence[int], bool]]
+    free: Sequence[Card]
+    devices: Mapping[Card, Device]
+
+    def is_possible(self, given_: tuple[tuple[Card, ...], ...] = ()) -> bool:
+        """Try everything."""
+        if len(given_) == len(self.requests):
+            return True
+        left = [card for card in self.free if not any(card in cards for cards in given_)]
+        return any(
+            self._is_on_one_node(cards) and self._agree((*given_, cards)) and self.is_possible((*given_, cards))
+            for wanted, count in self.requests[len(given_)]
+            for cards in combinations([card for card in left if card[0] == wanted], count)
+        )
+
+    def _is_on_one_node(self, cards: Sequence[Card]) -> bool:
+        return len({self._value(card, NUMA) or card for card in cards}) < 2
+
+    def _agree(self, given_: Sequence[Sequence[Card]]) -> bool:
+        return all(self._keeps(given_, *rule) for rule in self.rules)
+
+    def _keeps(self, given_: Sequence[Sequence[Card]], requests: Sequence[int], is_match: bool) -> bool:  # noqa: FBT001
+        bound = [card for index in requests if index < len(given_) for card in given_[index]]
+        colors = [self._value(card, COLOR) for card in bound]
+        kinds = len(set(colors))
+        return None not in colors and (kinds < 2 if is_match else kinds == len(colors))
+
+    def _value(self, card: Card, name: str) -> Attribute | None:
+        return dict(self.devices[card].attributes).get(name)
+
+
+def drawn(random: Random) -> tuple[Belief, Case]:
+    """Draw a node with GPUs and NICs, some of them taken, and a claim that is there already."""
+    size = random.choice((4, 5, 6, 8))
+    slices = {GPU: dressed(gpus("a", size), random), NIC: dressed(nics("a", size), random)}
+    devices = {(name, number): item for name, found in slices.items() for number, item in enumerate(found.devices)}
+    free = [card for card in devices if random.random() < 0.75]
+    belief = cluster(*slices.values())
+    taken = [DeviceKey(DRIVERS[name], PoolName("a"), DeviceName(f"d{n}")) for name, n in devices.keys() - set(free)]
+    if taken:
+        belief.apply(Changed(held(asks("others", some(1)), *taken)))
+    requests = list(wishes(random))
+    numbers = range(len(requests))
+    rules = [
+        (random.sample(numbers, random.randint(1, len(numbers))), random.random() < 0.7)
+        for _ in range(random.choice((0, 0, 1, 1, 2)))
+    ]
+    asked = asks("c", *(slot(f"r{index}", wanted) for index, wanted in enumerate(requests)), policy="one-numa")
+    constraints = tuple(constraint(names, is_match=is_match) for names, is_match in rules)
+    belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=constraints))))
+    return belief, Case(requests, rules, free, devices)
+
+
+def dressed(published: ResourceSlice, random: Random) -> ResourceSlice:
+    """Take the NUMA node from some devices, and give most a color."""
+    devices = []
+    for item in published.devices:
+        kept = {name: value for name, value in item.attributes if name != NUMA or random.random() < 0.8}
+        kept |= {COLOR: Attribute("int", random.randrange(3))} if random.random() < 0.9 else {}
+        traits = UNREADY if random.random() < 0.15 else PLAIN
+        devices.append(replace(item, attributes=tuple(sorted(kept.items())), traits=traits))
+    return replace(published, devices=tuple(devices))
+
+
+def wishes(random: Random) -> Iterator[list[tuple[ClassName, int]]]:
+    for _ in range(random.choice((1, 2, 2, 3, 3, 4))):
+        wanted = random.choice((GPU, GPU, NIC))
+        yield [(wanted, random.randint(1, 3)) for _ in range(random.choice((1, 1, 1, 2)))]
+
+
+def slot(name: str, wanted: Sequence[tuple[ClassName, int]]) -> RequestSlot:
+    if len(wanted) == 1:
+        return some(wanted[0][1], wanted[0][0], name)
+    alternatives = (one(count, kind, f"a{index}") for index, (kind, count) in enumerate(wanted))
+    return RequestSlot(name=name, first_available=tuple(alternatives))
+
+
+def constraint(requests: Sequence[int], *, is_match: bool) -> Constraint:
+    names = tuple(f"r{index}" for index in requests)
+    if is_match:
+        return Constraint(requests=names, match_attribute=COLOR)
+    return Constraint(requests=names, distinct_attribute=COLOR)
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=300, deadline=None)
+def test_one_numa_is_had_exactly_where_trying_all_sets_finds_one(seed: int) -> None:
+    belief, case = drawn(Random(seed))  # noqa: S311 - of cases, not of secrets
+    planner = planner_by(belief, Policies())
+    plans = (planner.plan(pod("p", "c"), None, 0.0) for _ in range(100))
+    plan = next(plan for plan in plans if not isinstance(plan, Trouble))
+    assert isinstance(plan, Offer) == case.is_possible(), plan
+    assert isinstance(plan, Offer | Rejection)
