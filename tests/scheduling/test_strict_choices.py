@@ -50,9 +50,10 @@ class Case:
         return len({self._value(card, NUMA) or card for card in cards}) < 2
 
     def _agree(self, given_: Sequence[Sequence[Card]]) -> bool:
-        return all(self._keeps(given_, *rule) for rule in self.rules)
+        return all(self._keeps(given_, rule) for rule in self.rules)
 
-    def _keeps(self, given_: Sequence[Sequence[Card]], requests: Sequence[int], is_match: bool) -> bool:  # noqa: FBT001
+    def _keeps(self, given_: Sequence[Sequence[Card]], rule: tuple[Sequence[int], bool]) -> bool:
+        requests, is_match = rule
         bound = [card for index in requests if index < len(given_) for card in given_[index]]
         colors = [self._value(card, COLOR) for card in bound]
         kinds = len(set(colors))
