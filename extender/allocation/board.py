@@ -1,13 +1,13 @@
 """One node's devices in the order of the search, each with its taints."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from extender.allocation.features import Features
 from extender.allocation.pools import Pool, pools_of
 from extender.allocation.tainting import Tainting
 from extender.model.device import Device, ResourceSlice
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
 from extender.model.taint import Taint

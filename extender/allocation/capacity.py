@@ -1,9 +1,9 @@
 """What a request takes of a device's capacities, by the policies of the device. All in nano units."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from extender.model.device import Capacity, RequestPolicy, ValidRange
+from extender.model.frozen import dataclass
 from extender.model.quantity import Quantity
 
 NANO = 10**9

@@ -4,11 +4,13 @@ Codes mean nothing outside their column: two columns are equal when their rows d
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from extender.model.frozen import dataclass
 
 V = TypeVar("V", bound=Hashable)
 Codes = NDArray[np.int32]

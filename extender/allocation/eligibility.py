@@ -1,7 +1,6 @@
 """Which devices of a node each ask could be given, before anything is given: what no search can change."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from extender.allocation.board import Board, Candidate
@@ -15,6 +14,7 @@ from extender.allocation.selectors import Selector
 from extender.allocation.sight import sight_of
 from extender.allocation.usage import UNUSED, Usage
 from extender.model.device import PLAIN, Device, NodeSelection, Seal
+from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.model.taint import blocking
 

@@ -1,13 +1,13 @@
 """Extended resources that device classes stand behind: the claim that nobody wrote, and who uses what of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from extender.allocation.grid import Flags
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, NodeName
 from extender.model.node import Container, Node, Pod
 

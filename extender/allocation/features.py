@@ -1,8 +1,10 @@
 """Feature gates of dynamic resource allocation: what a cluster's API server and kubelets can be asked for."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
+
+from extender.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,13 @@
 """Texts of CEL in claims and classes, compiled when somebody needs them: once for all who have the same text."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
 from weakref import WeakValueDictionary
 
 from extender.allocation.cel import CompileError, Program, compile_attribute, compile_selector
 from extender.allocation.selectors import Selector
 from extender.allocation.work import Work
+from extender.model.frozen import dataclass
 
 # Characters of a text that take half a millisecond to compile, as a piece of work does, where each of them is dear.
 PIECE = 20

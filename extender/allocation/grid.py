@@ -1,12 +1,12 @@
 """Some nodes and their local devices as matrices: what holds for one of them is asked of all at once."""
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.layout import BITS, Layout
+from extender.model.frozen import dataclass
 
 Matrix = NDArray[np.int32]
 Flags = NDArray[np.bool_]

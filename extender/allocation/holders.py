@@ -1,12 +1,12 @@
 """Which candidates have which values of what rules compare, and which candidates differ in nothing that matters."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+from extender.model.frozen import dataclass
 
 # How a candidate compares with others: None for one that no ask under the rule could be given.
 Compared = tuple[int | None, ...]

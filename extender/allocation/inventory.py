@@ -5,7 +5,7 @@ An inventory never changes: a changed slice makes another one, which shares ever
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
@@ -17,6 +17,7 @@ from extender.allocation.columns import Column, Dictionary, blank, column_of, fr
 from extender.allocation.sight import is_qualified
 from extender.allocation.standing import Standing, standings
 from extender.model.device import Capacity, Device, ResourceSlice, Traits
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolName, split_qualified
 
 # Beside these, each attribute and each capacity has a column: ("attributes", domain, name), ("capacity", domain, name).

@@ -2,12 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.inventory import Inventory
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 
 BITS = 64

@@ -1,7 +1,7 @@
 """What is remembered of a question between one answer and the next."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.state import States
 from extender.model.claim import DeviceClass
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName
 from extender.model.taint import DeviceTaintRule
 

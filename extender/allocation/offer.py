@@ -1,7 +1,7 @@
 """What every published device offers to each ask of a question, before anything is taken: columns of yes and no."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from extender.allocation.projection import project
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.work import Work
 from extender.model.device import Traits
+from extender.model.frozen import dataclass
 from extender.model.taint import blocking
 
 # Digits of base 65 that a positive int64 surely has: a node that is counted has at most 64 devices of one kind.

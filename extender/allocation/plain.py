@@ -4,7 +4,6 @@ By Hall's theorem: requests can be satisfied together if no subset of them wants
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from extender.allocation.question import RESULTS, At, ClaimQuestion, Question, b
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.work import Work
 from extender.model.device import Attribute
+from extender.model.frozen import dataclass
 from extender.model.names import split_qualified
 
 # Beyond these, and MOST_COUNTS, the number of sets and of choices makes a search the better way.

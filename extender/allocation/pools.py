@@ -1,11 +1,11 @@
 """The pools that a node can see: which generation of each counts, whether it is whole, and whether it makes sense."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from extender.allocation.features import Features
 from extender.model.device import Device, NodeSelection, ResourceSlice
+from extender.model.frozen import dataclass
 from extender.model.names import PoolKey
 from extender.model.node import Node
 from extender.model.node_selector import matches, problem_of

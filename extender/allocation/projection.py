@@ -1,12 +1,12 @@
 """Rows that agree in some columns, found without looking at their values."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.columns import Codes, Column
+from extender.model.frozen import dataclass
 
 # Up to so many possible combinations a table of all of them is quicker than sorting the rows.
 TABLE = 1 << 20

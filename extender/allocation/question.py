@@ -1,13 +1,13 @@
 """What a pod asks for: its unallocated claims and the classes they name, checked once for all nodes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from extender.allocation.features import Features
 from extender.allocation.formula import Derivation, Formula, Test, formula_of
 from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, flaws_in
 from extender.model.claim import Selector as SelectorText
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName
 from extender.model.quantity import Quantity
 from extender.model.taint import Toleration

@@ -1,7 +1,7 @@
 """Which nodes see which of the pools that are not one node's own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from extender.allocation.layout import Layout
 from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.projection import project
 from extender.model.device import NodeSelection
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, PoolKey
 from extender.model.node import Node
 from extender.model.node_selector import NodeSelector

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from extender.allocation.question import Ask, At, Question, bound_slots
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
 from extender.allocation.work import Toll, Work, finished
+from extender.model.frozen import dataclass
 
 # Candidates that are looked at for an explanation in one piece of work: half a millisecond, about.
 LOOKED_AT: Final = 64

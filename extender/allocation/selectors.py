@@ -1,7 +1,6 @@
 """Selectors over all devices at once: one evaluation for each distinct combination of what the expression reads."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import is_
 from weakref import ReferenceType, ref
 
@@ -14,6 +13,7 @@ from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
 from extender.allocation.projection import project
 from extender.allocation.sight import sight_of
 from extender.allocation.work import Work, finished
+from extender.model.frozen import dataclass
 
 # Outcomes that one selector remembers: one for each device of a large fleet, where an attribute differs on each.
 MEMORY = 1 << 16

@@ -1,6 +1,6 @@
 """One node of a snapshot, as the exact search takes it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from extender.allocation.selectors import Selector
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import UNUSED, Usage
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, DeviceName, DriverName, PoolName
 
 

@@ -1,7 +1,7 @@
 """The cluster at one moment: what is published, what is taken, what nodes, classes and rules say. Never changes."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from extender.allocation.layout import BITS, Layout, Masks, layout_of
 from extender.allocation.reach import Reach, reach_of
 from extender.allocation.usage import UNUSED, Hold, Usage, add
 from extender.model.claim import DeviceClass
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DriverName, NodeName
 from extender.model.node import Node
 from extender.model.problem import Problem

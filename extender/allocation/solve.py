@@ -1,7 +1,7 @@
 """From a question and a board to devices, or to the reason why there are none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
@@ -15,6 +15,7 @@ from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, examining
 from extender.allocation.usage import Usage
 from extender.allocation.work import Work, finished
+from extender.model.frozen import dataclass
 
 # Candidates that a search tries before it looks ahead, which costs more each time but leaves most of them out.
 BLIND_STEPS = 64

@@ -1,7 +1,6 @@
 """Which devices nobody holds and nobody can have: counters that they share with others do not suffice any more."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from extender.allocation.grid import Flags
 from extender.allocation.inventory import Inventory
 from extender.allocation.pools import CounterKey
 from extender.allocation.work import Work
+from extender.model.frozen import dataclass
 
 Numbers = NDArray[np.int64]
 # Amounts are added up as floats, in units: a byte in a terabyte counts, and what a float cannot tell does not.

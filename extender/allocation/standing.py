@@ -1,10 +1,10 @@
 """What a slice means to its pool, whatever it is called: nodes whose slices stand alike can be answered alike."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from extender.model.device import CounterSet, ResourceSlice, Seal
+from extender.model.frozen import dataclass
 from extender.model.names import DriverName, PoolKey
 
 

@@ -1,13 +1,13 @@
 """Which devices an administrator's taint rules concern."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from extender.allocation.cel import Budget, CompileError, Program, Verdict, compile_selector
 from extender.allocation.sight import sight_of
 from extender.model.claim import DeviceClass
 from extender.model.device import Device
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DriverName
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, selects
 

@@ -1,9 +1,9 @@
 """How much of a device is taken. Counted, not set: a device allocated twice stays taken until both claims let go."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from extender.model.claim import AllocatedDevice, Allocation
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 
 

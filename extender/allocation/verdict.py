@@ -1,7 +1,6 @@
 """What the nodes of a snapshot say to a question."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -14,6 +13,7 @@ from extender.allocation.question import Question, compiled_anew
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Failure, Manner, Nothing, Solution, Undecided
+from extender.model.frozen import dataclass
 
 
 class Verdict(IntEnum):

@@ -1,7 +1,6 @@
 """What the allocator says of each node of a case, and the same as JSON."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 from uuid import uuid4
@@ -17,6 +16,7 @@ from extender.allocation.work import finished
 from extender.cli.case import Case
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.encode import allocation as spelled
+from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.model.node_selector import problem_of
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
@@ -13,6 +12,7 @@ from extender.allocation.usage import UNUSED, WHOLE, Hold, Usage, add, holds_of
 from extender.model.change import problem_in
 from extender.model.claim import Allocation, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
 from extender.model.node import Node
 from extender.model.parse import parse_claim, parse_class, parse_node, parse_rule, parse_slice

@@ -1,7 +1,6 @@
 """What a service with some settings says of a recorded cluster: its own code decides, on what was recorded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from extender.allocation.solve import Failure, Undecided
@@ -12,6 +11,7 @@ from extender.config.settings import Settings
 from extender.model.change import Changed, Kind, Listed
 from extender.model.claim import Allocation, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.model.node import Node, Pod
 from extender.model.taint import DeviceTaintRule

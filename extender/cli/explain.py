@@ -3,7 +3,6 @@
 import ssl
 import sys
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -13,6 +12,7 @@ import orjson
 
 from extender.cli.table import aligned, printable
 from extender.config.address import Address, address_of
+from extender.model.frozen import dataclass
 from extender.model.names import is_dns_subdomain
 
 SUMMARY = "say what was decided about a pod, and why"

@@ -3,11 +3,12 @@
 The file, the environment, the flags and the document are read off these classes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal, NamedTuple
 
 from extender.allocation.features import Features
 from extender.allocation.solve import STEPS
+from extender.model.frozen import dataclass
 from extender.state.belief import READY_WITHIN_S
 
 

@@ -2,8 +2,9 @@
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from extender.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """What comes back from the API server, or does not."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from extender.kube.decoding import Read, decoded
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 MAX_TEXT: Final = 500

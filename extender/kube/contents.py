@@ -1,10 +1,12 @@
 """Files that credentials are read from, and what stood in each: times do not tell, as two writes may have the same."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from extender.model.frozen import dataclass
 
 # Of what is not there, or can be read but once: a pipe.
 NOTHING: Final = b""

@@ -5,7 +5,6 @@ Nothing of that is needed for them: no proxy, no redirect, no cookie, no second 
 
 import asyncio
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from yarl import URL
 from extender.kube.access import Access
 from extender.kube.answer import Answer
 from extender.kube.request import Request
+from extender.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from aiohttp.tracing import Trace

@@ -1,6 +1,6 @@
 """One resource, listed and then watched, for ever."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NoReturn
 
 from extender.kube.api import Api, Stream
@@ -18,6 +18,7 @@ from extender.kube.told import Reverted, Seen, Sink, Trouble, Unserved
 from extender.kube.versions import Versions
 from extender.kube.watches import Watches
 from extender.model.change import Listed
+from extender.model.frozen import dataclass
 
 LOOK_AGAIN_S: Final = 300.0
 # A watch that ends sooner than this, and has brought nothing, is one that may end again and again.

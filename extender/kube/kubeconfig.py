@@ -8,7 +8,6 @@ import tempfile
 from binascii import Error
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import yaml
 
 from extender.kube.access import Access, Loaded
 from extender.kube.contents import NOTHING, Reading
+from extender.model.frozen import dataclass
 from extender.model.parse.fields import Fields, Malformed
 
 # What takes more than reading: programs that are run, and tokens that are asked for.

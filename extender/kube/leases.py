@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from extender.kube.answer import Json
 from extender.kube.api import Api
 from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
 from extender.kube.request import Body
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
 from extender.scheduling.steps import Later, Refusal
 from extender.state.tenure import Record

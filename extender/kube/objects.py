@@ -6,7 +6,6 @@ fields too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
@@ -15,6 +14,7 @@ from extender.allocation.extended import ANNOTATION, Use
 from extender.kube.answer import Json
 from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.model.taint import NO_SCHEDULE

@@ -1,9 +1,9 @@
 """How a write ended, as far as anybody can know."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
+from extender.model.frozen import dataclass
 from extender.scheduling.steps import Later, Refusal
 
 DEFAULT_PAUSE_S: Final = 1.0

@@ -4,8 +4,9 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from extender.model.frozen import dataclass
 
 TURN_S: Final = 250e-6
 # Work that others have kept waiting for so many times as long as a turn has longer turns, up to so many times as long:

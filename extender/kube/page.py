@@ -1,10 +1,9 @@
 """A page of a list."""
 
-from dataclasses import dataclass
-
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.reading import WHOLE, Reading
 from extender.kube.setback import Setback, setback_of
+from extender.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """How pages and events of a resource are read: whole, or of each object only the part that is looked at."""
 
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypedDict, TypeVar, cast
 
 import msgspec
 
 from extender.kube.decoding import Read, decoded
+from extender.model.frozen import dataclass
 
 T = TypeVar("T")
 

@@ -1,12 +1,13 @@
 """A request to the API server, and whether any of it can have left."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlencode
 
 import orjson
+
+from extender.model.frozen import dataclass
 
 Query = Sequence[tuple[str, str]]
 

@@ -1,7 +1,6 @@
 """What is followed: each resource, where it is served and how its objects are read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from extender.kube.reading import WHOLE, Reading, reading_of
@@ -9,6 +8,7 @@ from extender.model.change import Kind, Noun
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.footprint import Footprint
+from extender.model.frozen import dataclass
 from extender.model.node import Node, Pod
 from extender.model.parse import (
     parse_claim,

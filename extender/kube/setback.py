@@ -1,10 +1,10 @@
 """Why a read did not go on, and what that asks for."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from extender.kube.answer import Answer, Complaint, Unanswered, complaint_of
+from extender.model.frozen import dataclass
 
 EXPIRED: Final = ("Expired", "Gone")
 # What a client is told and what is over soon: a token renewed, a time limit, a list begun anew, too many requests.

@@ -1,6 +1,5 @@
 """From the bytes of a watch to events."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -9,6 +8,7 @@ from extender.kube.answer import complaint_in
 from extender.kube.decoding import decoded
 from extender.kube.reading import WHOLE, Reading
 from extender.kube.setback import Remedy, Setback, setback_in
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 KINDS: Final = frozenset(("ADDED", "MODIFIED", "DELETED", "BOOKMARK"))

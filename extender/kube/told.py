@@ -1,10 +1,10 @@
 """What following a resource tells beside its objects."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from extender.kube.resource import Resource
 from extender.model.change import Changed, Gone, Listed
+from extender.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Which version of each resource the API server has."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from extender.kube.answer import Answer, Json
@@ -11,6 +10,7 @@ from extender.kube.resource import CORE, Resource, Served
 from extender.kube.rights import minor_of
 from extender.kube.setback import Setback, setback_of
 from extender.kube.told import Sink, Trouble
+from extender.model.frozen import dataclass
 
 # While a control plane is upgraded, behind one address some API servers have a resource and others do not. What was
 # served is gone only where it is missed so often, for so long: until then what we know of it counts, as it grows old.

@@ -4,7 +4,7 @@ Each carries ``?timeout=`` below our own deadline, so that the API server gives 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 
 from extender.allocation.extended import Use
@@ -17,6 +17,7 @@ from extender.kube.protobuf import PROTOBUF
 from extender.kube.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Body, Query
 from extender.kube.resource import PODS, Served
 from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.claiming import FINALIZER

@@ -1,10 +1,9 @@
 """What a list or a watch tells of the cluster, one step at a time."""
 
-from dataclasses import dataclass
-
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.footprint import Footprint
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
 from extender.model.node import Node, Pod
 from extender.model.problem import Problem

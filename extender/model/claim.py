@@ -1,9 +1,9 @@
 """What people ask for and what they were given: classes, claims, templates and allocations."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, ObjectKey, Uid
 from extender.model.node_selector import NodeSelector
 from extender.model.problem import Problem

@@ -1,9 +1,9 @@
 """What drivers publish: ResourceSlices and the devices in them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceName, DriverName, NodeName, PoolKey, PoolName
 from extender.model.node_selector import NodeSelector
 from extender.model.quantity import Quantity

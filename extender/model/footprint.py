@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Container
 from extender.model.quantity import Amounts, Quantity

@@ -1,9 +1,9 @@
 """Nodes and pods, as far as placing devices needs them."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from extender.model.claim import OwnerReference
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.quantity import Quantity
 from extender.model.taint import Taint

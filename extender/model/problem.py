@@ -1,7 +1,6 @@
 """What is wrong with an object that we could not read."""
 
-from dataclasses import dataclass
-
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
 
 

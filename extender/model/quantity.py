@@ -7,9 +7,10 @@ canonical one, where Go repeats spellings such as ``+5``, and 1000E keeps its su
 
 import math
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from extender.model.frozen import dataclass
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 

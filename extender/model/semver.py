@@ -1,8 +1,9 @@
 """Semantic versions, as strict as the parser behind the version attributes of devices and CEL's ``semver()``."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from extender.model.frozen import dataclass
 
 MAX_UINT64: Final = 2**64 - 1
 

@@ -1,9 +1,9 @@
 """Device taints: who sets them, who tolerates them, and which of them keep a device from being allocated."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, PoolName
 
 NO_SCHEDULE: Final = "NoSchedule"

@@ -1,7 +1,6 @@
 """What a pod asks of its node beside devices, as far as the node alone can tell."""
 
-from dataclasses import dataclass
-
+from extender.model.frozen import dataclass
 from extender.model.node_selector import NodeSelector
 from extender.model.quantity import Amounts
 from extender.model.taint import Toleration

@@ -7,7 +7,7 @@ are left out only as long as others remain.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from extender.allocation.solve import FIRST, Manner, Solution
 from extender.allocation.solve import Answer as Found
 from extender.allocation.verdict import Verdict
 from extender.allocation.work import counted
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.decision import Ranked

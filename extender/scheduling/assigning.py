@@ -1,8 +1,8 @@
 """The Binding itself: a pod put on its node, or what is in the way. A Binding without an answer may land later."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.model.node import FINISHED, Pod
 from extender.scheduling.claiming import ATTEMPTS

@@ -5,10 +5,11 @@ only when the watch shows the allocation, or when the version is known to have m
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import (

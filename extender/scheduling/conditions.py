@@ -1,13 +1,13 @@
 """Whether devices that have to be made ready first are ready: drivers report it in the claim's status."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.library.clock import NANOS, format_timestamp, parse_timestamp
 from extender.allocation.cel.values import Timestamp
 from extender.model.claim import AllocatedDevice, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import Uid
 
 # By how much the clock that dated the allocation may be ahead of ours.

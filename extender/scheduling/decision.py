@@ -1,8 +1,8 @@
 """What was decided about a pod and why: records for people and programs."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.scheduling.tally import Tally
 from extender.topology.appraisal import NO_BASIS, Basis, Part

@@ -4,7 +4,7 @@ Each of these is to be seen for a moment where one watch is ahead of another, an
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
@@ -15,6 +15,7 @@ import numpy as np
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import holds_of
 from extender.model.claim import Consumer, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.state.belief import Belief
 from extender.state.claims import Asked

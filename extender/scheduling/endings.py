@@ -1,8 +1,8 @@
 """What the scheduler wants bound, and how that can end."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.placement import Placement

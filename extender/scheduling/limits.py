@@ -1,7 +1,7 @@
 """What policies do not have at all, whoever chooses: forbidden devices, and sets that are not as they must be."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from extender.allocation.attempt import Pick
@@ -10,6 +10,7 @@ from extender.allocation.eligibility import Eligible
 from extender.allocation.preference import NO_SET, Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+from extender.model.frozen import dataclass
 from extender.topology.aliases import Member
 from extender.topology.atlas import Machine
 from extender.topology.choice import Chooser

@@ -1,10 +1,11 @@
 """What a pod needs before it can be placed, or why nobody can place it."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
 from extender.model.claim import ClaimSpec, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.claiming import is_reserved_for

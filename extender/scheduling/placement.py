@@ -1,10 +1,9 @@
 """Where a pod goes, and the devices that it gets there."""
 
-from dataclasses import dataclass
-
 from extender.allocation.extended import Hidden
 from extender.allocation.usage import holds_of
 from extender.model.claim import Allocation, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.scheduling.needs import Needs
 from extender.state.belief import version

@@ -1,11 +1,12 @@
 """What can be said of a pod: where it may go, why it may not, or that nobody knows yet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs

@@ -1,7 +1,7 @@
 """What the search of a question prefers on each board, and what it finds there is worth."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from extender.allocation.attempt import Pick
@@ -10,6 +10,7 @@ from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Manner, Solution
+from extender.model.frozen import dataclass
 from extender.scheduling.limits import Limited, Limits
 from extender.topology.aliases import Place
 from extender.topology.appraisal import Appraisal, Part

@@ -1,13 +1,13 @@
 """Which of the nodes that fit are offered, in which order, and with which scores."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.snapshot import Snapshot
+from extender.model.frozen import dataclass
 
 # What kube-scheduler calls a full score.
 FULL = 10

@@ -2,12 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import is_
 from typing import NamedTuple
 
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.surroundings import Surroundings, are_same, surroundings
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement

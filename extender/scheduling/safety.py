@@ -1,8 +1,8 @@
 """Starting is refused where what is configured would not be safe on the cluster that was found."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from extender.model.frozen import dataclass
 from extender.scheduling.rights import CLAIMS_BINDING, Right
 
 

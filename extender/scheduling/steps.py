@@ -1,10 +1,10 @@
 """What a binding asks of the world, one step at a time, and how a step can end."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from extender.allocation.extended import Hidden
 from extender.model.claim import Allocation, Consumer, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 

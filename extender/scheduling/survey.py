@@ -1,7 +1,6 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.model.node_selector import NodeSelector
 from extender.scheduling.needs import Needs, Unplaceable

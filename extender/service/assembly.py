@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -22,6 +21,7 @@ from extender.kube.pace import Pace, since_boot
 from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
+from extender.model.frozen import dataclass
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.drift import Auditor

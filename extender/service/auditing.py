@@ -4,13 +4,14 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import nsmallest
 from typing import Final
 from uuid import uuid4
 
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.drift import Audit, Auditor, Finding, Kind

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from extender.kube.resource import CLAIMS
 from extender.kube.watches import Watches
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
 from extender.scheduling.steps import (

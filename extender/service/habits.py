@@ -1,6 +1,6 @@
 """How those who wait are looked after, as it is configured."""
 
-from dataclasses import dataclass
+from extender.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

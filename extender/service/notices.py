@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final
 from uuid import uuid4
@@ -16,6 +16,7 @@ from extender.kube import objects
 from extender.kube.outcome import Done, Refused, is_answered
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of

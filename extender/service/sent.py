@@ -1,8 +1,8 @@
 """The pods that were sent to a node and were not asked about yet."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.planner import Offer

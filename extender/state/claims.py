@@ -1,9 +1,9 @@
 """Claims by name, and which of them a pod asks for."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim
 

@@ -1,10 +1,10 @@
 """What is ours to allocate, by which taint it is kept from others, and by which name we know what we wrote."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from extender.model.claim import AllocatedDevice, ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey
 
 # What a field manager may be called at most.

@@ -7,10 +7,10 @@ the owner taint was missing, that holds for all pools of the driver.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, DriverName, PoolKey, Uid
 from extender.state.domain import Domain
 from extender.state.ledger import ClaimHold

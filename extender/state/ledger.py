@@ -4,13 +4,14 @@ Once a write may have been sent, only what the API server shows ends a hold. Nei
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import Hold, subtract
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.state.taken import Taken
 

@@ -4,9 +4,10 @@ All times are of one clock of this replica that only goes forward. A time that i
 counts is how long a record was seen unchanged, and each write names the version that it replaces.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
+
+from extender.model.frozen import dataclass
 
 NEVER: Final = float("-inf")
 NOT_LEADING: Final = "not leading"

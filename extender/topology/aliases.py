@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from extender.model.device import Attribute, Device, Scalar
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, DriverName, split_qualified
 
 Aliases = Mapping[str, tuple[str, ...]]

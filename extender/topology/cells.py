@@ -4,10 +4,10 @@ Where it is no tree, those of the tree in which a pair is as close as the weakes
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from extender.model.frozen import dataclass
 from extender.topology.shape import Shape, mask_of, places_of
 
 # A count, a weight, and the same of every part.

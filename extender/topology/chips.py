@@ -1,7 +1,6 @@
 """The chips of a board: which devices are cut out of the same counters, and what is left of each."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from extender.allocation.board import Board, Candidate
@@ -9,6 +8,7 @@ from extender.allocation.counters import Groups, Ledger, draws_of
 from extender.allocation.pools import CounterKey
 from extender.allocation.situation import Situation
 from extender.model.device import Device
+from extender.model.frozen import dataclass
 from extender.model.quantity import Quantity
 from extender.topology.partitions import Cut, Pattern, Rest
 from extender.topology.shape import mask_of

@@ -1,10 +1,11 @@
 """Which sets of devices are best on a node of a shape: good ones that leave good ones."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
+from extender.model.frozen import dataclass
 from extender.topology.candidates import EXACT
 from extender.topology.grades import Grades
 from extender.topology.make import Make

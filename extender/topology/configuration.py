@@ -1,8 +1,9 @@
 """The configuration of topology as values. It is read by ``reading``, which refuses what makes no sense."""
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
+
+from extender.model.frozen import dataclass
 
 Labels = tuple[tuple[str, str], ...]
 Key = Literal["bus", "root", "numa"]

@@ -1,8 +1,8 @@
 """Which sizes are asked for, where an administrator says so instead of leaving it to be learnt."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from extender.model.frozen import dataclass
 from extender.topology.residual import Mix
 
 # What is expected before anything was configured or learnt: small sets more often than large ones.

@@ -1,9 +1,10 @@
 """The placement document out of plain values: topology, which sizes are asked for, policies."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from extender.model.frozen import dataclass
 from extender.model.names import is_dns_label, is_dns_subdomain
 from extender.topology.configuration import Configuration
 from extender.topology.demand import Demand

@@ -1,7 +1,7 @@
 """The matrices of links without the names of devices: nodes that are alike have them in common, for they are large."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 from weakref import WeakValueDictionary
@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.model.frozen import dataclass
 from extender.topology.links import Links
 from extender.topology.shape import Shape, shape_of
 

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
 from extender.allocation.situation import Situation
+from extender.model.frozen import dataclass
 from extender.topology.aliases import Place
 from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles

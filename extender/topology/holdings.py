@@ -1,6 +1,5 @@
 """The shared devices of a cluster as rows, one for each model on each node: what of them is left, in thousandths."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from extender.allocation.layout import Layout
 from extender.allocation.projection import project
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.usage import UNUSED, Usage
+from extender.model.frozen import dataclass
 from extender.topology.portions import Catalogue, is_shared, left_of
 
 Integers = NDArray[np.int64]

@@ -3,11 +3,11 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
 from extender.topology.aliases import Address, Aliases, Member, Place, place_of

@@ -1,8 +1,9 @@
 """The devices of a node in groups of one kind, each with its links."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration

@@ -1,10 +1,10 @@
 """What makes one set of devices better than another to a policy, by number: shared by all nodes alike."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from extender.model.frozen import dataclass
 from extender.topology.links import Links
 from extender.topology.machine import Group
 from extender.topology.policy import Policy, Wish

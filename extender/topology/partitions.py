@@ -5,12 +5,12 @@ one pattern share all answers, whatever they are called.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
 from typing import Final, NamedTuple
 
 from extender.allocation.counters import Groups, are_compatible, joined
+from extender.model.frozen import dataclass
 from extender.topology.memo import Memo
 from extender.topology.quality import ONE
 

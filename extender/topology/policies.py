@@ -1,10 +1,11 @@
 """Which policy a claim is placed by: what its author names, where that is allowed, or what the administrator says."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from extender.model.claim import ResourceClaim
+from extender.model.frozen import dataclass
 from extender.model.names import DNS_LABEL_MAX
 from extender.topology.policy import Placing, Policy, Trait, Wish
 

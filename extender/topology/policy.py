@@ -1,9 +1,10 @@
 """What people can ask for beside devices: how to place, how strict to be, what to prefer and what to leave alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from extender.model.frozen import dataclass
 from extender.topology.quality import ONE
 
 

@@ -1,9 +1,9 @@
 """What free devices are still good for: the sets that could be taken out of them, by the sizes that are asked for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import lcm
 
+from extender.model.frozen import dataclass
 from extender.topology.candidates import EXACT, grown, out_of
 from extender.topology.cells import Cell, Signature, whole
 from extender.topology.memo import Memo

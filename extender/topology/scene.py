@@ -1,7 +1,6 @@
 """A pod's question on the ground of a board: who chooses first, and who follows whom."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, reduce
 from operator import or_
@@ -10,6 +9,7 @@ from extender.allocation.attempt import Pick
 from extender.allocation.preference import Turn, slack
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
 from extender.topology.shape import mask_of, places_of
 

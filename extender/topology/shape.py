@@ -1,11 +1,12 @@
 """How the devices of a node are connected, by number: what quality is worked out from, shared by all nodes alike."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from extender.model.frozen import dataclass
 
 # A matrix: a row and a column for each device.
 Matrix = tuple[tuple[int, ...], ...]

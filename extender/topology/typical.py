@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from extender.model.frozen import dataclass
 
 # Models of devices are numbered; an ask has a bit for each that will do. All bits: any model.
 ANY: Final = -1

@@ -5,7 +5,6 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
@@ -15,6 +14,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import ERROR, RequestHandler
 
+from extender.model.frozen import dataclass
 from extender.web.crash import HttpLog, reported
 
 LOG: Final = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
 """Bytes to questions: the bodies that kube-scheduler sends, with the names of Go's fields."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid, is_dns_subdomain
 from extender.model.node import Pod
 from extender.model.parse import parse_pod

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 import orjson
 from aiohttp import web
 
+from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
 from extender.telemetry.keys import CLIENT, ERROR, REASON, VERB
 from extender.telemetry.metrics import Metrics

@@ -3,11 +3,11 @@
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from extender.model.frozen import dataclass
 from extender.web.expiry import expiry_in
 
 # Parts of a certificate's subjectAltName that are names of somebody.

@@ -5,10 +5,10 @@ Nothing here knows of bytes or sockets.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
+from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 

@@ -1,10 +1,11 @@
 """What a selector sees of a device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from extender.allocation.cel.values import CelValue
 from extender.model.device import Attribute
+from extender.model.frozen import dataclass
 from extender.model.quantity import Quantity
 from extender.model.semver import parse_semver
 

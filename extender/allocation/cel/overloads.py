@@ -1,11 +1,11 @@
 """One table of functions: what the checker knows of each variant, and what computes it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from extender.allocation.cel.types import Type
 from extender.allocation.cel.values import classes_of
+from extender.model.frozen import dataclass
 
 # Takes the budget first where the variant is metered, then the values of the parameters.
 Computation = Callable[..., object]

@@ -1,7 +1,6 @@
 """A compiled expression: immutable, and shareable between threads as long as each has its own budget."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from extender.allocation.cel.errors import EvaluationError
 from extender.allocation.cel.limits import EVALUATION_STEPS, MAX_ERROR, Budget
 from extender.allocation.cel.reads import Path
 from extender.allocation.cel.values import Value
+from extender.model.frozen import dataclass
 
 # Holds the device, the budget, and the local variables of one evaluation.
 Frame = list[Value]

@@ -1,8 +1,9 @@
 """The kinds of objects that the API server has."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from extender.model.frozen import dataclass
 
 DRA: Final = "resource.k8s.io"
 

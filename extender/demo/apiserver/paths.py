@@ -1,10 +1,10 @@
 """Paths of the API: which kind, namespace, object and part of it they mean."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
+from extender.model.frozen import dataclass
 
 Kinds = Mapping[tuple[str, str, str], Kind]
 LONGEST = 3

@@ -1,11 +1,11 @@
 """Field selectors: of which objects a client wants to be told."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import POD, Kind
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 OPERATORS: Final = (("!=", False), ("==", True), ("=", True))

@@ -7,13 +7,13 @@ import asyncio
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 Key = tuple[str, str]  # namespace and name

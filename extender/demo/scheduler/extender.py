@@ -1,11 +1,12 @@
 """The calls that kube-scheduler makes to an extender."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
 import orjson
+
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 SUCCESS: Final = 200

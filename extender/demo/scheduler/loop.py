@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from extender.demo.apiserver.failure import Failure
@@ -15,6 +14,7 @@ from extender.demo.apiserver.store import key_of
 from extender.demo.scheduler.extender import Extender, Failed, Filtered
 from extender.demo.scheduler.nodes import feasible, is_ready
 from extender.demo.scheduler.queue import BACKOFF_S, Queue
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 UNSCHEDULABLE: Final = "Unschedulable"

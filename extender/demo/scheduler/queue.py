@@ -1,8 +1,10 @@
 """Pods that wait for a node: which is next, and which are not to be tried yet."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
+
+from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 BACKOFF_S: Final = 0.2
