@@ -12,17 +12,19 @@ class Freshness:
     def __init__(self, resources: Iterable[Resource] = RESOURCES) -> None:
         followed = tuple(resources)
         self._seen: dict[str, Seen | Unserved | None] = {resource.name: None for resource in followed}
+        self._unlisted = set(self._seen)
         self.vital = frozenset(resource.name for resource in followed if resource.is_vital)
 
     def note(self, told: Told) -> None:
         """Take over what *told* says of a resource's age."""
         if isinstance(told, Seen | Unserved):
             self._seen[told.resource.name] = told
+            self._unlisted.discard(told.resource.name)
 
     @property
     def has_vital(self) -> bool:
         """Tell whether those resources without which nobody is answered were listed once, or are not served."""
-        return self.vital.isdisjoint(self.unsynced())
+        return self.vital.isdisjoint(self._unlisted)
 
     def is_listed_since(self, at: float) -> bool:
         """Tell whether what is vital was known to be current at *at* or later."""
@@ -36,7 +38,7 @@ class Freshness:
 
     def unsynced(self) -> tuple[str, ...]:
         """Name the resources of which nothing is known yet."""
-        return tuple(name for name, seen in self._seen.items() if seen is None)
+        return tuple(name for name in self._seen if name in self._unlisted)
 
     def ages(self, now: float) -> dict[str, float]:
         """Return for each resource how many seconds ago it was current; infinity before its first list.
@@ -47,7 +49,7 @@ class Freshness:
 
     def outdated(self, before: float) -> list[str]:
         """Name what is vital and was last known to be current *before* that."""
-        return [name for name, seen in self._seen.items() if name in self.vital and _is_older(seen, before)]
+        return [name for name in self._seen if name in self.vital and _is_older(self._seen[name], before)]
 
     def version(self, resource: Resource) -> str:
         """Return the resourceVersion up to which *resource* is known; empty where it was never listed."""

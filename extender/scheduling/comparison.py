@@ -40,7 +40,8 @@ def _parts(chooser: Chooser, surveyed: Survey, node: int) -> tuple[Part, ...]:
     part = next((part for part in surveyed.parts if part.nodes[node]), None)
     if taste is None or part is None or part.fitter is None:
         return ()
-    if taste.is_exact(part.fitter, snapshot, part.policies):
-        return taste.outline(part.fitter, part.policies, snapshot, node, part.needed)
+    told = taste.outline(part.fitter, part.policies, snapshot, node, part.needed)
+    if told is not None:
+        return told
     known = taste.looked_at.get(node)
     return known.parts if known else ()

@@ -196,10 +196,10 @@ class Taste:
 
     def outline(
         self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS
-    ) -> tuple[Part, ...]:
-        """Say what speaks for the best set of *node*, where that is known without a search."""
+    ) -> tuple[Part, ...] | None:
+        """Say what speaks for the best set of *node*; None where that is not known without a search."""
         if not self.is_exact(fitter, snapshot, policies):
-            return ()
+            return None
         (at,) = fitter.question.asks
         shares = self._tenants.shares(fitter, at, snapshot)
         if shares.asks:
