@@ -87,7 +87,10 @@ class ReadyFirst:
         known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
         given = (*picks, *(Pick(at, place) for place in known))
         patience = PATIENCE
-        for places in filter(None, self._preference.sets(situation, at, others, size - len(known), given)):
+        for places in self._preference.sets(situation, at, others, size - len(known), given):
+            if not places:
+                yield NO_SET
+                continue
             chosen = tuple(sorted((*known, *places)))
             if self._accepts is None or self._accepts(situation, tuple(Pick(at, place) for place in chosen)):
                 yield chosen

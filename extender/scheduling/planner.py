@@ -148,8 +148,8 @@ class Planner:
             return known[1]
         try:
             plan = self._judged(needs, names, moment, snapshot)
-        except Unfinished:
-            return Trouble("devices are still being looked for", goes_on=not self.belief.questions.late())
+        except Unfinished as end:
+            return Trouble("devices are still being looked for", end.is_search or not self.belief.questions.late())
         if isinstance(plan, Rejection) and plan.is_hopeless:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
         if isinstance(plan, Offer) and not moment.is_answer:

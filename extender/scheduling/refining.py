@@ -31,7 +31,7 @@ ENOUGH: Final = FULL + 1
 # New searches for one pod: nobody else is answered meanwhile. One that takes long counts as so many at each pause.
 SEARCHES: Final = 96
 PAUSE: Final = 3
-# Nodes on which the search was given up, after which no more are looked at.
+# Searches that were given up, after which no new ones are begun: the next look goes on behind them.
 GIVEN_UP: Final = 8
 NOWHERE: Final = np.arange(0)
 # An odd number of which no two states are likely to make the same.
@@ -130,23 +130,23 @@ class _Closely:
         basis, sharing = taste.number(question, part.policies), taste.sharing(fitter, snapshot)
         values, preferring = [NONE] * len(numbers), None
         for index, (node, number, name) in enumerate(zip(nodes.tolist(), numbers, names, strict=True)):
-            if self.given_up == GIVEN_UP:
-                break
             beside = taste.beside(fitter, snapshot, node, part.needed) if sharing is not None else None
             key = id(states), basis, number, name, beside, taste.editions.of(snapshot, node)
             known = taste.found.get(key)
             if known is None or known[0] is not states:
+                if self.given_up >= GIVEN_UP:
+                    continue
                 preferring = preferring or taste.preferring(question, part.policies)
                 known = taste.found[key] = states, self._searched((states, key), preferring, question, node)
+                self.given_up += known[1] is OPEN
             taste.looked_at[node] = known[1]
-            self.given_up += known[1] is OPEN
             values[index] = known[1].value
         return values
 
     def _searched(self, key: Hashable, preferring: Preferring, question: Question, node: int) -> Appraisal:
         """Search on a node, or go on where that was left off. Raise Unfinished."""
         if self.searches > SEARCHES:
-            raise Unfinished
+            raise Unfinished(is_search=True)
         self.searches += 1
         manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
         work = self.taste.begun.pop(key, None) or choosing(self.surveyed.snapshot, node, question, manner)
@@ -157,7 +157,7 @@ class _Closely:
         except StopIteration as end:
             return _appraised(preferring, end.value)
         self.taste.begun[key] = work
-        raise Unfinished
+        raise Unfinished(is_search=True)
 
     def _states(self, first: int, end: int) -> Numbers:
         """Return numbers for what machine each of the places is and what is free there, int64[end - first]."""

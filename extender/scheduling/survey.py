@@ -141,7 +141,14 @@ HURRIED = 300
 
 
 class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
-    """Too much is to be searched for at once; what was found is remembered for the next turn."""
+    """Too much is to be searched for at once; what was found is remembered for the next turn.
+
+    *is_search*: it is the devices of a node that are searched for, whatever other questions are late.
+    """
+
+    def __init__(self, *, is_search: bool = False) -> None:
+        super().__init__()
+        self.is_search = is_search
 
 
 def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Unplaceable:

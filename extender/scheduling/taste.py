@@ -45,7 +45,7 @@ ASKS: Final = 256
 FOUND: Final = 1 << 15
 ADVISED: Final = 1 << 14
 # Searches that were left off; each keeps the cluster that it began with.
-BEGUN: Final = 4
+BEGUN: Final = 16
 Searching = Work[Answer]
 # Of what ratings are: how they are made, of which ask, by which policy and mix.
 Rated = tuple[type[Ratings], At, Policy, Mix]

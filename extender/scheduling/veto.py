@@ -15,8 +15,10 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.survey import survey
 from extender.state.belief import Belief
 
-# What the searches of one question may take: nobody else is answered meanwhile. Nodes behind them are left out.
+# What the searches of one question may take: nobody else is answered meanwhile. Nodes behind them are left out. As long
+# as none was found, more: one search that is given up would hide all nodes behind it.
 PAUSES: Final = 64
+IN_VAIN: Final = 512
 
 
 def helped(
@@ -47,7 +49,7 @@ def helped(
             chooser.place(asked, node, _without(seen, claims, belief)), Placement
         ):
             found.append(node)
-        if chooser.pauses - before > PAUSES:
+        if chooser.pauses - before > (PAUSES if found else IN_VAIN):
             break
     return tuple(found)
 

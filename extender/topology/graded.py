@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
@@ -60,11 +59,18 @@ class Graded:
         for step in grades.steps(liked):
             if step.bit_count() >= size:
                 sets = self._preference.sets(seen.hoped, at, step, size, picks)
-                yield from (places for places in sets if mask_of(places) & ~before)
+                yield from (places for places in sets if not places or mask_of(places) & ~before)
                 before = step
         every = iter(self._preference.sets(seen.hoped, at, mask, size, picks))
-        others = (places for places in every if mask_of(places) & grades.avoided)
-        first = sorted(islice(others, ORDERED), key=lambda places: grades.worth(mask_of(places)))
+        others = (places for places in every if not places or mask_of(places) & grades.avoided)
+        first = list[tuple[int, ...]]()
+        # What is passed over is paid for, and is no set to be put in order.
+        while len(first) < ORDERED and (places := next(others, None)) is not None:
+            if places:
+                first.append(places)
+            else:
+                yield places
+        first.sort(key=lambda places: grades.worth(mask_of(places)))
         if len(first) == ORDERED and liked.bit_count() < size:
             yield from self._beside(seen, at, mask, size, picks)
         yield from first
@@ -75,8 +81,12 @@ class Graded:
         needed, step = next(seen.grades[at].best(mask, size), (0, 0))
         chosen = [Pick(at, place) for place in places_of(needed)]
         sets = self._preference.sets(seen.hoped, at, step, size - len(chosen), (*picks, *chosen))
-        for places in islice(filter(None, sets), ORDERED):
-            yield tuple(sorted((*(pick.place for pick in chosen), *places)))
+        left = ORDERED
+        for places in sets:
+            yield tuple(sorted((*(pick.place for pick in chosen), *places))) if places else places
+            left -= bool(places)
+            if not left:
+                return
 
     def _seen(self, situation: Situation) -> Hopes:
         known = self._hopes.get(id(situation))
