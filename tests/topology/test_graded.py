@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import Tightest
+from extender.allocation.preference import NO_SET, Tightest
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
@@ -56,6 +56,21 @@ def test_of_many_sets_those_come_first_that_have_as_little_of_what_is_avoided_as
     found = list(islice(graded.sets(SEEN, FIRST_AT, among, 12, ()), 2 * ORDERED))
     assert {(mask_of(places) & avoided).bit_count() for places in found[:91]} == {2}
     assert all(among & ~avoided & ~mask_of(places) == 0 for places in found[:91])
+
+
+class Passing(Tightest):
+    """Says of each set that it was passed over."""
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        return (NO_SET for _ in super().sets(situation, at, mask, size, picks))
+
+
+@pytest.mark.parametrize("size", [2, 14])
+def test_what_is_passed_over_is_told(size: int) -> None:
+    graded = Graded(Passing(), lambda _, __: Grades((), mask_of(range(14))))
+    assert set(islice(graded.sets(SEEN, FIRST_AT, mask_of(range(24)), size, ()), ORDERED)) == {NO_SET}
 
 
 class Looking(Tightest):
