@@ -1,4 +1,4 @@
-"""``dataclass`` for values: nobody changes one once it is made, and making one costs a third.
+"""``dataclass`` for values: nobody changes one once it is made, and to make one costs little.
 
 The standard library's frozen dataclasses set each field by way of a guard that refuses all others. Type checkers hold
 all code to the same; the guard itself is there in Python's development mode (``-X dev``), as other dear checks are.

@@ -52,9 +52,16 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     if taste is None or is_settled(taste, surveyed):
         return ranking
     taste.looked_at = {}
-    closely = _Closely(chooser, taste, surveyed, ranking, ranking.values.copy())
-    closely.look_in_front()
-    closely.look_behind()
+    asked = tuple(taste.number(part.question, part.policies) for part in surveyed.parts if part.question)
+    # What was given up in earlier turns of this look counts, too.
+    given_up = taste.given_up.pop(asked, 0)
+    closely = _Closely(chooser, taste, surveyed, ranking, ranking.values.copy(), given_up=given_up)
+    try:
+        closely.look_in_front()
+        closely.look_behind()
+    except Unfinished:
+        taste.given_up[asked] = closely.given_up
+        raise
     return closely.ranked()
 
 

@@ -84,6 +84,8 @@ class Taste:
         self.advised: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(ADVISED)
         # Searches that took too long for one turn, by their states as well.
         self.begun: Memo[Hashable, Searching] = Memo(BEGUN)
+        # How many searches were given up by looks that take turns, by what is asked.
+        self.given_up: Memo[Hashable, int] = Memo(BEGUN)
         # What was found of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 

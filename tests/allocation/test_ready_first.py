@@ -1,0 +1,30 @@
+"""What is passed over is told where devices are made ready, too: whoever searches pays for it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from extender.allocation.attempt import Pick
+from extender.allocation.preference import NO_SET, ReadyFirst, Tightest
+from extender.allocation.question import At
+from extender.allocation.situation import Situation
+from tests.topology.cases import FIRST_AT, situation
+from tests.topology.mig import case, claim, request
+
+SEEN = situation(case(("gpu-0", "gpu-1", "gpu-2"), [claim(request(""))]))
+
+
+class Passing(Tightest):
+    """Says of each set that it was passed over."""
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        return (NO_SET for _ in super().sets(situation, at, mask, size, picks))
+
+
+def test_what_is_passed_over_beside_all_that_is_ready_is_told() -> None:
+    places = range(6)
+    unready = replace(SEEN, board=replace(SEEN.board, unready=0b111110))
+    found = list(ReadyFirst(Passing()).sets(unready, FIRST_AT, sum(1 << place for place in places), 3, ()))
+    # Two of five with the one that is ready, then three of six.
+    assert found == [NO_SET] * (10 + 20)
