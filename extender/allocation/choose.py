@@ -44,27 +44,26 @@ def deciding(
     """
     if not _may_be_unwritable(board):
         return (yield from solving(question, board, usage_of, manner, known))
-    answer = yield from solving(question, board, usage_of, replace(manner, preference=None, accepts=None), known)
-    if not isinstance(answer, Solution):
-        return answer
-    try:
-        check_writable(answer)
-    except Unreadable as error:
-        return Failure(str(error), is_local=manner.is_lenient)
-    if manner.preference is None:
-        return answer
+    first = replace(manner, preference=None, accepts=None, bound=None)
+    answer = yield from solving(question, board, usage_of, first, known)
+    complaint = _complaint(answer)
+    if complaint or manner.preference is None or not isinstance(answer, Solution):
+        return Failure(complaint, is_local=manner.is_lenient) if complaint else answer
     better = yield from solving(question, board, usage_of, manner, known)
-    if isinstance(better, Solution) and _is_writable(better):
-        return better
-    return better if manner.accepts else answer
+    complaint = _complaint(better)
+    if not manner.accepts:
+        return answer if complaint or not isinstance(better, Solution) else better
+    return Failure(complaint, is_local=manner.is_lenient) if complaint else better
 
 
-def _is_writable(solution: Solution) -> bool:
+def _complaint(answer: Answer) -> str:
+    """Say why what was found cannot be written down, if it cannot."""
     try:
-        check_writable(solution)
-    except Unreadable:
-        return False
-    return True
+        if isinstance(answer, Solution):
+            check_writable(answer)
+    except Unreadable as error:
+        return str(error)
+    return ""
 
 
 def _may_be_unwritable(board: Board) -> bool:

@@ -156,14 +156,14 @@ class _Closely:
             raise Unfinished(is_search=True)
         self.searches += 1
         manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
-        work = self.taste.begun.pop(key, None) or choosing(self.surveyed.snapshot, node, question, manner)
+        work = self.taste.begun.take(key) or choosing(self.surveyed.snapshot, node, question, manner)
         try:
             while self.searches <= SEARCHES:
                 next(work)
                 self.searches += PAUSE
         except StopIteration as end:
             return _appraised(preferring, end.value)
-        self.taste.begun[key] = work
+        self.taste.begun.leave(key, work)
         raise Unfinished(is_search=True)
 
     def _states(self, first: int, end: int) -> Numbers:

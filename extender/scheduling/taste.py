@@ -13,11 +13,10 @@ from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags
 from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import Answer
-from extender.allocation.work import Work
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.scheduling.begun import Begun
 from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
 from extender.scheduling.precedent import Case, Cases, Precedent
@@ -44,9 +43,6 @@ RATINGS: Final = 64
 ASKS: Final = 256
 FOUND: Final = 1 << 15
 ADVISED: Final = 1 << 14
-# Searches that were left off; each keeps the cluster that it began with.
-BEGUN: Final = 16
-Searching = Work[Answer]
 # Of what ratings are: how they are made, of which ask, by which policy and mix.
 Rated = tuple[type[Ratings], At, Policy, Mix]
 
@@ -83,9 +79,9 @@ class Taste:
         # What advisors found likewise, by first fit: machines are numbered by each taste for itself.
         self.advised: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(ADVISED)
         # Searches that took too long for one turn, by their states as well.
-        self.begun: Memo[Hashable, Searching] = Memo(BEGUN)
+        self.begun = Begun()
         # How many searches were given up by looks that take turns, by what is asked.
-        self.given_up: Memo[Hashable, int] = Memo(BEGUN)
+        self.given_up: Memo[Hashable, int] = Memo(ASKS)
         # What was found of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 

@@ -1,11 +1,17 @@
 """Devices that cannot be written down as an allocation are not said to fit."""
 
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
 import pytest
 
+from extender.allocation.attempt import Pick
 from extender.allocation.choose import choose
 from extender.allocation.fit import Fitter
-from extender.allocation.question import Question
+from extender.allocation.preference import Turn
+from extender.allocation.question import At, Question
 from extender.allocation.result import allocations
+from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, FIRST, Failure, Manner, Solution
 from tests.allocation.small import chosen, cluster, device, node, published, question, request, selector, verdicts
@@ -49,6 +55,55 @@ def test_after_a_device_of_one_node_the_terms_of_others_do_not_matter() -> None:
     # Upstream looks at a claim's devices in their order, too, and no further than to the first of one node.
     early = cluster(node("n", "a"), several, published("0", device("d"), node_name="n")).snapshot
     assert verdicts(Fitter(TWO), early) == chosen(TWO, early) == ["FITS"]
+
+
+class Preferred:
+    """Prefers what comes first among *places*."""
+
+    def __init__(self, *places: int) -> None:
+        self._places = places
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return [Turn(at.claim, at.slot) for at in situation.asks]
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        del situation, at, picks
+        yield from combinations([place for place in self._places if mask >> place & 1], size)
+
+
+def test_what_alone_is_accepted_is_an_error_where_it_cannot_be_written_down() -> None:
+    def accepts(situation: Situation, picks: tuple[Pick, ...]) -> bool:
+        return all(situation.board.candidates[pick.place].key.pool == LATE for pick in picks)
+
+    snapshot = zoned(LATE)
+    preferred = choose(snapshot, 0, ONE, Manner(Preferred(1, 0), is_lenient=True))
+    assert isinstance(preferred, Solution)
+    assert allocations(preferred, lambda: "share")
+    found = choose(snapshot, 0, ONE, Manner(Preferred(1, 0), is_lenient=True, accepts=accepts))
+    assert isinstance(found, Failure)
+    assert "2 terms" in found.message
+
+
+def numas(situation: Situation) -> list[object]:
+    return [dict(candidate.device.attributes)["numa"].value for candidate in situation.board.candidates]
+
+
+def test_rules_of_a_policy_have_no_say_in_what_is_found_first() -> None:
+    def bound(situation: Situation) -> Situation:
+        return situation.bound(dict.fromkeys(situation.asks, numas(situation)))
+
+    def accepts(situation: Situation, picks: tuple[Pick, ...]) -> bool:
+        return len({numas(situation)[pick.place] for pick in picks}) == 1
+
+    # By the rule the first two are the first and the last, which cannot be written down; without it the first two can.
+    devices = [device(f"d{index}", {"numa": numa}) for index, numa in enumerate((0, 1, 1))]
+    last = published(LATE, device("d", {"numa": 0}), selector=selector("a", "b"))
+    snapshot = cluster(node("n", "a"), published("m", *devices, selector=selector("a")), last).snapshot
+    found = choose(snapshot, 0, TWO, Manner(Preferred(2, 1, 0, 3), is_lenient=True, accepts=accepts, bound=bound))
+    assert isinstance(found, Solution)
+    assert [pick.place for pick in found.picks] == [2, 1]
 
 
 @pytest.mark.parametrize(("order", "field"), [("first", "fatalError"), ("best", "nodeError")])

@@ -1,0 +1,48 @@
+"""Searches that took too long for one turn: each goes on where it was left off."""
+
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+from extender.allocation.solve import Answer
+from extender.allocation.work import Work
+
+# Searches that are kept; each keeps the cluster that it began with.
+MOST: Final = 16
+# One that so many others were left off after is not gone on with any more: its pod is gone, or its node has changed.
+IDLE: Final = 64
+Searching = Work[Answer]
+
+
+class _Left(NamedTuple):
+    work: Searching
+    turn: int
+
+
+class Begun:
+    """Keeps searches by what tells them apart. One writer.
+
+    One that is gone on with is not put out by a new one, which begins again in its next turn then: where more take
+    turns than are kept, none would ever end otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[Hashable, _Left] = {}
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def take(self, key: Hashable) -> Searching | None:
+        """Return what is to be gone on with."""
+        left = self._left.pop(key, None)
+        return left.work if left else None
+
+    def leave(self, key: Hashable, work: Searching) -> None:
+        """Leave *work* off until its next turn."""
+        self._turn += 1
+        if len(self._left) >= MOST:
+            longest = next(iter(self._left))
+            if self._turn - self._left[longest].turn <= IDLE:
+                return
+            del self._left[longest]
+        self._left[key] = _Left(work, self._turn)
