@@ -13,9 +13,11 @@ IDLE: Final = 64
 Searching = Work[Answer]
 
 
-class _Left(NamedTuple):
+class Left(NamedTuple):
+    """A search, and how many were given up before it by the look that it is part of."""
+
     work: Searching
-    turn: int
+    given_up: int = 0
 
 
 class Begun:
@@ -26,23 +28,23 @@ class Begun:
     """
 
     def __init__(self) -> None:
-        self._left: dict[Hashable, _Left] = {}
+        self._left: dict[Hashable, tuple[Left, int]] = {}
         self._turn = 0
 
     def __len__(self) -> int:
         return len(self._left)
 
-    def take(self, key: Hashable) -> Searching | None:
+    def take(self, key: Hashable) -> Left | None:
         """Return what is to be gone on with."""
         left = self._left.pop(key, None)
-        return left.work if left else None
+        return left[0] if left else None
 
-    def leave(self, key: Hashable, work: Searching) -> None:
-        """Leave *work* off until its next turn."""
+    def leave(self, key: Hashable, left: Left) -> None:
+        """Leave a search off until its next turn."""
         self._turn += 1
         if len(self._left) >= MOST:
             longest = next(iter(self._left))
-            if self._turn - self._left[longest].turn <= IDLE:
+            if self._turn - self._left[longest][1] <= IDLE:
                 return
             del self._left[longest]
-        self._left[key] = _Left(work, self._turn)
+        self._left[key] = left, self._turn

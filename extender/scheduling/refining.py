@@ -11,6 +11,7 @@ from extender.allocation.choose import choosing
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question
 from extender.allocation.solve import Answer, Solution, Undecided
+from extender.scheduling.begun import Left
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
@@ -52,16 +53,9 @@ def refined(chooser: Chooser, surveyed: Survey, ranking: Ranking) -> Ranking:
     if taste is None or is_settled(taste, surveyed):
         return ranking
     taste.looked_at = {}
-    asked = tuple(taste.number(part.question, part.policies) for part in surveyed.parts if part.question)
-    # What was given up in earlier turns of this look counts, too.
-    given_up = taste.given_up.pop(asked, 0)
-    closely = _Closely(chooser, taste, surveyed, ranking, ranking.values.copy(), given_up=given_up)
-    try:
-        closely.look_in_front()
-        closely.look_behind()
-    except Unfinished:
-        taste.given_up[asked] = closely.given_up
-        raise
+    closely = _Closely(chooser, taste, surveyed, ranking, ranking.values.copy())
+    closely.look_in_front()
+    closely.look_behind()
     return closely.ranked()
 
 
@@ -152,18 +146,20 @@ class _Closely:
 
     def _searched(self, key: Hashable, preferring: Preferring, question: Question, node: int) -> Appraisal:
         """Search on a node, or go on where that was left off. Raise Unfinished."""
-        if self.searches > SEARCHES:
-            raise Unfinished(is_search=True)
+        left = self.taste.begun.take(key)
+        if left is None:
+            manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
+            left = Left(choosing(self.surveyed.snapshot, node, question, manner))
+        # What was given up in earlier turns of this look counts, too.
+        self.given_up += left.given_up
         self.searches += 1
-        manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
-        work = self.taste.begun.take(key) or choosing(self.surveyed.snapshot, node, question, manner)
         try:
             while self.searches <= SEARCHES:
-                next(work)
+                next(left.work)
                 self.searches += PAUSE
         except StopIteration as end:
             return _appraised(preferring, end.value)
-        self.taste.begun.leave(key, work)
+        self.taste.begun.leave(key, Left(left.work, self.given_up))
         raise Unfinished(is_search=True)
 
     def _states(self, first: int, end: int) -> Numbers:

@@ -80,8 +80,6 @@ class Taste:
         self.advised: Memo[tuple[int, Hashable, int, Hashable, Hashable, int], tuple[object, Appraisal]] = Memo(ADVISED)
         # Searches that took too long for one turn, by their states as well.
         self.begun = Begun()
-        # How many searches were given up by looks that take turns, by what is asked.
-        self.given_up: Memo[Hashable, int] = Memo(ASKS)
         # What was found of the nodes that were looked at closely last.
         self.looked_at: dict[int, Appraisal] = {}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.allocation.solve import Undecided
-from extender.scheduling.begun import IDLE, MOST, Begun, Searching
+from extender.scheduling.begun import IDLE, MOST, Begun, Left, Searching
 
 
 def lasting(turns: int) -> Searching:
@@ -14,12 +14,12 @@ def lasting(turns: int) -> Searching:
 
 def ends(begun: Begun, key: int, turns: int) -> bool:
     """Give the search *key* a turn; tell whether it ended."""
-    work = begun.take(key) or lasting(turns)
+    left = begun.take(key) or Left(lasting(turns))
     try:
-        next(work)
+        next(left.work)
     except StopIteration:
         return True
-    begun.leave(key, work)
+    begun.leave(key, left)
     return False
 
 
@@ -43,5 +43,5 @@ def test_what_nobody_goes_on_with_makes_room() -> None:
 def test_no_more_are_kept_than_there_is_room_for() -> None:
     begun = Begun()
     for key in range(10 * MOST):
-        begun.leave(key, lasting(1))
+        begun.leave(key, Left(lasting(1)))
         assert len(begun) <= MOST

@@ -1,10 +1,12 @@
 """A search that is given up on one node hides no other: seven linked pairs, of which nobody knows whether some have."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from extender.model.change import Changed
+from extender.model.claim import RequestSlot, Selector
 from extender.model.names import DeviceKey, DeviceName, NodeName, PoolName
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
 from extender.scheduling.refining import GIVEN_UP
@@ -14,7 +16,7 @@ from extender.state.questions import Questions
 from extender.topology.document import Document, document_of
 from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import asks, cluster, gpus, planner_of, some
+from tests.scheduling.mixed import asks, cluster, gpus, one, planner_of, some
 
 NAMES = tuple(f"n{index:02}" for index in range(9))
 HARD = {"product": "H100", "count": 16, "linkWeight": 25, "links": [[a, b] for a in range(9) for b in range(9, 16)]}
@@ -60,6 +62,23 @@ def test_look_ends_after_some_searches_that_were_given_up_and_the_next_goes_on_b
     second, _ = decided(planner)
     assert isinstance(second, Offer)
     assert second.nodes == ("z",)
+
+
+def test_what_is_given_up_for_another_question_does_not_count() -> None:
+    """Two claims with one policy, each of which alone is offered z: five nodes are given up for each."""
+    belief, planner = hard_and_easy({name: (place, 9) for place, name in enumerate(NAMES[:5])})
+    wanted = replace(one(2), selectors=(Selector("true"),))
+    requests = (RequestSlot(name=f"pair-{index}", exactly=replace(wanted, name=f"pair-{index}")) for index in range(7))
+    belief.apply(Changed(asks("c2", *requests, policy="linked")))
+    waiting, found = {"p": "c", "q": "c2"}, dict[str, Plan]()
+    while waiting:
+        for name, claim in tuple(waiting.items()):
+            plan = planner.plan(pod(name, claim), None, 0.0)
+            if not (isinstance(plan, Trouble) and plan.goes_on):
+                found[name] = plan
+                planner.withdraw(pod(name, claim).uid)
+                del waiting[name]
+    assert [plan.nodes for plan in found.values() if isinstance(plan, Offer)] == [("z",), ("z",)]
 
 
 def test_look_goes_on_while_another_question_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
