@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer
 from extender.allocation.work import Work
 
@@ -14,9 +15,10 @@ Searching = Work[Answer]
 
 
 class Left(NamedTuple):
-    """A search, and how many were given up before it by the look that it is part of."""
+    """A search of a cluster, and how many were given up before it by the look that it is part of."""
 
     work: Searching
+    snapshot: Snapshot
     given_up: int = 0
 
 

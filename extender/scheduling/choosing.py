@@ -17,7 +17,7 @@ from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
-from extender.scheduling.precedent import Case, precedent_of
+from extender.scheduling.precedent import Case
 from extender.scheduling.recall import Grounds, Recall, World, grounds_of, world_of
 from extender.scheduling.servable import unsuited
 from extender.scheduling.survey import claims_for
@@ -145,7 +145,5 @@ class Chooser:
         if self.taste is None or preferring is None:
             return _Given(given)
         appraisal = preferring.appraise(answer)._replace(basis=self.taste.basis(question, policies))
-        precedent = precedent_of(answer, appraisal, snapshot) if case else None
-        if case and precedent:
-            self.taste.precedents.put(case, precedent)
+        self.taste.remember(case, answer, appraisal, snapshot)
         return _Given(given, appraisal)

@@ -10,6 +10,7 @@ import numpy as np
 from extender.allocation.choose import choosing
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question
+from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Solution, Undecided
 from extender.scheduling.begun import Left
 from extender.scheduling.choosing import Chooser
@@ -138,18 +139,21 @@ class _Closely:
                 if self.given_up >= GIVEN_UP:
                     continue
                 preferring = preferring or taste.preferring(question, part.policies)
-                known = taste.found[key] = states, self._searched((states, key), preferring, question, node)
+                answer, seen = self._searched((states, key), preferring, question, node)
+                known = taste.found[key] = states, self._appraised(part, preferring, answer, node, seen)
                 self.given_up += known[1] is OPEN
             taste.looked_at[node] = known[1]
             values[index] = known[1].value
         return values
 
-    def _searched(self, key: Hashable, preferring: Preferring, question: Question, node: int) -> Appraisal:
-        """Search on a node, or go on where that was left off. Raise Unfinished."""
+    def _searched(
+        self, key: Hashable, preferring: Preferring, question: Question, node: int
+    ) -> tuple[Answer, Snapshot]:
+        """Search on a node, or go on where that was left off; say in which cluster. Raise Unfinished."""
         left = self.taste.begun.take(key)
         if left is None:
-            manner = replace(preferring.manner(self.chooser.manner), is_sure=True)
-            left = Left(choosing(self.surveyed.snapshot, node, question, manner))
+            manner, snapshot = replace(preferring.manner(self.chooser.manner), is_sure=True), self.surveyed.snapshot
+            left = Left(choosing(snapshot, node, question, manner), snapshot)
         # What was given up in earlier turns of this look counts, too.
         self.given_up += left.given_up
         self.searches += 1
@@ -158,9 +162,22 @@ class _Closely:
                 next(left.work)
                 self.searches += PAUSE
         except StopIteration as end:
-            return _appraised(preferring, end.value)
-        self.taste.begun.leave(key, Left(left.work, self.given_up))
+            return end.value, left.snapshot
+        self.taste.begun.leave(key, left._replace(given_up=self.given_up))
         raise Unfinished(is_search=True)
+
+    def _appraised(self, part: Part, preferring: Preferring, answer: Answer, node: int, seen: Snapshot) -> Appraisal:
+        """Say what a search has found, which is remembered: whoever gets it need not search again."""
+        if isinstance(answer, Undecided):
+            return OPEN
+        if not isinstance(answer, Solution) or not preferring.accepts(answer):
+            return _shared(NONE)
+        taste, found = self.taste, preferring.appraise(answer)
+        if part.fitter is not None and part.question is not None:
+            case = taste.case(part.fitter, part.policies, self.surveyed.snapshot, node)
+            told = found._replace(basis=taste.basis(part.question, part.policies))
+            taste.remember(case, answer, told, seen)
+        return _shared(*found)
 
     def _states(self, first: int, end: int) -> Numbers:
         """Return numbers for what machine each of the places is and what is free there, int64[end - first]."""
@@ -192,11 +209,3 @@ def _is_enough(values: Numbers, fresh: int) -> bool:
 def _descending(values: Numbers) -> Numbers:
     """Lower what is only an estimate to what was worked out before it."""
     return np.minimum.accumulate(values) if len(values) else values
-
-
-def _appraised(preferring: Preferring, answer: Answer) -> Appraisal:
-    if isinstance(answer, Undecided):
-        return OPEN
-    if not isinstance(answer, Solution) or not preferring.accepts(answer):
-        return _shared(NONE)
-    return _shared(*preferring.appraise(answer))

@@ -13,13 +13,14 @@ from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags
 from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Solution
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.begun import Begun
 from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
-from extender.scheduling.precedent import Case, Cases, Precedent
+from extender.scheduling.precedent import Case, Cases, Precedent, precedent_of
 from extender.scheduling.preferring import Memory, Preferring, basis_of
 from extender.scheduling.special import Special, least_unready, room, sharing_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
@@ -138,6 +139,12 @@ class Taste:
             return None
         number = self.number(fitter.question, policies)
         return Case(told[0], (number, int(self.atlas.numbers(snapshot)[node]), told[1]))
+
+    def remember(self, case: Case | None, solution: Solution, appraisal: Appraisal, snapshot: Snapshot) -> None:
+        """Remember for others in the same *case* what a search has found."""
+        precedent = precedent_of(solution, appraisal, snapshot) if case else None
+        if case and precedent:
+            self.precedents.put(case, precedent)
 
     def number(self, question: Question, policies: Sequence[Policy]) -> int:
         """Return a number for all that decides what a search finds, beside the node and what is free there."""

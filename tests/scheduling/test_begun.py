@@ -2,8 +2,11 @@
 
 import pytest
 
+from extender.allocation.snapshot import empty
 from extender.allocation.solve import Undecided
 from extender.scheduling.begun import IDLE, MOST, Begun, Left, Searching
+
+EMPTY = empty()
 
 
 def lasting(turns: int) -> Searching:
@@ -14,7 +17,7 @@ def lasting(turns: int) -> Searching:
 
 def ends(begun: Begun, key: int, turns: int) -> bool:
     """Give the search *key* a turn; tell whether it ended."""
-    left = begun.take(key) or Left(lasting(turns))
+    left = begun.take(key) or Left(lasting(turns), EMPTY)
     try:
         next(left.work)
     except StopIteration:
@@ -43,5 +46,5 @@ def test_what_nobody_goes_on_with_makes_room() -> None:
 def test_no_more_are_kept_than_there_is_room_for() -> None:
     begun = Begun()
     for key in range(10 * MOST):
-        begun.leave(key, Left(lasting(1)))
+        begun.leave(key, Left(lasting(1), EMPTY))
         assert len(begun) <= MOST

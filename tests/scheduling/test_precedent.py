@@ -231,6 +231,20 @@ def test_nodes_in_one_state_are_searched_once(monkeypatch: pytest.MonkeyPatch, d
     assert len(searched) == 1
 
 
+def test_a_node_that_was_looked_at_closely_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.scheduling.choosing.choosing", None)
+    belief = cluster(gpus("n0", 4), nics("n0", 4), nodes=NAMES[:1])
+    belief.apply(Changed(asks("c", some(2), some(1, NIC, "nic"))))
+    planner = fresh_planner(belief)
+    plan = planner.plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal is not None
+    assert plan.placement.appraisal.basis.policies == ("protect",)
+    with forgotten(belief, planner.chooser), monkeypatch.context() as undone:
+        undone.setattr("extender.scheduling.choosing.choosing", choosing)
+        assert planner.chooser.place(plan.needs, NAMES[0], belief.seen_by(pod("p").uid)) == plan.placement
+
+
 def test_what_is_shared_with_other_nodes_is_searched_each_time() -> None:
     belief = cluster(*(gpus(name, 2, is_everywhere=True) for name in NAMES[:1]), nodes=NAMES)
     planner = fresh_planner(belief)
