@@ -20,7 +20,8 @@ from extender.kube.watches import Watches
 from extender.model.change import Listed
 from extender.model.frozen import dataclass
 
-LOOK_AGAIN_S: Final = 300.0
+# What is not served may come with others, which mean nothing without it: devices look free as long as no claims do.
+LOOK_AGAIN_S: Final = 15.0
 # A watch that ends sooner than this, and has brought nothing, is one that may end again and again.
 SHORT_LIFE_S: Final = 5.0
 WATCH_S: Final = 300.0
@@ -57,6 +58,8 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
     served is not told so before it has been absent for long: until then nothing is told but ``Trouble``.
     """
     following = _Following(api, resource, sink, rhythm)
+    # What an earlier follow did not find may have come since, and whoever has all listed anew is to know that.
+    versions.forget_absence(resource)
     while True:
         served = await versions.find(resource)
         remedy = await following.once(served)
@@ -81,12 +84,13 @@ class _Following:
         self._backoff = Backoff(rhythm.pace)
         self._position = ""
         self._barren = 0
-        self._is_in_doubt = self._is_shaken = False
+        self._is_in_doubt = self._is_shaken = self._is_absent = False
 
     async def once(self, served: Served | None) -> Remedy:
         """List, or watch until that ends; say what is to be done before the next time."""
         if served is None:
             return await self._unserved()
+        self._is_absent = False
         setback = await (self._watch(served) if self._position else self._list(served))
         if setback is None:
             return Remedy.AGAIN
@@ -102,8 +106,10 @@ class _Following:
 
     async def _unserved(self) -> Remedy:
         self._position = ""
-        self._sink(Listed(self._resource.kind, (), is_served=False))
-        self._sink(Unserved(self._resource, self._pace.now()))
+        if not self._is_absent:
+            self._sink(Listed(self._resource.kind, (), is_served=False))
+            self._sink(Unserved(self._resource, self._pace.now()))
+        self._is_absent = True
         await self._pace.sleep(LOOK_AGAIN_S * (1 + self._pace.chance()))
         return Remedy.REDISCOVER
 

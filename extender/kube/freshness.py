@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from extender.kube.resource import RESOURCES, Resource
+from extender.kube.resource import CLAIMS, RESOURCES, SLICES, Resource
 from extender.kube.told import Seen, Told, Unserved
 
 
@@ -30,6 +30,14 @@ class Freshness:
         """Tell whether what is vital was known to be current at *at* or later."""
         seen = (self._seen[name] for name in self.vital)
         return all(item is not None and item.at >= at for item in seen)
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Tell whether devices are known and claims are said not to be served, who may have them.
+
+        Both come and go with one API group, of which one is found before the other.
+        """
+        return isinstance(self._seen.get(SLICES.name), Seen) and isinstance(self._seen.get(CLAIMS.name), Unserved)
 
     def seen_at(self, resource: Resource) -> float:
         """Return when *resource* was last known to be current; before everything where it never was."""

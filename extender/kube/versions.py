@@ -78,6 +78,11 @@ class Versions:
         """Ask again at the next ``find``: the version that was found is gone, or may have come."""
         self._found.pop(resource.name, None)
 
+    def forget_absence(self, resource: Resource) -> None:
+        """Ask again at the next ``find`` where *resource* was not served."""
+        if self._found.get(resource.name) is None:
+            self.forget(resource)
+
     def _judged(self, resource: Resource, found: Served | Setback | _Absent) -> Served | Setback | None:
         """Return what *found* means, with what was found before: None where *resource* is not served."""
         if isinstance(found, Setback):

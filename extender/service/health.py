@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.freshness import Freshness
+from extender.kube.resource import CLAIMS
 from extender.service.history import History
 from extender.telemetry import keys
 
@@ -66,5 +67,7 @@ class Health:
             return [f"{name} not listed yet" for name in self.freshness.unsynced() if name in self.freshness.vital]
         if not self.begun.is_set():
             return ["what was half written is still being looked after"]
+        if self.freshness.is_one_sided:
+            return [f"{CLAIMS} are not served, without which nobody knows which devices are free"]
         # No number: kube-scheduler writes the text into the pod's condition, and wakes the pod when it changes.
         return [f"the view of {name} is too old" for name in self.freshness.outdated(self.now() - self.max_age_s)]

@@ -9,7 +9,7 @@ import pytest
 
 from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
-from extender.kube.follow import LOOK_S, Rhythm, follow
+from extender.kube.follow import LOOK_AGAIN_S, LOOK_S, Rhythm, follow
 from extender.kube.pace import Pace
 from extender.kube.reached import BEHIND_S
 from extender.kube.resource import CLAIMS, NODES, PODS, RULES, Resource
@@ -83,7 +83,11 @@ def word_of(told: Told) -> str:
 
 
 async def followed(
-    api: Api, until: Callable[[Watcher], bool], resource: Resource = NODES, rhythm: Rhythm | None = None
+    api: Api,
+    until: Callable[[Watcher], bool],
+    resource: Resource = NODES,
+    rhythm: Rhythm | None = None,
+    versions: Versions | None = None,
 ) -> Watcher:
     """Follow *resource* until what was told is enough."""
     watcher = Watcher()
@@ -95,7 +99,7 @@ async def followed(
             enough.set()
 
     used = rhythm or Rhythm(pace=watcher.pace)
-    task = asyncio.create_task(follow(api, Versions(api, watcher.pace, sink), resource, sink, used))
+    task = asyncio.create_task(follow(api, versions or Versions(api, watcher.pace, sink), resource, sink, used))
     async with asyncio.timeout(20):
         await asyncio.wait({task, asyncio.create_task(enough.wait())}, return_when=asyncio.FIRST_COMPLETED)
     assert enough.is_set(), task
@@ -602,8 +606,35 @@ async def test_a_resource_that_is_not_served_is_told_as_such_and_looked_for_agai
     assert watcher.words == ["listed ", "Unserved", "listed "]
     assert isinstance(watcher.told[1], Unserved)
     assert [told.is_served for told in watcher.told if isinstance(told, Listed)] == [False, True]
-    assert watcher.slept == [300.0]
+    assert watcher.slept == [LOOK_AGAIN_S]
     assert any(target.startswith(f"{GROUP}/v1beta2/devicetaintrules?limit") for target in script.asked)
+
+
+async def test_that_a_resource_is_not_served_still_is_told_once() -> None:
+    async with scripted() as (script, api):
+        script.add("/apis", *[groups()] * 4, groups("v1"))
+        script.add(f"{GROUP}/v1", NOT_FOUND, *[NOT_FOUND] * 3, resources("devicetaintrules"))
+        for version in ("v1beta2", "v1alpha3"):
+            script.add(f"{GROUP}/{version}", NOT_FOUND)
+        script.add("list", EMPTY)
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES)
+    assert watcher.words == ["listed ", "Unserved", "listed "]
+    assert watcher.slept == [LOOK_AGAIN_S] * 4
+
+
+async def test_whoever_has_all_listed_anew_is_not_told_what_was_not_served_before() -> None:
+    async with scripted() as (script, api):
+        script.add("/apis", groups(), groups("v1"))
+        script.add(f"{GROUP}/v1", NOT_FOUND, resources("devicetaintrules"))
+        for version in ("v1beta2", "v1alpha3"):
+            script.add(f"{GROUP}/{version}", NOT_FOUND)
+        script.add("list", EMPTY)
+        script.add("watch", QUIET)
+        versions = Versions(api, Pace(), lambda _: None)
+        assert await versions.find(RULES) is None
+        again = await followed(api, lambda watcher: bool(watcher.seen), resource=RULES, versions=versions)
+    assert again.words == ["listed "]
 
 
 async def test_a_server_that_lists_its_groups_only_later_serves_them_all_the_same() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from extender.allocation.features import Features
 from extender.kube.freshness import Freshness
-from extender.kube.resource import BOUND, CLAIMS, NODES, Resource
-from extender.kube.told import Seen, Told
+from extender.kube.resource import BOUND, CLAIMS, NODES, SLICES, Resource
+from extender.kube.told import Seen, Told, Unserved
 from extender.model.change import Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
@@ -112,3 +112,16 @@ def test_an_old_view_of_what_is_not_vital_keeps_nobody_from_anything() -> None:
     later = MAX_AGE_S + 1
     assert health((NODES, later), (BOUND, 0.0), now=later).missing() == []
     assert health((NODES, 0.0), (BOUND, later), now=later).missing() == ["the view of nodes is too old"]
+
+
+def test_nobody_is_answered_while_devices_are_served_and_claims_are_not() -> None:
+    freshness = Freshness((CLAIMS, SLICES))
+    found = Health(freshness, MAX_AGE_S, lambda: 0.0)
+    found.begin()
+    freshness.note(Unserved(CLAIMS, 0.0))
+    freshness.note(Unserved(SLICES, 0.0))
+    assert found.hindering() == []
+    freshness.note(Seen(SLICES, "1", 0.0))
+    assert found.hindering() == ["resourceclaims are not served, without which nobody knows which devices are free"]
+    freshness.note(Seen(CLAIMS, "1", 0.0))
+    assert found.hindering() == []
