@@ -12,6 +12,18 @@ from extender.allocation.situation import Situation
 PATIENCE = 64
 # In place of a set of devices: many were passed over, and the search is to pay for that.
 NO_SET: tuple[int, ...] = ()
+# So many of them are paid for like a set that is tried.
+PASSED = 10
+
+
+class _Rest(tuple[int, ...]):
+    """A set of none that is told apart from others by identity."""
+
+    __slots__ = ()
+
+
+# Likewise: much was worked out that counts as no step, and the search may pause.
+REST = _Rest()
 
 
 class Turn(NamedTuple):
@@ -22,7 +34,10 @@ class Turn(NamedTuple):
 
 
 class Preference(Protocol):
-    """Orders sets of candidates, best first. Leaving a set out means that it will not be tried; NO_SET is none."""
+    """Orders sets of candidates, best first. Leaving a set out means that it will not be tried.
+
+    NO_SET and REST are none: whoever looks at sets passes them on.
+    """
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         """Return every slot of the question once, whichever claim it is of, in the order in which they choose."""
@@ -89,13 +104,25 @@ class ReadyFirst:
         patience = PATIENCE
         for places in self._preference.sets(situation, at, others, size - len(known), given):
             if not places:
-                yield NO_SET
+                yield places
                 continue
             chosen = tuple(sorted((*known, *places)))
             if self._accepts is None or self._accepts(situation, tuple(Pick(at, place) for place in chosen)):
                 yield chosen
             elif not (patience := patience - 1):
                 return
+
+
+def fitting(sets: Iterable[tuple[int, ...]], is_fit: Callable[[tuple[int, ...]], bool]) -> Iterator[tuple[int, ...]]:
+    """Yield the *sets* that are fit; what is passed over is paid for."""
+    passed = 0
+    for places in sets:
+        if not places or is_fit(places):
+            yield places
+            continue
+        passed += 1
+        if passed % PASSED == 0:
+            yield NO_SET
 
 
 def in_order(situation: Situation) -> list[Turn]:

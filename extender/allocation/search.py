@@ -10,7 +10,7 @@ from enum import Enum
 from extender.allocation.attempt import Attempt, Pick, Undo
 from extender.allocation.eligibility import Eligible
 from extender.allocation.foresight import Foresight
-from extender.allocation.preference import Preference, Turn, turns_of
+from extender.allocation.preference import REST, Preference, Turn, turns_of
 from extender.allocation.question import RESULTS, Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.work import Work, finished
@@ -130,7 +130,7 @@ class Search:
             return Ending.CROWDED
         free = self.situation.eligible[at].free & ~self.attempt.in_use(at, ask)
         for places in preference.sets(self.situation, at, free, ask.count, self.attempt.picks):
-            if self._step():
+            if places is REST or self._step():
                 yield None
             if len(places) != ask.count:
                 continue

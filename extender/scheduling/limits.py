@@ -7,7 +7,7 @@ from typing import Final
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.eligibility import Eligible
-from extender.allocation.preference import NO_SET, Preference, Turn
+from extender.allocation.preference import NO_SET, PASSED, Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
@@ -22,8 +22,6 @@ from extender.topology.traits import is_forbidden
 
 # Sets that are passed over because a policy does not have them; then only sets of one NUMA node are asked for.
 PATIENCE: Final = 1000
-# So many of them are paid for like a set that is tried.
-PASSED: Final = 10
 # Machines of which it is remembered what is where: searches of several nodes may take turns.
 MACHINES: Final = 16
 

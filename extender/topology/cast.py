@@ -5,7 +5,7 @@ from functools import cached_property, reduce
 from itertools import combinations
 from math import comb
 from operator import and_, or_
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.question import At
@@ -14,11 +14,14 @@ from extender.topology.alignment import cover
 from extender.topology.candidates import EXACT
 from extender.topology.companions import COMPARED, Companions, Weights
 from extender.topology.ground import Kind
+from extender.topology.memo import Memo
 from extender.topology.merits import Merits
 from extender.topology.scene import Role, Scene
 from extender.topology.shape import mask_of, places_of
 
 Sets = Iterator[tuple[int, ...]]
+# Sets whose worth is remembered: a search meets the same again behind each set that another ask was given.
+WORTHS: Final = 1 << 14
 
 
 class Wanted(NamedTuple):
@@ -53,6 +56,8 @@ class Cast:
         self.merits = Merits(self.companions)
         # The worth of zones by how many of those for whom they are are where.
         self._zonings: dict[tuple[int, ...], int] = {}
+        # The worth of what leads, by what else is taken.
+        self.worths: Memo[tuple[int, int], int] = Memo(WORTHS)
 
     def agree(self, at: At, places: Iterable[int]) -> bool:
         """Tell whether the constraints of an ask would have these devices, if there were no others."""

@@ -7,7 +7,7 @@ from itertools import islice
 from math import comb
 from typing import Final
 
-from extender.allocation.preference import Preference
+from extender.allocation.preference import REST, Preference
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
 from extender.topology.candidates import EXACT
@@ -19,6 +19,8 @@ from extender.topology.shape import mask_of, places_of
 
 # Sets for which companions are looked for; the others go by their own worth.
 LOOKED: Final = 128
+# So many of them are looked at without a pause.
+WORKED: Final = 8
 # A value of ONE and a mask of candidates.
 Valued = tuple[int, int]
 
@@ -49,7 +51,7 @@ class Leads:
             self.wanted.size + sum(map(self.scene.size, later)),
         )
         for every in self._ranked(size, self.wanted.mask | beside):
-            yield from self._cut(every & ~self.before, beside)
+            yield from self._cut(every & ~self.before, beside) if every else (REST,)
 
     def _cut(self, every: int, beside: int) -> Sets:
         """Yield the sets for the ask out of what is for later asks, too: those first that leave good ones as well."""
@@ -59,7 +61,10 @@ class Leads:
         return iter(sorted(portions, key=lambda places: -unity(mask_of(places)) - unity(every & ~mask_of(places))))
 
     def _ranked(self, size: int, among: int) -> Iterator[int]:
-        """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better."""
+        """Yield the masks of all that leads, the best first, as soon as it is sure that no other can be better.
+
+        Nothing, as often as much was worked out.
+        """
         candidates = self._candidates(size, among)
         bounded = [(self._bound(mask), mask) for mask in islice(candidates, LOOKED)]
         known: list[tuple[int, int, int]] = []
@@ -67,12 +72,20 @@ class Leads:
             while known and -known[0][0] >= bound:
                 yield heappop(known)[2]
             heappush(known, (-self.worth(mask), number, mask))
+            if number % WORKED == WORKED - 1:
+                yield 0
         while known:
             yield heappop(known)[2]
         yield from candidates
 
     def worth(self, leads: int) -> int:
         """Return what devices that lead are worth with the best that can go along."""
+        value = self.cast.worths.get((leads, self.taken))
+        if value is None:
+            value = self.cast.worths[leads, self.taken] = self._worth(leads)
+        return value
+
+    def _worth(self, leads: int) -> int:
         value = self.cast.merits.base(leads)
         for kind in self.ground.kinds:
             among, count = self.partnered.get(kind.driver, (0, 0))

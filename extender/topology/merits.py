@@ -10,10 +10,13 @@ from extender.topology.appraisal import Appraisal, Part
 from extender.topology.choice import Choice
 from extender.topology.companions import Companions
 from extender.topology.ground import Anchored, Kind
+from extender.topology.memo import Memo
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 from extender.topology.shape import mask_of, places_of
 
+# Sets of which it is remembered how good they are for one ask.
+UNITIES: Final = 1 << 14
 # The nouns of devices, by what the names of their drivers have in them.
 NOUNS: Final = (("gpu", "GPU"), ("cpu", "CPUs"), ("memory", "memory"), ("net", "NIC"), ("nic", "NIC"))
 SHARED: Final = (
@@ -30,6 +33,7 @@ class Merits:
     def __init__(self, companions: Companions) -> None:
         self.scene, self.ground = companions.scene, companions.scene.ground
         self.companions = companions
+        self._unities: Memo[int, int] = Memo(UNITIES)
 
     def appraisal(self, picks: Sequence[Pick]) -> Appraisal:
         parts = tuple(self._parts(picks))
@@ -42,8 +46,11 @@ class Merits:
 
     def unity(self, devices: int) -> int:
         """Return how good devices are for one ask: their links, and NUMA nodes."""
-        links = (group.ranking.quality_of(group.inward(devices)) for group in self.ground.anchored)
-        return sum(links) + self.apart(devices)
+        known = self._unities.get(devices)
+        if known is None:
+            links = (group.ranking.quality_of(group.inward(devices)) for group in self.ground.anchored)
+            known = self._unities[devices] = sum(links) + self.apart(devices)
+        return known
 
     def apart(self, devices: int) -> int:
         """Return what it counts that devices are on several NUMA nodes."""

@@ -40,6 +40,9 @@ class Together:
         seen: set[tuple[int, ...]] = set()
         patience = PATIENCE
         for places in self._sets(cast, wanted) if size else ():
+            if not places:
+                yield places
+                continue
             is_fit = places not in seen and (patience <= 0 or cast.agree(at, places))
             patience -= not is_fit
             if is_fit:

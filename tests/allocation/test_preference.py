@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, repeat
 
 import pytest
 
 from extender.allocation.attempt import Pick
-from extender.allocation.choose import choose
+from extender.allocation.choose import choose, choosing
 from extender.allocation.features import ALL
-from extender.allocation.preference import Turn, most_constrained_first
+from extender.allocation.preference import REST, Turn, most_constrained_first
 from extender.allocation.question import At, ask
 from extender.allocation.situation import Situation
-from extender.allocation.solve import BEST, Manner, Solution
+from extender.allocation.solve import BEST, IMPROVEMENTS, Manner, Solution
+from extender.allocation.work import counted
 from extender.model.claim import Constraint, DeviceRequest, RequestSlot
 from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
 
@@ -55,6 +56,25 @@ class Picky:
         for found in combinations(places, size):
             if self._accepts(situation, [Pick(at, place) for place in found]):
                 yield found
+
+
+class Slow(Backwards):
+    """Works for long before it has anything to offer."""
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        yield from repeat(REST, 2 * IMPROVEMENTS)
+        yield from super().sets(situation, at, mask, size, picks)
+
+
+def test_others_have_their_turn_while_a_preference_works_and_no_set_is_lost_for_it() -> None:
+    snapshot = cluster(node("n"), DEVICES).snapshot
+    asked = ask([claim(request(2), name="a")], CLASSES, ALL)
+    found, pauses = counted(choosing(snapshot, 0, asked, Manner(Slow())))
+    assert isinstance(found, Solution)
+    assert [pick.place for pick in found.picks] == [0, 1]
+    assert pauses == 2 * IMPROVEMENTS
 
 
 def picked(preference: Backwards, *wanted: DeviceRequest, rules: Sequence[Constraint] = ()) -> list[tuple[int, int]]:

@@ -249,13 +249,17 @@ class Scene:
 
         await until(heard, f"{count} requests for the {step}")
 
-    async def calm(self) -> Moment:
-        """Wait until nobody waits who fits, nobody keeps devices in vain, and nothing is held."""
+    async def calm(self, *, is_mended: bool = False) -> Moment:
+        """Wait until nobody waits who fits, nobody keeps devices in vain, and nothing is held.
+
+        *is_mended*: and until what two have given twice who knew nothing of each other is taken back.
+        """
         seen: list[str] = []
 
         async def is_calm() -> Moment | None:
             now = await self.moment()
             seen[:] = [*(f"{each} waits" for each in fitting(now, SCHEDULER)), *unwanted(now), *unready(now)]
+            seen.extend(at_once(now) if is_mended else ())
             with_holds = held(await self.extender.metrics())
             seen.extend([f"{with_holds} held"] * bool(with_holds))
             return None if seen else now

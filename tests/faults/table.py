@@ -244,9 +244,10 @@ async def two_at_once(scene: Scene) -> AsyncIterator[None]:
                 await scene.end_schedulers()
             finally:
                 await other.end()
-        # Since it was calm both may have placed a pod that fits only now: who is left mends that.
+        # Since it was calm both may have placed a pod that fits only now: who is left mends that. One that fits nowhere
+        # else waits with its claim until the scheduler, which is new, has asked about it.
         await scene.start_scheduler()
-        await scene.calm()
+        await scene.calm(is_mended=True)
     finally:
         scene.is_alone = True
 

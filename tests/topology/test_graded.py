@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
+from math import comb
 
 import pytest
 from hypothesis import given
@@ -9,11 +10,11 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import NO_SET, Tightest
+from extender.allocation.preference import NO_SET, PASSED, REST, Tightest
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
-from extender.topology.graded import ORDERED, Graded
+from extender.topology.graded import GATHERED, ORDERED, Graded
 from extender.topology.grades import Grades
 from extender.topology.partitioned import Partitioned
 from extender.topology.shape import mask_of, places_of
@@ -43,7 +44,9 @@ def test_all_sets_come_the_best_first(
 ) -> None:
     grades = Grades(generations, mask_of(avoided))
     graded = Graded(Tightest(), lambda _, __: grades)
-    found = [tuple(sorted(places)) for places in graded.sets(SEEN, FIRST_AT, mask_of(among), size, ())]
+    found = [
+        tuple(sorted(places)) for places in graded.sets(SEEN, FIRST_AT, mask_of(among), size, ()) if places or not size
+    ]
     assert sorted(found) == sorted(combinations(sorted(among), size))
     worths = [grades.worth(mask_of(places)) for places in found]
     assert worths == sorted(worths)
@@ -53,7 +56,7 @@ def test_of_many_sets_those_come_first_that_have_as_little_of_what_is_avoided_as
     avoided = mask_of(range(14))
     graded = Graded(Tightest(), lambda _, __: Grades((), avoided))
     among = mask_of(range(24))
-    found = list(islice(graded.sets(SEEN, FIRST_AT, among, 12, ()), 2 * ORDERED))
+    found = list(islice(filter(None, graded.sets(SEEN, FIRST_AT, among, 12, ())), 2 * ORDERED))
     assert {(mask_of(places) & avoided).bit_count() for places in found[:91]} == {2}
     assert all(among & ~avoided & ~mask_of(places) == 0 for places in found[:91])
 
@@ -71,6 +74,17 @@ class Passing(Tightest):
 def test_what_is_passed_over_is_told(size: int) -> None:
     graded = Graded(Passing(), lambda _, __: Grades((), mask_of(range(14))))
     assert set(islice(graded.sets(SEEN, FIRST_AT, mask_of(range(24)), size, ()), ORDERED)) == {NO_SET}
+
+
+def test_what_is_gathered_and_left_out_holds_nobody_up() -> None:
+    """Of 24 devices one is avoided: sets without it are tried first, and are left out of all sets behind these."""
+    graded = Graded(Tightest(), lambda _, __: Grades((), 1 << 23))
+    sets = graded.sets(SEEN, FIRST_AT, mask_of(range(24)), 3, ())
+    tried = comb(23, 3)
+    assert sum(map(bool, islice(sets, tried))) == tried
+    behind = list(sets)
+    assert behind.count(()) >= tried // PASSED + comb(23, 2) // GATHERED
+    assert sum(places is REST for places in behind) == comb(23, 2) // GATHERED
 
 
 class Looking(Tightest):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import Tightest
+from extender.allocation.preference import REST, Tightest
 from extender.allocation.question import Question
 from extender.allocation.solve import FIRST, Manner, Solution, solve
 from extender.model.claim import Constraint
@@ -18,6 +18,7 @@ from extender.model.device import Device, Traits
 from extender.model.names import DeviceKey, DeviceName
 from extender.topology.choice import Choice
 from extender.topology.ground import Anchored, Ground
+from extender.topology.leads import WORKED, Leads
 from extender.topology.quality import ONE
 from extender.topology.tables import shipped
 from extender.topology.together import Together
@@ -370,8 +371,30 @@ def test_sets_that_a_ranking_leaves_out_are_not_tried() -> None:
     assert found
     situation, at = found[1].situation, found[1].picks[0].at
     free = situation.eligible[at].free
-    assert len(list(strict.sets(situation, at, free, 2, ()))) == 12
-    assert len(list(found[0].sets(situation, at, free, 2, ()))) == 28
+    assert len(list(filter(None, strict.sets(situation, at, free, 2, ())))) == 12
+    assert len(list(filter(None, found[0].sets(situation, at, free, 2, ())))) == 28
+
+
+def test_while_many_sets_are_looked_at_others_may_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, pauses, worth = list[int](), list[int](), Leads._worth
+
+    def counted(leads: Leads, mask: int) -> int:
+        looked.append(mask)
+        return worth(leads, mask)
+
+    monkeypatch.setattr(Leads, "_worth", counted)
+    found = solved(question({"gpu": 4, "nic": 4}), ["net-0", "net-2", "net-5", "net-7"])
+    assert found
+    situation, at = found[1].situation, next(pick.at for pick in found[1].picks if pick.at.slot == 0)
+    together, free = Together(found[0]._ground_of, Tightest()), situation.eligible[at].free
+    looked.clear()
+    for _ in range(2):
+        for places in together.sets(situation, at, free, 4, ()):
+            pauses += [len(looked)] if places is REST else []
+    assert len(pauses) > 2
+    assert max(later - before for before, later in pairwise([0, *pauses])) <= WORKED
+    # What sets are worth is worked out once.
+    assert len(looked) == len(set(looked))
 
 
 def test_nics_that_are_shared_leave_nobody_without() -> None:
