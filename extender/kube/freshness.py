@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from extender.kube.resource import CLAIMS, RESOURCES, SLICES, Resource
+from extender.kube.stream import is_older
 from extender.kube.told import Seen, Told, Unserved
 
 
@@ -38,6 +39,11 @@ class Freshness:
         Both come and go with one API group, of which one is found before the other.
         """
         return isinstance(self._seen.get(SLICES.name), Seen) and isinstance(self._seen.get(CLAIMS.name), Unserved)
+
+    def is_past(self, resource: Resource, version: str, at: float) -> bool:
+        """Tell whether *resource* is known as the cluster had it at *version*, or at *at*."""
+        seen = self._seen.get(resource.name)
+        return isinstance(seen, Seen) and (seen.at >= at or not is_older(seen.version, version))
 
     def seen_at(self, resource: Resource) -> float:
         """Return when *resource* was last known to be current; before everything where it never was."""

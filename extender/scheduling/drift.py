@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
 from itertools import groupby
+from math import inf
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -68,9 +69,10 @@ class Auditor:
     _since: dict[Finding, float] = field(default_factory=dict)
     _told: frozenset[Finding] = frozenset()
 
-    def audit(self, now: float) -> Generator[None, None, Audit]:
+    def audit(self, now: float, bound_at: float = inf) -> Generator[None, None, Audit]:
         """Return all findings that have lasted, and those among them that were not returned before.
 
+        Which pods are bound was last known at *bound_at*: who looks gone since may be bound.
         Yields now and then: there are claims by the ten thousand, and others want to run meanwhile.
         """
         seen: list[Finding] = []
@@ -80,9 +82,10 @@ class Auditor:
             else:
                 seen.append(found)
         self._since = {found: self._since.get(found, now) for found in seen}
-        lasting = frozenset(found for found, since in self._since.items() if now - since >= self.patience_s)
+        sure = {found: at for found, at in self._since.items() if found.detail != LEFT or at <= bound_at}
+        lasting = frozenset(found for found, since in sure.items() if now - since >= self.patience_s)
         fresh, self._told = lasting - self._told, lasting
-        leaks = {each for each, since in self._since.items() if each.detail == LEFT and now - since >= self.leak_s}
+        leaks = {each for each, since in sure.items() if each.detail == LEFT and now - since >= self.leak_s}
         return Audit(lasting, fresh, frozenset(leaks))
 
     def forget(self) -> None:
@@ -172,7 +175,11 @@ def _limited(snapshot: Snapshot) -> Iterator[PoolKey]:
 
 
 def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
-    wanted = {claim.uid for pod in belief.pods for claim in _allocated(belief.cluster.claims.asked_by(pod))}
+    wanted = set[Uid]()
+    for number, pod in enumerate(tuple(belief.pods)):
+        wanted |= {claim.uid for claim in _allocated(belief.cluster.claims.asked_by(pod))}
+        if number % PIECE == 0:
+            yield None
     for number, claim in enumerate(claims):
         if claim.allocation is not None and claim.uid not in wanted and (detail := _unused(claim, belief)):
             yield _of_claim(Kind.LEAK, detail, claim)

@@ -23,7 +23,7 @@ from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
 from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
-from extender.service.remaking import Remaking
+from extender.service.remaking import IsPast, Remaking
 from extender.service.turns import Turns
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
@@ -52,6 +52,7 @@ class Attention:
     habits: Habits
     now: Callable[[], float]
     wall: Callable[[], float]
+    is_past: IsPast = lambda _, __: True
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Attention:
         self._freeing = Freeing(self.belief, *freeing)
         self.waker.refused = self._waits.refused
         self.belief.parting.append(self.waker.drop)
-        self._remaking = Remaking(self.belief, self.writes, self.metrics)
+        self._remaking = Remaking(self.belief, self.writes, self.metrics, self.is_past)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
 
     def stir(self) -> None:
@@ -147,6 +148,7 @@ class Attention:
     def _forget(self) -> None:
         """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
         self._steers.clear()
+        self.belief.open_all()
         self._freeing.forget()
         self._waits.forget()
         self.waker.planner.trips.all_unbegun()

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import field
 from heapq import nsmallest
+from math import inf
 from typing import Final
 from uuid import uuid4
 
@@ -36,6 +37,8 @@ REASONS: Final = {Kind.GHOST: "DevicesHeldInVain", Kind.DOUBLE: "DeviceGivenTwic
 class Auditing:
     """Audits in a rhythm. *now* is a clock that only goes forward, *wall* the time of the day.
 
+    *bound_at* tells when it was last known which pods are bound.
+
     What we have allocated and nobody lets go of is touched: the controller that lets go of claims looks at
     those that the pod names, once, and may have overlooked another that was made for it.
     """
@@ -46,6 +49,7 @@ class Auditing:
     now: Callable[[], float]
     wall: Callable[[], float]
     writes: Writes | None = None
+    bound_at: Callable[[], float] = lambda: inf
     _touched: dict[Uid, tuple[float, float]] = field(default_factory=dict)
 
     async def run(self, is_synced: Callable[[], bool]) -> None:
@@ -95,7 +99,7 @@ class Auditing:
                 await self.writes.touch_claim(claim, uuid4().hex)
 
     async def _audit(self) -> Audit:
-        work = self.auditor.audit(self.now())
+        work = self.auditor.audit(self.now(), self.bound_at())
         try:
             while True:
                 next(work)

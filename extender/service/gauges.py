@@ -71,9 +71,12 @@ class Gauges:
         return counted
 
     def foreign(self) -> Mapping[str, int]:
-        """Count the claims by driver because of which pools are closed; a driver without any is none the less told."""
+        """Count the claims by driver because of which pools are closed; a driver without any is none the less told.
+
+        Who does not lead closes nothing: what he closed before is open for the one who does.
+        """
         ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
-        found = ownership.foreign.values()
+        found = ownership.foreign.values() if self.leads() else ()
         counted = Counter(label for item in found for label in ownership.counted_as(item.devices, inventory))
         return {driver: counted[driver] for driver in {key.driver for key in inventory.keys} | counted.keys()}
 

@@ -35,20 +35,29 @@ PATIENCE_S: Final = 60.0
 TOUCHED_AT_ONCE: Final = 50
 
 
-class Lack(NamedTuple):
-    """When a pod is to be touched, and how long after that again."""
+IsPast = Callable[[str, float], bool]
 
+
+class Lack(NamedTuple):
+    """Since when a pod has lacked something, when it is to be touched, and how long after that again."""
+
+    since: float
     at: float
     again_s: float
 
 
 @dataclass(slots=True)
 class Remaking:
-    """Looks at all pods that wait."""
+    """Looks at all pods that wait.
+
+    *is_past* tells whether claims are known as they were when a pod was in some version, or at a time: as long as they
+    are not, a claim may be there, and it is the watch that stands still.
+    """
 
     belief: Belief
     writes: Writes
     metrics: Metrics
+    is_past: IsPast
     _looked: float = float("-inf")
     _lacking: dict[Uid, Lack] = field(default_factory=dict)
 
@@ -58,13 +67,16 @@ class Remaking:
             return
         self._looked = now()
         lacking = {pod.uid: pod for pod in await self._found()}
-        first = Lack(self._looked + REMADE_WITHIN_S, 2 * REMADE_WITHIN_S)
+        first = Lack(self._looked, self._looked + REMADE_WITHIN_S, 2 * REMADE_WITHIN_S)
         self._lacking = {uid: self._lacking.get(uid, first) for uid in lacking}
-        due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if lack.at <= self._looked)
+        due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if self._is_due(lacking[uid], lack))
         for _, uid in due[:TOUCHED_AT_ONCE]:
             # An API server that does not answer is not asked for each pod: others wait for the end of this round.
             if not await self._mend(lacking[uid]):
                 return
+
+    def _is_due(self, pod: Pod, lack: Lack) -> bool:
+        return lack.at <= self._looked and self.is_past(pod.resource_version, lack.since)
 
     async def _found(self) -> list[Pod]:
         found, pods = [], tuple(self.belief.pods)
@@ -75,8 +87,8 @@ class Remaking:
         return found
 
     async def _mend(self, pod: Pod) -> bool:
-        again_s = self._lacking[pod.uid].again_s
-        self._lacking[pod.uid] = Lack(self._looked + again_s, min(2 * again_s, PATIENCE_S))
+        since, _, again_s = self._lacking[pod.uid]
+        self._lacking[pod.uid] = Lack(since, self._looked + again_s, min(2 * again_s, PATIENCE_S))
         if lacks_claims(pod, self.belief):
             way, outcome = "claims gone", await self.writes.annotate_pod(pod, WOKEN, f"{self._looked:.3f}")
         elif names := unnamed(pod, self.belief):

@@ -108,6 +108,11 @@ class Ownership:
             del self.foreign[item.claim.uid]
         return self._count((), over)
 
+    def open_all(self) -> frozenset[Part]:
+        """Forget what others have allocated; return what is open now."""
+        over, self.foreign = self.foreign, {}
+        return self._count((), over.values())
+
     def _count(self, fresh: Iterable[Foreign], over: Iterable[Foreign]) -> frozenset[Part]:
         moves = Counter(part for item in fresh for part in item.parts)
         moves.subtract(part for item in over for part in item.parts)

@@ -44,6 +44,10 @@ class Sealing:
         """Open what was closed because of those of *uids* that no longer hold what they did, or are to be borne."""
         self._add(self._ownership.open(uids, with_uid))
 
+    def open_all(self) -> None:
+        """Open whatever is closed."""
+        self._add(self._ownership.open_all())
+
     def go_on(self) -> bool:
         """Seal or open some more; tell whether that was not all."""
         piece = tuple(islice(self._waiting, PIECE))

@@ -1,6 +1,7 @@
 """Ghosts, doubles and leaks are found, each with its claim and its pod; what goes together is not."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -31,8 +32,8 @@ def found(belief: Belief) -> list[tuple[Kind, ObjectKey | None, ObjectKey | None
     return [(item.kind, item.claim, item.pod) for item in findings(belief)]
 
 
-def audited(auditor: Auditor, now: float) -> Audit:
-    work = auditor.audit(now)
+def audited(auditor: Auditor, now: float, bound_at: float = inf) -> Audit:
+    work = auditor.audit(now, bound_at)
     try:
         while True:
             next(work)
@@ -223,6 +224,17 @@ def test_only_what_lasts_is_told_and_only_once() -> None:
     assert audited(auditor, 80.0)[:2] == (lasting, frozenset())
     belief.apply(Gone(ResourceClaim, ObjectKey("ns", "c")))
     assert audited(auditor, 100.0)[:2] == (frozenset(), frozenset())
+
+
+def test_what_is_left_to_a_pod_is_told_once_it_was_known_since_which_pods_are_bound() -> None:
+    belief = believing(held(claim("c"), device("n1", 0), by=POD))
+    belief.apply(Gone(Pod, POD.key))
+    belief.apply(Listed(Footprint, ()))
+    auditor = Auditor(belief, patience_s=60.0)
+    for now in (10.0, 100.0):
+        assert audited(auditor, now, bound_at=9.0) == (frozenset(), frozenset(), frozenset())
+    lasting, _, leaks = audited(auditor, 120.0, bound_at=10.0)
+    assert lasting == leaks == frozenset(findings(belief))
 
 
 def test_what_comes_back_has_to_last_again() -> None:

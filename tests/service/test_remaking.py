@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -26,7 +27,12 @@ class Touches:
         self.outcome: Outcome = Done({})
         self.told: list[tuple[float, str]] = []
         self.named: list[tuple[float, str, dict[str, str | None]]] = []
-        self.work = Remaking(belief, self, Metrics())  # type: ignore[arg-type]  # these two alone are asked for
+        self.claims_at = inf
+        self.work = Remaking(belief, self, Metrics(), self.is_past)  # type: ignore[arg-type]  # these two alone are asked for
+
+    def is_past(self, version: str, at: float) -> bool:
+        del version
+        return self.claims_at >= at
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         del annotation, value
@@ -59,6 +65,14 @@ async def test_a_pod_whose_made_claim_is_gone_is_touched_until_there_is_another(
     assert [name for _, name in await here.until(200.0 + REMADE_WITHIN_S + LOOK_S)] == ["p"]
     belief.apply(Changed(claim("c")))
     assert len(await here.until(900.0)) == 1
+
+
+async def test_nobody_is_touched_as_long_as_it_may_be_the_watch_of_claims_that_is_behind() -> None:
+    here = Touches(belief_of(made("p", "c")))
+    here.claims_at = 0.0
+    assert await here.until(300.0) == []
+    here.claims_at = 300.0
+    assert [name for _, name in await here.until(300.0 + 2 * LOOK_S)] == ["p"]
 
 
 async def test_who_is_touched_in_vain_is_touched_ever_more_rarely_up_to_a_limit() -> None:

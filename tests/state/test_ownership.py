@@ -117,6 +117,18 @@ def test_the_taint_was_there_where_the_driver_itself_put_it_on() -> None:
     assert closed(belief) == ["n1"]
 
 
+def test_what_was_closed_in_a_term_before_is_open_in_the_next() -> None:
+    belief = believing(rule=None)
+    found = shown(belief, allocated(by="kube-scheduler"))
+    belief.close(found)
+    assert closed(belief)
+    belief.open_all()
+    while belief.sealing.go_on():
+        pass
+    assert closed(belief) == []
+    assert belief.ownership.foreign == {}
+
+
 def ours_by(belief: Belief, phase: Phase) -> None:
     """Have claim a promised to its pod, in *phase*."""
     hold = ClaimHold(claim("a").uid, (Hold(device("n1", 0), WHOLE),), phase, 1)
