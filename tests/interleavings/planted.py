@@ -97,7 +97,7 @@ LEFT: Final = {
         contest._Stock.__init__, "sorted(slices, key=lambda item: -item.generation)", "slices"
     ),
     "what is left over of a generation says how much there is of a device": Bug(
-        contest._published, "if len(rows) > 1:", "if not rows:"
+        contest._published, "if len(rows) > 1:", "if False:"
     ),
 }
 # Those that only show where strangers take a part of what we take a part of, by what that is.
