@@ -13,7 +13,10 @@ from extender.model.problem import Problem
 
 
 class Delivery:
-    """What one watch delivers. *position* is the version up to which all was told, *setback* why it must end."""
+    """What one watch delivers. *position* is the version up to which all was told, *setback* why it must end.
+
+    *count* is how often there was news.
+    """
 
     def __init__(self, served: Served, sink: Sink, position: str, recent: Recent) -> None:
         self.served = served
@@ -41,7 +44,8 @@ class Delivery:
             self._mark(event, is_news=is_news)
         elif is_news:
             self._tell(event)
-        self.count += 1
+        # A bookmark of the same version is sent by one that hears no more from the store, too.
+        self.count += is_news
 
     def _mark(self, event: Event, *, is_news: bool) -> None:
         """Take a bookmark. One of the past means that the cluster was set back: what we know is of another future."""

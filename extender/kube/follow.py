@@ -70,6 +70,8 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 class _Following:
     """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
 
+    *heard* is when there was news last, or it was found that there is none.
+
     One that is *shaken* asks how far the cluster is before it goes on: a store is restored while API servers are away,
     and a watch from a version that the cluster no longer has brings nothing until it has come there again. A cluster
     that is behind is looked at again and again: it was set back where that lasts.
@@ -83,7 +85,7 @@ class _Following:
         self._pace = rhythm.pace
         self._backoff = Backoff(rhythm.pace)
         self._position = ""
-        self._barren = 0
+        self._barren, self._heard = 0, self._pace.now()
         self._is_in_doubt = self._is_shaken = self._is_absent = False
 
     async def once(self, served: Served | None) -> Remedy:
@@ -141,6 +143,7 @@ class _Following:
         opened = await self._api.open(served.path(), self._query(seconds))
         if not isinstance(opened, Stream):
             return setback_of(opened)
+        self._heard = began
         delivery = Delivery(served, self._sink, before, self._rhythm.recent)
         with self._rhythm.watches.reading(self._resource, opened, began):
             setback = await self._drain(opened, delivery)
@@ -171,11 +174,11 @@ class _Following:
         return None
 
     async def _read(self, stream: Stream, served: Served) -> bytes | Setback:
-        """Return what the stream brings next, empty at its end; a stream that is quiet is asked about."""
+        """Return what the stream brings next, empty at its end; a stream without news is asked about."""
         # A brief watch is left the time to end by itself.
         patience_s = max(self._rhythm.quiet_s, 2 * CHECK_S) if self._is_in_doubt else self._rhythm.quiet_s
         while True:
-            chunk = await stream.read(patience_s)
+            chunk = await stream.read(max(0.0, self._heard + patience_s - self._pace.now()))
             if isinstance(chunk, bytes):
                 return chunk
             setback = await self._ask(served) if chunk is None else setback_of(chunk)
@@ -215,7 +218,7 @@ class _Following:
         return Setback(f"the cluster is at {version}, after {known}", Remedy.RELIST, is_behind=True)
 
     def _advance(self, version: str, at: float) -> None:
-        self._position = version
+        self._position, self._heard = version, self._pace.now()
         self._rhythm.reached.put(self._resource, version)
         self._is_in_doubt = self._is_shaken = False
         self._sink(Seen(self._resource, version, at))
