@@ -59,7 +59,33 @@ class Companions:
         columns = self._distinct(every, costs, count)
         if kind.bundles.is_grouped or comb(len(columns), count) > COMPARED:
             return self._assigned(places_of(leads), before, {place: costs[place] for place in columns}, count)
-        return max(combinations(columns, count), key=lambda places: self._partnered(kind, leads, taken, places))
+        return self._best(kind, leads, taken, list(combinations(columns, count)))
+
+    def _best(self, kind: Kind, leads: int, taken: int, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Return which of *sets* is worth most, of equal ones the first; what cannot be is not looked at closely."""
+        bound = self._bounding(kind, leads, taken)
+        best: tuple[int, int] | None = None
+        promising = sorted((-bound(places), index) for index, places in enumerate(sets))
+        for promised, index in promising:
+            if best is not None and (best[0], -best[1]) > (-promised, -index):
+                break
+            found = self._partnered(kind, leads, taken, sets[index]), index
+            best = found if best is None or (found[0], -index) > (best[0], -best[1]) else best
+        return sets[best[1]] if best else ()
+
+    def _bounding(self, kind: Kind, leads: int, taken: int) -> Callable[[tuple[int, ...]], int]:
+        """Say what partners are worth at most: as if the lead that is closest to each were its own."""
+        sites, rows = self.scene.ground.sites, self.scene.ground.at(places_of(leads))
+        near = {place: max((affinity(row, sites[place]) for row in rows), default=0) for place in kind.places}
+        before = [near[place] for place in places_of(taken & mask_of(kind.places))]
+        # Whoever is stranded as it is stays so, whatever else is taken.
+        lost = self.loss * kind.stranded(self.scene.free_anchors(leads), self.scene.left(taken))
+
+        def bound(places: tuple[int, ...]) -> int:
+            close = sorted([*before, *map(near.__getitem__, places)], reverse=True)[: len(rows)]
+            return self.weights.partner * (sum(close) // max(1, len(close))) // 1000 - lost
+
+        return bound
 
     def _partnered(self, kind: Kind, leads: int, taken: int, places: Sequence[int]) -> int:
         """Return exactly what partners are worth beside those *taken*."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise, product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from extender.topology.choice import Choice
 from extender.topology.ground import Anchored, Ground
 from extender.topology.leads import WORKED, Leads
 from extender.topology.quality import ONE
+from extender.topology.shape import mask_of
 from extender.topology.tables import shipped
 from extender.topology.together import Together
 from loadtests.quality.hopper import (
@@ -267,6 +269,26 @@ wanted = st.sampled_from(
         [{"nic-a": 1, "nic-b": 1}],
     ]
 )
+
+
+@settings(max_examples=300, deadline=None)
+@given(machines(), st.sets(names, max_size=3), st.randoms(use_true_random=False))
+def test_the_partners_that_are_found_soon_are_those_that_comparing_all_would_find(
+    devices: list[Device], held: set[str], chance: Random
+) -> None:
+    found = solved(question({"gpu": 1}), held, laid_out(devices))
+    if not found:
+        return
+    companions = found[0].cast(found[1].situation).companions
+    for kind in companions.scene.ground.kinds:
+        taken, leads = (
+            mask_of(chance.sample(places, min(len(places), chance.randint(0, 3))))
+            for places in (kind.places, kind.anchors)
+        )
+        sets = list(combinations([place for place in kind.places if not taken >> place & 1], chance.randint(1, 2)))
+        if sets:
+            best = max(sets, key=lambda places: companions._partnered(kind, leads, taken, places))
+            assert companions._best(kind, leads, taken, sets) == best
 
 
 @settings(max_examples=150, deadline=None)
