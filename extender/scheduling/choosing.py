@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.allocation.choose import choosing
 from extender.allocation.extended import through_devices
@@ -25,6 +25,10 @@ from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
 from extender.topology.appraisal import Appraisal
 from extender.topology.policy import Policy
+
+# Said of each node in a state in which there is nothing for the pod.
+SHORT: Final = "the devices of node {node} do not suffice any more"
+FORBIDDEN: Final = "the devices of node {node} are forbidden by the claim's policy"
 
 
 class _Given(NamedTuple):
@@ -111,10 +115,12 @@ class Chooser:
             return str(forbidden)
         asked = self.belief.questions.known(claims, snapshot.classes)
         case = self.taste.case(asked[1], policies, snapshot, number) if self.taste and asked else None
-        known = self.taste.precedents.of(case) if self.taste and case else None
+        known, node = self.taste.precedents.of(case) if self.taste and case else None, snapshot.layout.nodes[number]
         if asked is None or known is None:
             return self._found(snapshot, number, claims, policies, case)
-        given, node = known.given(snapshot, number), snapshot.layout.nodes[number]
+        if isinstance(known, str):
+            return known.format(node=node)
+        given = known.given(snapshot, number)
         return _Given(written(asked[0], node, given, self.share_id, self.release), known.appraisal)
 
     def _found(
@@ -137,10 +143,11 @@ class Chooser:
         self.pauses += pauses
         if isinstance(answer, Failure):
             return answer.message
-        if not isinstance(answer, Solution):
-            return f"the devices of node {node} do not suffice any more"
-        if preferring and not preferring.accepts(answer):
-            return f"the devices of node {node} are forbidden by the claim's policy"
+        if not isinstance(answer, Solution) or (preferring and not preferring.accepts(answer)):
+            why = FORBIDDEN if isinstance(answer, Solution) else SHORT
+            if self.taste and case:
+                self.taste.precedents.put(case, why)
+            return why.format(node=node)
         given = allocations(answer, self.share_id, self.release)
         if self.taste is None or preferring is None:
             return _Given(given)

@@ -71,7 +71,8 @@ class Taste:
         self._sharing: Memo[int, tuple[object, object, Flags | None]] = Memo(ASKS)
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
-        self.precedents: Cases[Precedent] = Cases()
+        # What was found, or what is said where nothing was.
+        self.precedents: Cases[Precedent | str] = Cases()
         self._outlines: Cases[tuple[Part, ...]] = Cases()
         self.editions = Editions()
         # What searches found, by policies and mixes, machine, state, what is beside the devices, and edition of what is
