@@ -1,6 +1,6 @@
 """In which order sets of devices are tried for an ask, and in which order asks choose, where that is free."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
@@ -10,6 +10,9 @@ from extender.allocation.situation import Situation
 
 # Sets put together that are not accepted: they cost time but no step, and what follows has all sets.
 PATIENCE = 64
+# Sets that are put in order by how many devices have to be made ready; so many are gathered without a pause.
+ORDERED = 1000
+GATHERED = 50
 # In place of a set of devices: many were passed over, and the search is to pay for that.
 NO_SET: tuple[int, ...] = ()
 # So many of them are paid for like a set that is tried.
@@ -86,11 +89,17 @@ class ReadyFirst:
     def sets(
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterator[tuple[int, ...]]:
-        """Yield the sets of what is ready, or with all of that where it does not suffice, before all."""
-        ready = mask & ~situation.board.unready
-        if ready not in (0, mask) and size:
-            yield from self._ready_first(situation, at, (ready, mask & ~ready), size, picks)
-        yield from self._preference.sets(situation, at, mask, size, picks)
+        """Yield the sets of what is ready, or with all of that where it does not suffice, before all.
+
+        Of all, those come first that have few devices to be made ready.
+        """
+        unready = mask & situation.board.unready
+        every = iter(self._preference.sets(situation, at, mask, size, picks))
+        if unready not in (0, mask) and size:
+            yield from self._ready_first(situation, at, (mask & ~unready, unready), size, picks)
+            first = yield from gathered(every, ORDERED)
+            yield from sorted(first, key=lambda places: sum(unready >> place & 1 for place in places))
+        yield from every
 
     def _ready_first(
         self, situation: Situation, at: At, parts: tuple[int, int], size: int, picks: Sequence[Pick]
@@ -123,6 +132,17 @@ def fitting(sets: Iterable[tuple[int, ...]], is_fit: Callable[[tuple[int, ...]],
         passed += 1
         if passed % PASSED == 0:
             yield NO_SET
+
+
+def gathered(sets: Iterator[tuple[int, ...]], most: int) -> Generator[tuple[int, ...], None, list[tuple[int, ...]]]:
+    """Return the first *sets*, *most* of them, to be put in order; what is none of them is passed on."""
+    found = list[tuple[int, ...]]()
+    while len(found) < most and (places := next(sets, None)) is not None:
+        if places:
+            found.append(places)
+        if not places or len(found) % GATHERED == 0:
+            yield places and REST
+    return found
 
 
 def in_order(situation: Situation) -> list[Turn]:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import REST, Preference, Turn, fitting
+from extender.allocation.preference import Preference, Turn, fitting, gathered
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.grades import Grades
@@ -18,8 +18,6 @@ Sets = Iterator[tuple[int, ...]]
 SITUATIONS: Final = 16
 # Sets that are put in order by what is avoided, where that cannot be left aside; all of up to twelve devices.
 ORDERED: Final = 1000
-# So many of them are gathered without a pause.
-GATHERED: Final = 50
 EVEN: Final = Grades()
 
 
@@ -64,13 +62,8 @@ class Graded:
                 yield from fitting(sets, _beyond(before))
                 before = step
         every = iter(self._preference.sets(seen.hoped, at, mask, size, picks))
-        others, first = fitting(every, _beyond(~grades.avoided)), list[tuple[int, ...]]()
-        # What is passed over is paid for, and is no set to be put in order.
-        while len(first) < ORDERED and (places := next(others, None)) is not None:
-            if places:
-                first.append(places)
-            if not places or len(first) % GATHERED == 0:
-                yield places and REST
+        others = fitting(every, _beyond(~grades.avoided))
+        first = yield from gathered(others, ORDERED)
         first.sort(key=lambda places: grades.worth(mask_of(places)))
         if len(first) == ORDERED and liked.bit_count() < size:
             yield from self._beside(seen, at, mask, size, picks)

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
+
+import pytest
 
 from extender.allocation.attempt import Pick
 from extender.allocation.preference import NO_SET, ReadyFirst, Tightest
@@ -28,3 +31,12 @@ def test_what_is_passed_over_beside_all_that_is_ready_is_told() -> None:
     found = list(ReadyFirst(Passing()).sets(unready, FIRST_AT, sum(1 << place for place in places), 3, ()))
     # Two of five with the one that is ready, then three of six.
     assert found == [NO_SET] * (10 + 20)
+
+
+@pytest.mark.parametrize(("unready", "size"), [(0b110100, 2), (0b110100, 4), (0b111110, 3), (0b1, 1)])
+def test_of_all_sets_those_come_first_that_have_few_devices_to_be_made_ready(unready: int, size: int) -> None:
+    asked = replace(SEEN, board=replace(SEEN.board, unready=unready))
+    found = [places for places in ReadyFirst(Tightest()).sets(asked, FIRST_AT, 0b111111, size, ()) if places]
+    assert set(found) == set(combinations(range(6), size))
+    counts = [sum(unready >> place & 1 for place in places) for places in found]
+    assert counts == sorted(counts)

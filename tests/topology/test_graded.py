@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import NO_SET, PASSED, REST, Tightest
+from extender.allocation.preference import GATHERED, NO_SET, PASSED, REST, Tightest
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
-from extender.topology.graded import GATHERED, ORDERED, Graded
+from extender.topology.graded import ORDERED, Graded
 from extender.topology.grades import Grades
 from extender.topology.partitioned import Partitioned
 from extender.topology.shape import mask_of, places_of
