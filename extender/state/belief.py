@@ -71,9 +71,19 @@ class Belief:
         return self.ledger.overlay(self.cluster.snapshot, without=pod)
 
     def contested(self, claim: ResourceClaim) -> DeviceKey | None:
-        """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
+        """Name a device of *claim* that an earlier claim holds, or that does not suffice for both.
+
+        Slices of a node are away for half a minute when its kubelet starts anew: what has sufficed is not taken back
+        for that.
+        """
         mine, before = self._seniority.of(claim.key), self._seniority.before(claim.key)
-        return contested(mine, before, self.cluster.snapshot.inventory) if before else None
+        inventory = self.cluster.snapshot.inventory
+        if before and self._seniority.has_sufficed(claim.key):
+            mine = {key: use for key, use in mine.items() if not use.shares or inventory.rows_of(key)}
+        found = contested(mine, before, inventory) if before else None
+        if found is None and before and all(map(inventory.rows_of, mine)):
+            self._seniority.suffices(claim.key)
+        return found
 
     def overdrafts(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, DeviceKey | None]]:
         """Go through the claims that hold devices of *pool*; name one of each that does not suffice for it, too."""

@@ -26,6 +26,8 @@ class Seniority:
         self._numbers = count()
         self._places: dict[ObjectKey, _Place] = {}
         self._holders: dict[PoolKey, dict[ObjectKey, None]] = {}
+        # Of whose devices it was seen that there is enough, beside what earlier claims hold, which does not grow.
+        self._sufficing: set[ObjectKey] = set()
 
     def put(self, claim: ResourceClaim, counted: tuple[Hold, ...] = ()) -> None:
         """Take over what *claim* holds now. As long as it is the same and holds the same it keeps its place.
@@ -45,6 +47,7 @@ class Seniority:
     def drop(self, key: ObjectKey) -> None:
         """Forget a claim; one that is not known changes nothing."""
         known = self._places.pop(key, None)
+        self._sufficing.discard(key)
         for hold in known.holds if known else ():
             holders = self._holders.get(hold.device.pool_key, {})
             holders.pop(key, None)
@@ -64,6 +67,14 @@ class Seniority:
                 if other.number < self._places[key].number:
                     _charge(used, (hold for hold in other.holds if hold.device.pool_key == pool))
         return used
+
+    def suffices(self, key: ObjectKey) -> None:
+        """Remember that there is enough of what the claim holds, for as long as it holds the same."""
+        self._sufficing.add(key)
+
+    def has_sufficed(self, key: ObjectKey) -> bool:
+        """Tell whether there was once."""
+        return key in self._sufficing
 
     def holders(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, Uses]]:
         """Yield the claims that hold devices of *pool* and what of it each holds, the one seen first first.

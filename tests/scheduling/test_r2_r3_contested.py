@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from extender.allocation.features import Features
-from extender.model.change import Changed, Listed
+from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
+from extender.model.device import Capacity, Device, ResourceSlice, Traits
+from extender.model.names import DeviceName, ObjectKey
 from extender.model.node import Pod
+from extender.model.quantity import parse_quantity
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
@@ -141,8 +144,31 @@ def test_r3_shares_that_are_left_from_before_a_gate_was_closed_stay_with_all_who
     assert belief.contested(third) == device("n1", 0)
 
 
-def sharing(item: ResourceClaim, share: str) -> ResourceClaim:
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_r3_a_share_that_has_sufficed_is_kept_while_the_slices_of_its_node_are_away(*, is_verified: bool) -> None:
+    """As while a kubelet starts anew. Of one that nobody has looked at before nobody knows."""
+    shared = Traits(allow_multiple_allocations=True)
+    memory = (("memory", Capacity(parse_quantity("80Gi"))),)
+    published = replace(gpus("n1", 1), devices=(Device(DeviceName("d0"), capacity=memory, traits=shared),))
+    first, second = (sharing(held(claim(name), device("n1", 0)), name, "30Gi") for name in "xa")
+    belief = belief_of(node("n1"), published, first, second)
+    if is_verified:
+        assert belief.contested(second) is None
+    belief.apply(Gone(ResourceSlice, ObjectKey("", published.name)))
+    assert belief.contested(second) == (None if is_verified else device("n1", 0))
+    # What it holds since, or what there is since, is another question.
+    more = sharing(held(claim("a"), device("n1", 0)), "a", "60Gi")
+    belief.apply(Changed(more))
+    assert belief.contested(more) == device("n1", 0)
+    less = replace(published.devices[0], capacity=(("memory", Capacity(parse_quantity("40Gi"))),))
+    belief.apply(Changed(second))
+    belief.apply(Changed(replace(published, devices=(less,))))
+    assert belief.contested(second) == device("n1", 0)
+
+
+def sharing(item: ResourceClaim, share: str, memory: str = "") -> ResourceClaim:
     """Return *item* with a share of each device that it has."""
     assert item.allocation is not None
-    results = tuple(replace(result, share_id=share) for result in item.allocation.devices)
+    taken = (("memory", parse_quantity(memory)),) if memory else ()
+    results = tuple(replace(one, share_id=share, consumed_capacity=taken) for one in item.allocation.devices)
     return replace(item, allocation=replace(item.allocation, devices=results))
