@@ -1,6 +1,7 @@
 """Which devices a question gets on one node, so that they can be written down as allocations."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from extender.allocation.board import Board
@@ -9,7 +10,7 @@ from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question
 from extender.allocation.result import check_writable, terms_of
 from extender.allocation.site import site_of
-from extender.allocation.situation import UsageOf
+from extender.allocation.situation import Situation, UsageOf
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Answer, Failure, Known, Manner, Solution, solving
 from extender.allocation.work import Work, finished
@@ -53,7 +54,14 @@ def deciding(
     complaint = _complaint(better)
     if not manner.accepts:
         return answer if complaint or not isinstance(better, Solution) else better
-    return Failure(complaint, is_local=manner.is_lenient) if complaint else better
+    if not complaint:
+        return better
+    # What alone is accepted may be had of other devices, too.
+    single = replace(manner, narrowed=partial(_of_single_terms, manner))
+    other = yield from solving(question, board, usage_of, single, known)
+    if isinstance(other, Solution) and manner.accepts(other.situation, other.picks) and not _complaint(other):
+        return other
+    return Failure(complaint, is_local=manner.is_lenient)
 
 
 def _complaint(answer: Answer) -> str:
@@ -64,6 +72,17 @@ def _complaint(answer: Answer) -> str:
     except Unreadable as error:
         return str(error)
     return ""
+
+
+def _of_single_terms(manner: Manner, situation: Situation) -> Situation:
+    """Leave out the devices that are published for nodes of several terms, where there is a choice."""
+    left = manner.narrowed(situation) if manner.narrowed else situation
+    several = 0
+    for place, candidate in enumerate(left.board.candidates):
+        selection = candidate.published.selection or candidate.device.traits.selection
+        several |= (selection is not None and len(terms_of(selection)) > 1) << place
+    eligible = {at: replace(found, free=found.free & ~several) for at, found in left.eligible.items()}
+    return replace(left, eligible=eligible)
 
 
 def _may_be_unwritable(board: Board) -> bool:

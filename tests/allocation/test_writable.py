@@ -86,6 +86,22 @@ def test_what_alone_is_accepted_is_an_error_where_it_cannot_be_written_down() ->
     assert "2 terms" in found.message
 
 
+def test_what_is_accepted_is_had_of_devices_that_can_be_written_down_where_there_are_such() -> None:
+    def accepts(situation: Situation, picks: tuple[Pick, ...]) -> bool:
+        return len({numas(situation)[pick.place] for pick in picks}) == 1
+
+    def bound(situation: Situation) -> Situation:
+        return situation.bound(dict.fromkeys(situation.asks, numas(situation)))
+
+    devices = [device(f"d{index}", {"numa": numa}) for index, numa in enumerate((0, 1, 1))]
+    last = published(LATE, *(device(name, {"numa": 0}) for name in "de"), selector=selector("a", "b"))
+    snapshot = cluster(node("n", "a"), published("m", *devices, selector=selector("a")), last).snapshot
+    preferred = Manner(Preferred(4, 3, 2, 1, 0), is_lenient=True, accepts=accepts, bound=bound)
+    found = choose(snapshot, 0, TWO, preferred)
+    assert isinstance(found, Solution)
+    assert [pick.place for pick in found.picks] == [2, 1]
+
+
 def numas(situation: Situation) -> list[object]:
     return [dict(candidate.device.attributes)["numa"].value for candidate in situation.board.candidates]
 
