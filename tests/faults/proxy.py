@@ -5,8 +5,8 @@ import json
 import re
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
@@ -74,6 +74,8 @@ class Proxy:
     flowing: asyncio.Event = field(default_factory=asyncio.Event)
     heard: Counter[str] = field(default_factory=Counter)
     late: set[asyncio.Task[object]] = field(default_factory=set)
+    # Watches that deliver nothing, by a part of what they ask for, until the event.
+    _held: dict[str, asyncio.Event] = field(default_factory=dict)
     _server: asyncio.Server | None = None
     _idle: list[Ends] = field(default_factory=list)
     _watches: dict[asyncio.StreamWriter, str] = field(default_factory=dict)
@@ -102,6 +104,16 @@ class Proxy:
         for writer in self._watches:
             writer.transport.abort()
         return count
+
+    @contextmanager
+    def holding(self, part: str) -> Iterator[None]:
+        """Have the watches deliver nothing that have *part* in what they ask for, also those that follow."""
+        free = self._held[part] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._held[part]
+            free.set()
 
     def fall_behind(self, seconds: float, about: str) -> int:
         """Have the open watches of a resource deliver so much later, as an API server does that is behind the others.
@@ -181,6 +193,8 @@ class Proxy:
             writer.write(head.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
             while data := await upstream.read(1 << 16):
                 await self.flowing.wait()
+                for free in [free for part, free in self._held.items() if part in request.target]:
+                    await free.wait()
                 await asyncio.sleep(self._behind.get(writer, 0.0))
                 writer.write(data)
                 await writer.drain()
@@ -224,6 +238,8 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
     parts = []
     while True:
         size = await reader.readline()
+        if not size:  # the API server has ended in the middle
+            raise ConnectionResetError
         parts += [size, await reader.readexactly(int(size, 16) + 2)]
         if int(size, 16) == 0:
             return b"".join(parts)

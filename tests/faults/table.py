@@ -9,11 +9,14 @@ from pathlib import Path
 from tests.controlplane.client import until
 from tests.faults.proxy import Fault, Forward, Proxy, Request, forged, honest
 from tests.faults.scene import Extender, Scene
+from tests.invariants.checker import counted
 
 Strike = Callable[[Scene], AbstractAsyncContextManager[None]]
 # So many requests are hit before a fault is over.
 HITS = 25
 DAY_S = 86_400.0
+# How a watch of bound pods is told from others, and how old its view grows: drift is told after a minute.
+BOUND, AGE_OF_BOUND, OLD_S = "nodeName%21%3D", r'dra_extender_watch_age_seconds\{resource="boundpods"\}', 100.0
 # So many claims the controller of 1.36 remembers.
 REMEMBERED = 100
 
@@ -214,6 +217,21 @@ def watches_stalled(seconds: float) -> Strike:
     return strike
 
 
+@asynccontextmanager
+async def bound_pods_stalled(scene: Scene) -> AsyncIterator[None]:
+    """Have the watch of bound pods alone say nothing, for so long that who was bound since might look gone."""
+    with scene.proxy.holding(BOUND):
+        yield
+        for age_s in (OLD_S / 2, OLD_S):
+
+            async def is_old(age_s: float = age_s) -> bool:
+                return counted(await scene.extender.metrics(), AGE_OF_BOUND) > age_s
+
+            await until(is_old, f"the view of bound pods to be {age_s} s old")
+        assert counted(await scene.extender.metrics(), "dra_extender_drift") == 0
+        assert "drift" not in scene.plane.log("extender").read_text()
+
+
 def clock_jumps(*ahead_s: float) -> Strike:
     """Set the time of day to and fro."""
 
@@ -343,4 +361,5 @@ LONG: dict[str, Strike] = {
     "writes 30 s late": late(30),
     "watches stalled for a minute": watches_stalled(60),
     "etcd paused for 20 s": etcd_paused(20),
+    "the watch of bound pods stalled": bound_pods_stalled,
 }
