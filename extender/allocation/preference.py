@@ -11,7 +11,7 @@ from extender.allocation.situation import Situation
 # Sets put together that are not accepted: they cost time but no step, and what follows has all sets.
 PATIENCE = 64
 # Sets that are put in order by how many devices have to be made ready; so many are gathered without a pause.
-ORDERED = 1000
+ORDERED = 256
 GATHERED = 50
 # In place of a set of devices: many were passed over, and the search is to pay for that.
 NO_SET: tuple[int, ...] = ()

@@ -176,7 +176,7 @@ class _Closely:
         if part.fitter is not None and part.question is not None:
             case = taste.case(part.fitter, part.policies, self.surveyed.snapshot, node)
             told = found._replace(basis=taste.basis(part.question, part.policies))
-            taste.remember(case, answer, told, seen)
+            taste.remember(case, answer, _shared(*told), seen)
         return _shared(*found)
 
     def _states(self, first: int, end: int) -> Numbers:
