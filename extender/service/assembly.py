@@ -164,8 +164,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     journal = Journal(belief, notices, metrics, time.time, Decisions(settings.decisions.keep))
     waker, reigns = _waker(belief, planner, freshness), lambda: inspection.allows() and leading.leads()
     metrics.watch(gauges := Gauges(belief, freshness, waker, now, minds.taste, leading.leads))
-    habits, is_past = _habits(settings), partial(freshness.is_past, CLAIMS)
-    attention = Attention(belief, waker, writes, carrier, metrics, habits, now, time.time, is_past)
+    attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time, freshness)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
     sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, reigns, now, is_wanted=settings.ownership.keeps_taint)
@@ -186,10 +185,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     server = Server(Application(verbs, journal, health, metrics, belief.pods.seen, answers.hindrance), options)
     follows = Follows(lambda resource: follow(api, versions, resource, sink, rhythm), followed)
     work: Work = {"follows": follows.run(), "events": notices.run(), "placement document": placing.run(pace)}
-    bound_at, writer = partial(freshness.seen_at, BOUND), writes if is_owner else None
-    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writer, bound_at)
-    may_audit = partial(_may_audit, health, leading)
-    work |= {"auditing": auditing.run(may_audit), "inspection": inspection.run()}
+    auditing = Auditing(Auditor(belief), metrics, notices, now, time.time, writes if is_owner else None, freshness)
+    work |= {"auditing": auditing.run(partial(_may_audit, health, leading)), "inspection": inspection.run()}
     work |= sink.work(keeps_taint=settings.ownership.has_taint) | {"counting": gauges.counting.run()}
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:

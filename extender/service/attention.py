@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from extender.kube.freshness import Freshness
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -23,7 +24,7 @@ from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
 from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
-from extender.service.remaking import IsPast, Remaking
+from extender.service.remaking import Remaking
 from extender.service.turns import Turns
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
@@ -52,7 +53,7 @@ class Attention:
     habits: Habits
     now: Callable[[], float]
     wall: Callable[[], float]
-    is_past: IsPast = lambda _, __: True
+    freshness: Freshness | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Attention:
         self._freeing = Freeing(self.belief, *freeing)
         self.waker.refused = self._waits.refused
         self.belief.parting.append(self.waker.drop)
-        self._remaking = Remaking(self.belief, self.writes, self.metrics, self.is_past)
+        self._remaking = Remaking(self.belief, self.writes, self.metrics, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
 
     def stir(self) -> None:

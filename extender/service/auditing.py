@@ -10,6 +10,8 @@ from math import inf
 from typing import Final
 from uuid import uuid4
 
+from extender.kube.freshness import Freshness
+from extender.kube.resource import BOUND
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
@@ -37,7 +39,7 @@ REASONS: Final = {Kind.GHOST: "DevicesHeldInVain", Kind.DOUBLE: "DeviceGivenTwic
 class Auditing:
     """Audits in a rhythm. *now* is a clock that only goes forward, *wall* the time of the day.
 
-    *bound_at* tells when it was last known which pods are bound.
+    *freshness* tells when it was last known which pods are bound; without it that is known at any time.
 
     What we have allocated and nobody lets go of is touched: the controller that lets go of claims looks at
     those that the pod names, once, and may have overlooked another that was made for it.
@@ -49,7 +51,7 @@ class Auditing:
     now: Callable[[], float]
     wall: Callable[[], float]
     writes: Writes | None = None
-    bound_at: Callable[[], float] = lambda: inf
+    freshness: Freshness | None = None
     _touched: dict[Uid, tuple[float, float]] = field(default_factory=dict)
 
     async def run(self, is_synced: Callable[[], bool]) -> None:
@@ -99,7 +101,7 @@ class Auditing:
                 await self.writes.touch_claim(claim, uuid4().hex)
 
     async def _audit(self) -> Audit:
-        work = self.auditor.audit(self.now(), self.bound_at())
+        work = self.auditor.audit(self.now(), self.freshness.seen_at(BOUND) if self.freshness else inf)
         try:
             while True:
                 next(work)

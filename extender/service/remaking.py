@@ -16,7 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from extender.kube.freshness import Freshness
 from extender.kube.outcome import Done, is_answered
+from extender.kube.resource import CLAIMS
 from extender.kube.writes import Writes
 from extender.model.names import Uid
 from extender.model.node import Pod
@@ -35,9 +37,6 @@ PATIENCE_S: Final = 60.0
 TOUCHED_AT_ONCE: Final = 50
 
 
-IsPast = Callable[[str, float], bool]
-
-
 class Lack(NamedTuple):
     """Since when a pod has lacked something, when it is to be touched, and how long after that again."""
 
@@ -50,14 +49,14 @@ class Lack(NamedTuple):
 class Remaking:
     """Looks at all pods that wait.
 
-    *is_past* tells whether claims are known as they were when a pod was in some version, or at a time: as long as they
-    are not, a claim may be there, and it is the watch that stands still.
+    *freshness* tells whether claims are known as they were when a pod was in some version, or at a time: as long as
+    they are not, a claim may be there, and it is the watch that stands still. Without it they are.
     """
 
     belief: Belief
     writes: Writes
     metrics: Metrics
-    is_past: IsPast
+    freshness: Freshness | None = None
     _looked: float = float("-inf")
     _lacking: dict[Uid, Lack] = field(default_factory=dict)
 
@@ -76,7 +75,8 @@ class Remaking:
                 return
 
     def _is_due(self, pod: Pod, lack: Lack) -> bool:
-        return lack.at <= self._looked and self.is_past(pod.resource_version, lack.since)
+        is_known = self.freshness is None or self.freshness.is_past(CLAIMS, pod.resource_version, lack.since)
+        return is_known and lack.at <= self._looked
 
     async def _found(self) -> list[Pod]:
         found, pods = [], tuple(self.belief.pods)

@@ -7,7 +7,10 @@ from math import inf
 
 import pytest
 
+from extender.kube.freshness import Freshness
 from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.resource import CLAIMS
+from extender.kube.told import Seen
 from extender.model.change import Changed, Gone
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey, Uid
@@ -27,12 +30,9 @@ class Touches:
         self.outcome: Outcome = Done({})
         self.told: list[tuple[float, str]] = []
         self.named: list[tuple[float, str, dict[str, str | None]]] = []
-        self.claims_at = inf
-        self.work = Remaking(belief, self, Metrics(), self.is_past)  # type: ignore[arg-type]  # these two alone are asked for
-
-    def is_past(self, version: str, at: float) -> bool:
-        del version
-        return self.claims_at >= at
+        self.freshness = Freshness((CLAIMS,))
+        self.freshness.note(Seen(CLAIMS, "1", inf))
+        self.work = Remaking(belief, self, Metrics(), self.freshness)  # type: ignore[arg-type]  # these two alone are asked for
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         del annotation, value
@@ -67,11 +67,12 @@ async def test_a_pod_whose_made_claim_is_gone_is_touched_until_there_is_another(
     assert len(await here.until(900.0)) == 1
 
 
-async def test_nobody_is_touched_as_long_as_it_may_be_the_watch_of_claims_that_is_behind() -> None:
-    here = Touches(belief_of(made("p", "c")))
-    here.claims_at = 0.0
+@pytest.mark.parametrize("seen", [Seen(CLAIMS, "6", 300.0), Seen(CLAIMS, "7", 0.0)], ids=["in time", "in version"])
+async def test_nobody_is_touched_as_long_as_it_may_be_the_watch_of_claims_that_is_behind(seen: Seen) -> None:
+    here = Touches(belief_of(replace(made("p", "c"), resource_version="7")))
+    here.freshness.note(Seen(CLAIMS, "6", 0.0))
     assert await here.until(300.0) == []
-    here.claims_at = 300.0
+    here.freshness.note(seen)
     assert [name for _, name in await here.until(300.0 + 2 * LOOK_S)] == ["p"]
 
 
