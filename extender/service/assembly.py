@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -36,6 +37,7 @@ from extender.service.attention import Attention
 from extender.service.auditing import Auditing
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
+from extender.service.clearing import Clearing
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
@@ -148,8 +150,7 @@ async def _ended(service: Service) -> None:
 
 def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metrics) -> tuple[Service, Work]:
     """Build everything; nothing waits for the API server before it runs."""
-    api = apis.api
-    followed = [resource for resource in RESOURCES if resource is not BOUND or settings.placement.bound_pods]
+    api, followed = apis.api, [each for each in RESOURCES if each is not BOUND or settings.placement.bound_pods]
     now, pace, freshness, sink = time.monotonic, Pace(), Freshness(followed), Sink(history := History())
     belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
@@ -193,7 +194,8 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}
     if isinstance(leading, Alone):
         return service, work | {"attention": attention.run(health.begin, inspection.allows)}
-    reign = Reign(leading, follows, attention, freshness, health, metrics)
+    clearing = _clearing(attention, leading, history, freshness)
+    reign = Reign(leading, follows, attention, clearing, freshness, health, metrics)
     leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
@@ -204,6 +206,12 @@ def _waker(belief: Belief, planner: Planner, freshness: Freshness) -> Waker:
 
 def _binder(settings: Settings, belief: Belief, chooser: Chooser, offers: Offers) -> Binder:
     return Binder(belief, chooser, time.time, offers.has, settings.allocation.ignored_resources)
+
+
+def _clearing(attention: Attention, leading: Leading, history: History, freshness: Freshness) -> Clearing:
+    """Return what touches before anything else is written: nobody waits for what it has sent."""
+    fence = Fence(lambda: history.why_not() or leading.why_not_move(), since_boot)
+    return Clearing(attention.belief, replace(attention.writes, fence=fence), freshness, Pace())
 
 
 def _may_send(health: Health, leading: Alone | Leading) -> bool:

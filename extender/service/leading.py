@@ -85,6 +85,24 @@ class Leading:
         """Say why nothing may be written; nothing where it may."""
         return self.tenure.why_not(self.now())
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether whoever led before us sends nothing any more."""
+        return self.tenure.is_alone(self.now())
+
+    @property
+    def is_hindered(self) -> bool:
+        """Whether nothing keeps us from writing but what was sent before us."""
+        return self.is_alone and not self.tenure.is_clear(self.now())
+
+    def cleared(self) -> None:
+        """Write from now on: what was sent before us cannot land any more."""
+        self.tenure.cleared(self.now())
+
+    def why_not_move(self) -> str:
+        """Say why nothing may be moved on; nothing where it may."""
+        return "" if self.is_alone else self.why_not()
+
     def hindrance(self) -> str:
         """Say why the scheduler is not answered; nothing where it is."""
         why_not = self.why_not()

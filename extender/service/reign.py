@@ -9,6 +9,7 @@ from typing import Final
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
 from extender.service.attention import Attention
+from extender.service.clearing import Clearing
 from extender.service.follows import Follows
 from extender.service.health import Health
 from extender.service.leading import Leading
@@ -29,6 +30,7 @@ class Reign:
     leading: Leading
     follows: Follows
     attention: Attention
+    clearing: Clearing
     freshness: Freshness
     health: Health
     metrics: Metrics
@@ -40,7 +42,7 @@ class Reign:
         await self._until(lambda: self.freshness.has_vital)
         self.health.begin()
         while True:
-            await self._until(self._may_lead)
+            await self._until(lambda: self.leading.is_alone and (self._may_lead() or self.leading.is_hindered))
             self.is_busy = True
             try:
                 await self._lead(self.leading.tenure.term)
@@ -52,12 +54,50 @@ class Reign:
 
     async def _lead(self, term: int) -> None:
         LOG.info("taking over", extra={keys.TERM: term})
-        await self.follows.renew()
-        since = self.pace.now()
+
+        def is_lost() -> bool:
+            return self.leading.tenure.term != term or not self.leading.is_alone
 
         def is_over() -> bool:
-            return self.leading.tenure.term != term or not self._may_lead()
+            return is_lost() or not self._may_lead()
 
+        since = await self._cleared(is_lost)
+        if not is_over():
+            await self._looked_after(term, since, is_over)
+        reason = self.leading.why_not() or self.leading.hindrance()
+        LOG.info("no longer leading", extra={keys.TERM: term, keys.REASON: reason})
+
+    async def _cleared(self, is_lost: Callable[[], bool]) -> float:
+        """Return since when all is listed, once nothing can land any more that an earlier leader has sent.
+
+        That is so at once where all is moved on that it could change. What cannot be moved on is waited for.
+        """
+        is_hindered = self.leading.is_hindered
+        since = await self._listing()
+        if is_hindered:
+            await self._until(lambda: self.freshness.is_listed_since(since) or is_lost())
+            if await self._moved_on(is_lost):
+                self.leading.cleared()
+            else:
+                await self._until(lambda: not self.leading.is_hindered)
+                since = await self._listing()
+        return since
+
+    async def _listing(self) -> float:
+        await self.follows.renew()
+        return self.pace.now()
+
+    async def _moved_on(self, is_lost: Callable[[], bool]) -> bool:
+        """Have all moved on, unless that is lost or as long is waited; tell whether it is done, and of use."""
+        moving = asyncio.create_task(self.clearing.done(), name="clearing")
+        try:
+            await self._until(lambda: moving.done() or is_lost() or not self.leading.is_hindered)
+            return moving.done() and moving.result() and not is_lost()
+        finally:
+            moving.cancel()
+            await asyncio.gather(moving, return_exceptions=True)
+
+    async def _looked_after(self, term: int, since: float, is_over: Callable[[], bool]) -> None:
         looking = self.attention.run(lambda: self._serve(term), lambda: self.freshness.is_listed_since(since), is_over)
         work = asyncio.create_task(looking, name="attention")
         try:
@@ -71,8 +111,6 @@ class Reign:
             self.leading.served = 0
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        reason = self.leading.why_not() or self.leading.hindrance()
-        LOG.info("no longer leading", extra={keys.TERM: term, keys.REASON: reason})
 
     def _serve(self, term: int) -> None:
         self.leading.served = term

@@ -80,11 +80,24 @@ class Tenure:
         """Whether the Lease was ours when it was last seen: that alone allows nothing."""
         return self.record is not None and self.record.holder == self.me
 
+    def is_clear(self, now: float) -> bool:
+        """Tell whether nothing can land any more that an earlier leader has sent."""
+        return self._clear_at is not None and now >= self._clear_at
+
+    def is_alone(self, now: float) -> bool:
+        """Tell whether we alone send anything: whoever led before has ceased to, though what was sent may yet land."""
+        is_last = self._clear_at is not None and now >= self._clear_at - self.terms.linger_s
+        return self.is_held and now < self._trusted_until and is_last
+
+    def cleared(self, now: float) -> None:
+        """Take note that nothing can land any more that an earlier leader has sent, who is to have ceased to lead."""
+        if self.is_alone(now) and not self.is_clear(now):
+            self._clear_at = now
+
     def why_not(self, now: float) -> str:
         """Say why nothing may be written; nothing where it may."""
         if self.is_held and now < self._trusted_until:
-            is_clear = self._clear_at is not None and now >= self._clear_at
-            return "" if is_clear else f"{NOT_LEADING}: what an earlier leader wrote may still arrive"
+            return "" if self.is_clear(now) else f"{NOT_LEADING}: what an earlier leader wrote may still arrive"
         if self.is_held:
             return f"{NOT_LEADING}: the Lease was not renewed in time"
         holder = self.record.holder if self.record else ""
@@ -137,9 +150,8 @@ class Tenure:
 
     def _may_release(self, now: float) -> bool:
         """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""
-        is_clear = self._clear_at is not None and now >= self._clear_at
         is_time = now < self._trusted_until or now >= self._due
-        return self.is_held and not self._must_look and is_clear and is_time
+        return self.is_held and not self._must_look and self.is_clear(now) and is_time
 
     def _free_at(self) -> float:
         """Tell from when on the record may be replaced."""

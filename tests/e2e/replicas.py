@@ -16,9 +16,11 @@ from tests.controlplane.client import Client, Object, RefusedError, until
 from tests.controlplane.plane import Plane, Scheduler
 from tests.controlplane.processes import free_port, start, stop
 from tests.e2e.world import CONFIGURATION, impatient
+from tests.faults.proxy import Proxy
+from tests.faults.scene import by_proxy
 
 NAMESPACE: Final = "dra-extender"
-# Short times in the same order as the usual ones: a lease runs out after 3 s, the last bind ends 7 s later.
+# Short times in the same order as the usual ones: a lease runs out after 3 s.
 LEADING: Final = {"enabled": True, "leaseSeconds": 3, "trustSeconds": 2.2, "renewSeconds": 0.4, "serverSeconds": 3}
 LIMITS: Final = {"bindSeconds": 3, "timeoutSeconds": 1}
 ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
@@ -32,11 +34,15 @@ def lease(name: str) -> Object:
 
 @dataclass
 class Pod:
-    """A kube-scheduler and the extender beside it, which *dies_after* a certain request (see ``mortal``)."""
+    """A kube-scheduler and the extender beside it, which *dies_after* a certain request (see ``mortal``).
+
+    *proxy* is what the extender has between itself and the API server, if anything.
+    """
 
     host: str
     plane: Plane
     dies_after: str = ""
+    proxy: Proxy | None = None
     verbs: int = field(default_factory=free_port)
     probes: int = field(default_factory=free_port)
     extender: Popen[bytes] | None = None
@@ -49,7 +55,8 @@ class Pod:
 
     async def start_extender(self) -> None:
         """Start the extender, and wait until it is ready, whoever leads."""
-        kubeconfig = str(self.plane.kubeconfig("extender"))
+        direct = self.plane.kubeconfig("extender")
+        kubeconfig = str(by_proxy(self.plane, self.proxy, self.host) if self.proxy else direct)
         settings = {
             "listen": {"verbs": f"127.0.0.1:{self.verbs}", "probes": f"127.0.0.1:{self.probes}"},
             "leading": {**LEADING, "host": self.host},
@@ -114,14 +121,16 @@ class Pod:
 
 
 @asynccontextmanager
-async def two_pods(plane: Plane, admin: Client, dies_after: str = "") -> AsyncIterator[tuple[Pod, Pod]]:
-    """Run two pods, of which the first leads."""
+async def two_pods(
+    plane: Plane, admin: Client, dies_after: str = "", proxy: Proxy | None = None
+) -> AsyncIterator[tuple[Pod, Pod]]:
+    """Run two pods, of which the first leads; *dies_after* and *proxy* are about its extender."""
     names = ("dra-extender", "dra-scheduler")
     for name in names:
         await admin.delete(lease(name))
     # Nobody leads, and nobody has: so nobody is waited for.
     await admin.create(lease("dra-extender"))
-    a, b = Pod("pod-a", plane, dies_after), Pod("pod-b", plane)
+    a, b = Pod("pod-a", plane, dies_after, proxy), Pod("pod-b", plane)
     try:
         await a.start()
         await until(a.leads, "the first to lead")

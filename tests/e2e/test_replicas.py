@@ -1,5 +1,6 @@
 """Two replicas, each of kube-scheduler and extender: whatever of them is killed or stopped, binding goes on."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from tests.controlplane.processes import can_name_hosts
 from tests.e2e.replicas import Pod, lease, two_pods
 from tests.e2e.test_crashes import DIRECT
 from tests.e2e.world import World, unserved, world_on
+from tests.faults.proxy import Forward, Proxy, Request
 from tests.faults.scene import moment_of
 from tests.invariants.checker import at_once
 
@@ -20,11 +22,17 @@ NODES, DEVICES = ("n1", "n2"), 8
 
 
 @asynccontextmanager
-async def scene(plane: Plane, dies_after: str = "") -> AsyncIterator[tuple[World, Pod, Pod]]:
+async def scene(
+    plane: Plane, dies_after: str = "", proxy: Proxy | None = None
+) -> AsyncIterator[tuple[World, Pod, Pod]]:
     """Give two nodes with eight devices each, and two pods of which the first leads."""
     if not can_name_hosts():
         pytest.skip("the kernel gives no process a host name of its own")
-    async with unserved(plane) as bare, world_on(bare) as here, two_pods(plane, bare.admin, dies_after) as (a, b):
+    async with (
+        unserved(plane) as bare,
+        world_on(bare) as here,
+        two_pods(plane, bare.admin, dies_after, proxy) as (a, b),
+    ):
         for node in NODES:
             await here.node(node)
             await here.slice(node, [{"name": f"gpu-{number}"} for number in range(DEVICES)])
@@ -134,3 +142,40 @@ async def test_a_leader_that_ends_is_followed_without_a_wait(control_plane: Plan
         await until(b.leads, "the other to lead")
         await all_bound(here, during)
         await no_device_is_given_twice(here, 4)
+
+
+@asynccontextmanager
+async def holding_back(plane: Plane) -> AsyncIterator[tuple[Proxy, asyncio.Event, list[Forward]]]:
+    """Give a proxy that holds allocations back, an event for when it does, and what would have them arrive."""
+    seen, back = asyncio.Event(), list[Forward]()
+
+    async def hold(request: Request, forward: Forward) -> bytes | None:
+        if request.step != "allocation":
+            return await forward()
+        back.append(forward)
+        seen.set()
+        return None
+
+    async with Proxy(plane.url, str(plane.authority), hold) as proxy:
+        yield proxy, seen, back
+
+
+async def test_what_a_dead_leader_has_sent_lands_nowhere_though_its_devices_are_given_to_others(
+    control_plane: Plane,
+) -> None:
+    async with (
+        holding_back(control_plane) as (proxy, seen, back),
+        scene(control_plane, proxy=proxy) as (here, a, b),
+    ):
+        claim = await here.claim("c", here.request())
+        pod = await here.pod("p", claims=("c",))
+        await seen.wait()
+        await kill_both(a)
+        # Nobody wants the claim any more, so that nobody else writes to it.
+        await here.admin.delete(pod)
+        await until(b.leads, "the other to lead")
+        await all_bound(here, await pods(here, "others", DEVICES * len(NODES)))
+        answers = [await forward() for forward in back]
+        assert {answer.split(b" ", 2)[1] for answer in answers} == {b"409"}
+        assert here.given(await here.admin.read(claim)) == []
+        await no_device_is_given_twice(here, DEVICES * len(NODES))

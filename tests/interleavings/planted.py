@@ -12,7 +12,7 @@ from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
 from extender.model.parse import claim
-from extender.scheduling import assigning, binding, claiming, conditions, preferring, remedy
+from extender.scheduling import assigning, binding, claiming, conditions, exposed, preferring, remedy
 from extender.scheduling.binding import Binder
 from extender.scheduling.planner import Planner
 from extender.scheduling.recall import World
@@ -177,6 +177,9 @@ CONTENDED: Final = {
     ),
     "what an earlier leader has sent is not waited for": Bug(
         Tenure._cleared_at, "return self._free_at() + self.terms.linger_s if self.record.holder else now", "return now"
+    ),
+    "what is free is left as it was when somebody takes over": Bug(
+        exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
     ),
     "that there was no Lease is taken for proof that nobody led": Bug(
         Tenure._clear, "self._clear_at = now + self.terms.lease_s + self.terms.linger_s", "self._clear_at = now"

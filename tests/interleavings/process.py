@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -32,6 +32,7 @@ from extender.service.answers import Answers
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
+from extender.service.clearing import Clearing
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.habits import Habits
@@ -242,7 +243,9 @@ def _works(
         watch.is_on = False
     follows = Follows(follow, [watch.resource for watch in watches.values()])
     pace = Pace(health.now, lambda seconds: asyncio.sleep(max(seconds, STEP_S)))
-    reign = Reign(leading, follows, attention, health.freshness, health, METRICS, pace)
+    moving = replace(attention.writes, fence=Fence(leading.why_not_move, health.now, SERVER_S))
+    clearing = Clearing(attention.belief, moving, health.freshness, pace)
+    reign = Reign(leading, follows, attention, clearing, health.freshness, health, METRICS, pace)
     leading.is_able = lambda: health.freshness.has_vital
     leading.is_idle = lambda: is_idle() and not reign.is_busy
     leading.now, leading.pace = health.now, pace

@@ -18,7 +18,7 @@ from extender.kube.request import Body, Query
 from extender.service.leading import Leading, leading_of
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
-from tests.interleavings.process import SERVER_S, Process, process_of
+from tests.interleavings.process import SERVER_S, STEP_S, Process, process_of
 from tests.interleavings.server import Desk, Line, Request
 from tests.interleavings.successors import LONGEST_BIND_S, Acts
 
@@ -78,6 +78,11 @@ class Replica:
     hotline: Hotline
     leading: Leading
     ends_at: float | None = None
+    # Since when, and in which term, it is kept from writing by nothing but what was sent before.
+    hindered: tuple[int, float] = (0, 0.0)
+    # In which term it was last seen to write, and how that came.
+    began: int = 0
+    has_cleared: bool = False
 
     @property
     def may_write(self) -> bool:
@@ -86,6 +91,17 @@ class Replica:
     @property
     def is_stopped(self) -> bool:
         return self.process.loop.is_stopped
+
+    def look(self, now: float) -> None:
+        """Note whether it has not waited for what was sent before, but seen to it that this changes nothing."""
+        term = self.leading.tenure.term
+        if self.leading.is_hindered and self.hindered[0] != term:
+            self.hindered = term, now
+        if self.may_write and self.began != term:
+            self.began = term
+            self.has_cleared = (
+                self.hindered[0] == term and now - self.hindered[1] < self.leading.tenure.terms.linger_s - STEP_S
+            )
 
     def end(self) -> None:
         self.hotline.is_dead = True
@@ -164,13 +180,22 @@ class Rivals:
     def aged(self) -> None:
         """Do what is due now that time has passed."""
         for replica in self.replicas.values():
+            replica.look(self.clock.moment)
             if replica.may_write and replica is not self.led_by:
                 self.led_by = replica
                 self.desk.happened["taken over"] += 1
+                if replica.has_cleared:
+                    self._outlive(replica)
         self._refresh()
         for host, replica in tuple(self.replicas.items()):
             if replica.ends_at is not None and self.clock.moment >= replica.ends_at and not replica.is_stopped:
                 self._replace(host)
+
+    def _outlive(self, replica: Replica) -> None:
+        """Have what others have sent arrive at any time, or never."""
+        self.desk.happened["cleared"] += 1
+        for request in self.desk.open:
+            request.is_outlived = request.is_outlived or request.sender is not replica.process.line
 
     def change(self) -> None:
         """Have other things go wrong from now on."""
@@ -184,12 +209,19 @@ class Rivals:
             replica.process.loop.is_stopped = replica.hotline.is_cut = False
         self.clock.settle()
 
-    def trespass(self, request: Request) -> str:
-        """Say that *request* is a write of one who leads no more, while another may write."""
-        if request.method == "GET" or isinstance(request.sender, Hotline) or "/leases" in request.path:
+    def trespass(self, request: Request, is_done: bool) -> str:  # noqa: FBT001 - how it went
+        """Say that *request* is a write of one who leads no more, while another may write.
+
+        Where that one has seen to it that such a write changes nothing, it may arrive, and be in vain.
+        """
+        if request.method == "GET" or isinstance(request.sender, Hotline) or request.is_touch:
             return ""
         others = [each for each in self.replicas.values() if each.process.line is not request.sender]
-        return "another leads" if any(other.may_write for other in others) else ""
+        for other in others:
+            other.look(self.clock.moment)
+            if other.may_write and not (other.has_cleared and not (is_done and request.gives_devices)):
+                return "another leads"
+        return ""
 
     def acts(self) -> Acts:
         return {

@@ -20,6 +20,7 @@ from tests.interleavings.witness import Told, Witness
 Json = dict[str, Any]
 # How long a write can lie somewhere before it lands, whoever has given it up meanwhile.
 LATE_S: Final = 30.0
+TOUCHED: Final = "dra-extender.x-k8s.io/touched"
 # Whoever speaks here is one of us: what others do, they do behind its back.
 US: Final = writer_of(Settings().schedulers)
 CONTENT: Final = {"content-type": "application/json"}
@@ -37,10 +38,26 @@ class Request:
     sender: "Line"
     # What had been told when each binding began that its sender carries out, by pod.
     told: Mapping[str, Told] = field(default_factory=dict)
+    # Whether it may lie for ever: who leads has seen to it that it changes nothing any more.
+    is_outlived: bool = False
 
     @property
     def is_awaited(self) -> bool:
         return not self.answer.done()
+
+    @property
+    def gives_devices(self) -> bool:
+        """Tell whether devices are given to a claim, which it had not."""
+        steps = self.body.content if self.body else None
+        return isinstance(steps, list) and any(
+            step["path"] == "/status/allocation" and step["op"] == "add" for step in steps
+        )
+
+    @property
+    def is_touch(self) -> bool:
+        """Tell whether nothing is changed but the version."""
+        content = self.body.content if self.body else None
+        return isinstance(content, dict) and TOUCHED in (content.get("metadata") or {}).get("annotations", ())
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -69,18 +86,19 @@ class Desk:
     excused: set[str] = field(default_factory=set)
     # Who knows what each binding was told, where that matters.
     witness: Witness | None = None
-    # Says why a request must not arrive any more.
-    forbidden: Callable[[Request], str] = lambda _request: ""
+    # Says why a request must not arrive any more, or must not have been done.
+    forbidden: Callable[[Request, bool], str] = lambda _request, _is_done: ""
 
     def perform(self, request: Request) -> Answer:
         """Have *request* done as the API server does it."""
-        if why := self.forbidden(request):
-            self.complaints.append(f"{request} arrives, and {why}")
         try:
             target = target_of(request.path, self.api.kinds)
-            return self._performed(request, target)
+            answer = self._performed(request, target)
         except Failure as failure:
-            return told(failure.code, failure.status())
+            answer = told(failure.code, failure.status())
+        if why := self.forbidden(request, answer.is_success):
+            self.complaints.append(f"{request} arrives, and {why}")
+        return answer
 
     def _performed(self, request: Request, target: Target) -> Answer:
         registry, content = self.api.registry, _plain(request.body)
@@ -137,9 +155,9 @@ class Desk:
 
     def too_late(self) -> list[Request]:
         """Drop what has lain too long, and return it."""
-        old = [request for request in self.open if self.moment() - request.sent_at > LATE_S]
-        self.open = [request for request in self.open if request not in old]
-        return old
+        is_old = {each: self.moment() - each.sent_at > LATE_S and not each.is_outlived for each in self.open}
+        self.open = [request for request in self.open if not is_old[request]]
+        return [request for request in is_old if is_old[request]]
 
 
 def _nominated(item: Json) -> str | None:

@@ -10,13 +10,20 @@ from typing import Any
 import aiohttp
 import pytest
 
-from extender.config.settings import Api, Leading, Ownership, Settings
+from extender.config.settings import Api as Limits
+from extender.config.settings import Leading, Ownership, Settings
 from extender.demo.apiserver.kinds import DRA, LEASE, NODE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access
+from extender.kube.api import Api
+from extender.kube.outcome import Refused
+from extender.kube.resource import CLAIMS, Served
+from extender.kube.writes import Writes
+from extender.model.claim import Consumer, ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node import Pod
-from extender.model.parse import parse_pod
+from extender.model.parse import parse_claim, parse_pod
+from extender.scheduling.steps import Refusal
 from extender.service import assembly, keeping, remaking
 from extender.service.assembly import Service, running
 from extender.web.server import Address, Options
@@ -30,9 +37,10 @@ PATIENCE_S = 30
 QUICK = Leading(enabled=True, lease_seconds=5, trust_seconds=4, renew_seconds=0.2, server_seconds=0.5)
 OURS = Ownership(drivers=("gpu.example.com",))
 RULE = ("", "dra-extender-owned-gpu.example.com")
-LIMITS = Api(timeout_seconds=1, bind_seconds=2)
-# With it nobody who has to wait for a dead leader leads before a test gives up.
-SLOW = replace(QUICK, server_seconds=10 * PATIENCE_S)
+LIMITS = Limits(timeout_seconds=1, bind_seconds=2)
+# With it nobody leads before a test gives up who has to wait until the Lease runs out, or for what was sent before.
+SLOW = replace(QUICK, lease_seconds=10 * PATIENCE_S)
+LASTING = replace(QUICK, server_seconds=10 * PATIENCE_S)
 
 
 @dataclass
@@ -176,6 +184,22 @@ class Cluster:
         return sorted(item["device"] for results in found for item in results)
 
 
+def claim_of(cluster: Cluster, name: str) -> ResourceClaim:
+    found = parse_claim(cluster.server.registry.get(cluster.kind("resourceclaims"), ("default", name)), "v1")
+    assert isinstance(found, ResourceClaim)
+    return found
+
+
+@asynccontextmanager
+async def late(cluster: Cluster) -> AsyncIterator[Writes]:
+    """Have what was written before arrive now."""
+    api = Api(Line(cluster.server.url))
+    try:
+        yield Writes(api, lambda: Served(CLAIMS, "v1"))
+    finally:
+        await api.close()
+
+
 async def asked(replica: Replica, pod: Pod) -> str:
     answers = replica.service.answers
     filtered = answers.filter(FilterRequest(pod, ["n"]))
@@ -253,10 +277,10 @@ async def test_a_standby_writes_nothing_whatever_there_is_to_do(
 
 
 @pytest.mark.parametrize("end", [Replica.kill, Replica.cut], ids=["killed", "cut off"])
-async def test_a_dead_leader_is_followed_by_the_other_once_nothing_of_it_can_arrive(
+async def test_a_dead_leader_is_followed_by_the_other_once_its_lease_has_run_out(
     cluster: Cluster, end: Callable[[Replica], None]
 ) -> None:
-    a, b = await pair(cluster)
+    a, b = await pair(cluster, LASTING)
     assert await cluster.bound(a, "p") == ""
     loop = asyncio.get_running_loop()
     end(a)
@@ -266,11 +290,51 @@ async def test_a_dead_leader_is_followed_by_the_other_once_nothing_of_it_can_arr
     pod = cluster.pod("late")
     assert "not leading" in await asked(a, pod)
     await until(lambda: b.leads)
-    settings = QUICK
-    assert loop.time() - died >= settings.lease_seconds + LIMITS.bind_seconds + settings.server_seconds - 0.5
+    assert loop.time() - died >= QUICK.lease_seconds - 0.5
     assert await asked(b, pod) == ""
     assert cluster.devices() == ["gpu-0", "gpu-1"]
     assert b.metric("watch_lists_total", "resourceclaims") == 2
+
+
+async def test_what_a_dead_leader_has_sent_lands_nowhere_once_the_other_leads(cluster: Cluster) -> None:
+    a, b = await pair(cluster, LASTING)
+    given, free = cluster.pod("given"), cluster.pod("free")
+    user = [{"resource": "pods", "name": "given", "uid": given.uid}]
+    status = {"allocation": kube_objects.allocation("gpu-3"), "reservedFor": user}
+    kind = cluster.kind("resourceclaims")
+    cluster.server.registry.update(kind, ("default", "given"), "status", lambda old: {**old, "status": status})
+    claims = {name: claim_of(cluster, name) for name in ("given", "free")}
+    a.kill()
+    cluster.scheduler_leads("b")
+    await until(lambda: b.leads)
+    async with late(cluster) as writes:
+        allocation, consumer = claims["given"].allocation, Consumer(resource="pods", name="free", uid=free.uid)
+        assert allocation is not None
+        for outcome in (
+            await writes.write_allocation(claims["free"], allocation, consumer),
+            await writes.release(claims["given"], given.uid, deallocate=True),
+            await writes.bind_pod(given, NodeName("n")),
+            await writes.delete_claim(claims["free"].key, claims["free"].uid, claims["free"].resource_version),
+        ):
+            assert isinstance(outcome, Refused)
+            assert outcome.kind is Refusal.CONFLICT
+
+
+async def test_where_nothing_can_be_moved_on_what_was_sent_is_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_asked: object) -> Refused:
+        return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="not you")
+
+    monkeypatch.setattr(Writes, "touch_claim", refuse)
+    a, b = await pair(cluster)
+    cluster.pod("waits")
+    loop = asyncio.get_running_loop()
+    a.kill()
+    died = loop.time()
+    cluster.scheduler_leads("b")
+    await until(lambda: b.leads)
+    assert loop.time() - died >= QUICK.lease_seconds + LIMITS.bind_seconds + QUICK.server_seconds - 0.5
 
 
 async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:
@@ -307,7 +371,7 @@ async def test_where_there_is_no_lease_somebody_may_have_deleted_it_under_a_lead
     a = await cluster.start("a")
     await until(lambda: a.leads)
     waited = asyncio.get_running_loop().time() - began
-    assert waited >= QUICK.lease_seconds + LIMITS.bind_seconds + QUICK.server_seconds
+    assert waited >= QUICK.lease_seconds
 
 
 async def test_a_deleted_lease_ends_the_term(cluster: Cluster) -> None:

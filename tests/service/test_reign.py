@@ -1,7 +1,8 @@
 """What a leader does first and last."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,6 +22,14 @@ class Election:
     def __init__(self) -> None:
         self.tenure, self.term, self.served = self, 1, 0
         self.wish, self.obstacle = Wish.LEAD, ""
+        self.is_hindered = False
+
+    @property
+    def is_alone(self) -> bool:
+        return not self.obstacle
+
+    def cleared(self) -> None:
+        self.is_hindered = False
 
     def why_not(self) -> str:
         return self.obstacle
@@ -34,9 +43,16 @@ class Rounds:
 
     def __init__(self, noted: list[str], *, is_broken: bool = False) -> None:
         self.noted, self.is_broken = noted, is_broken
+        self.can_move, self.moves = True, asyncio.Event()
+        self.moves.set()
 
     async def renew(self) -> None:
         self.noted.append("listed anew")
+
+    async def done(self) -> bool:
+        await self.moves.wait()
+        self.noted.append("moved on" if self.can_move else "not moved on")
+        return self.can_move
 
     def stir(self) -> None:
         """Change nothing."""
@@ -52,14 +68,18 @@ class Rounds:
 
 
 def reign(*, is_broken: bool = False) -> tuple[Reign, Any, list[str]]:
-    noted: list[str] = []
-    election, rounds = Election(), Rounds(noted, is_broken=is_broken)
+    ruling, election, rounds = ruled(is_broken=is_broken)
+    return ruling, election, rounds.noted
+
+
+def ruled(*, is_broken: bool = False) -> tuple[Reign, Any, Rounds]:
+    election, rounds = Election(), Rounds([], is_broken=is_broken)
     freshness = Freshness((NODES,))
     freshness.note(Seen(NODES, "1", 0.0))
     leading: Any = election
     others: Any = rounds
     health = Health(freshness, 90.0, lambda: 0.0)
-    return Reign(leading, others, others, freshness, health, Metrics()), election, noted
+    return Reign(leading, others, others, others, freshness, health, Metrics()), election, rounds
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -98,3 +118,62 @@ async def test_what_is_wrong_with_looking_after_pods_is_raised() -> None:
     ruling, _, _ = reign(is_broken=True)
     with pytest.raises(RuntimeError, match="a bug"):
         await ruling.run()
+
+
+@asynccontextmanager
+async def hindered() -> AsyncIterator[tuple[Reign, Any, Rounds]]:
+    """Have somebody lead whose predecessor has not said that nothing of it is on its way."""
+    ruling, election, rounds = ruled()
+    ruling.freshness.note(Seen(NODES, "2", float("inf")))
+    election.is_hindered, election.served = True, 0
+    running = asyncio.create_task(ruling.run())
+    try:
+        yield ruling, election, rounds
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+async def test_what_an_earlier_leader_has_sent_is_moved_past_before_anything_is_mended() -> None:
+    async with hindered() as (_, election, rounds):
+        await until(lambda: election.served == 1)
+        assert rounds.noted == ["listed anew", "moved on", "mended"]
+
+
+async def test_what_cannot_be_moved_past_is_waited_for_and_all_is_listed_once_more_then() -> None:
+    async with hindered() as (_, election, rounds):
+        rounds.can_move = False
+        await until(lambda: "not moved on" in rounds.noted)
+        await asyncio.sleep(0.3)
+        assert (election.served, rounds.noted) == (0, ["listed anew", "not moved on"])
+        election.cleared()
+        await until(lambda: election.served == 1)
+        assert rounds.noted[2:] == ["listed anew", "mended"]
+
+
+async def test_where_moving_past_it_takes_longer_than_waiting_for_it_nobody_goes_on_with_that() -> None:
+    async with hindered() as (_, election, rounds):
+        rounds.moves.clear()
+        await until(lambda: rounds.noted == ["listed anew"])
+        election.cleared()
+        await until(lambda: election.served == 1)
+        assert rounds.noted == ["listed anew", "listed anew", "mended"]
+
+
+async def test_who_loses_the_lease_meanwhile_has_moved_past_nothing() -> None:
+    async with hindered() as (ruling, election, rounds):
+        rounds.moves.clear()
+        await until(lambda: rounds.noted == ["listed anew"])
+        election.obstacle, election.is_hindered = "not leading", False
+        await until(lambda: not ruling.is_busy)
+        election.obstacle, election.term, election.is_hindered = "", 2, True
+        rounds.moves.set()
+        await until(lambda: election.served == 2)
+        assert rounds.noted[-3:] == ["listed anew", "moved on", "mended"]
+
+
+async def test_who_is_to_hand_over_moves_past_it_first_and_can_be_followed_at_once_then() -> None:
+    async with hindered() as (ruling, election, rounds):
+        election.wish = Wish.YIELD
+        await until(lambda: not (election.is_hindered or ruling.is_busy))
+        assert rounds.noted == ["listed anew", "moved on"]

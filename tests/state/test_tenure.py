@@ -56,6 +56,61 @@ def test_a_lease_is_taken_when_it_is_free_and_used_when_nothing_can_arrive_any_m
     assert it.why_not(clear_at) == ""
 
 
+@pytest.mark.parametrize(
+    ("record", "taken_at", "alone_at"),
+    [
+        pytest.param(Record("1", ""), 100, 100, id="released: at once"),
+        pytest.param(Record("1", OTHER), 115, 115, id="held: its holder has ceased before it is taken"),
+        pytest.param(Record("1", OTHER, 30), 130, 130, id="held by one with a longer lease"),
+        pytest.param(
+            None, 100, 115, id="no Lease: a leader under whom it was deleted may go on for as long as it lasts"
+        ),
+    ],
+)
+def test_who_is_alone_may_keep_away_what_was_sent_before_and_need_not_wait_for_it_then(
+    record: Record | None, taken_at: float, alone_at: float
+) -> None:
+    it = tenure()
+    it.looked(record, 100)
+    assert not it.is_alone(taken_at)
+    step(it, taken_at)
+    now = taken_at
+    it.wrote(Record("2", ME), now, now)
+    while now < alone_at:
+        assert not it.is_alone(now)
+        it.cleared(now)
+        assert it.why_not(now)
+        now = min(now + 1, alone_at)
+        it.wrote(Record(f"at {now}", ME), now, now)
+    assert it.is_alone(now)
+    it.cleared(now)
+    assert (it.why_not(now), it.is_clear(now)) == ("", True)
+
+
+def test_who_relies_on_its_lease_no_more_is_not_alone_and_has_cleared_nothing() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    assert step(it, 15) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), 15, 15)
+    assert [it.is_alone(24.9), it.is_alone(25)] == [True, False]
+    it.cleared(25)
+    it.wrote(Record("3", ME), 26, 26)
+    assert it.why_not(26) == "not leading: what an earlier leader wrote may still arrive"
+
+
+def test_what_was_cleared_once_is_not_when_another_has_led_since() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    assert step(it, 15) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), 15, 15)
+    it.cleared(16)
+    it.looked(Record("3", OTHER), 20)
+    assert not it.is_alone(20)
+    assert step(it, 35) == Step(Act.TAKE)
+    it.wrote(Record("4", ME), 35, 35)
+    assert it.why_not(35) == "not leading: what an earlier leader wrote may still arrive"
+
+
 def test_only_what_changes_counts_as_renewed_and_the_time_in_it_does_not() -> None:
     it = tenure()
     it.looked(Record("1", OTHER), 0)

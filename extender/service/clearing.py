@@ -1,0 +1,93 @@
+"""What an earlier leader has sent is kept from landing: all that it could change is moved on to another version."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from extender.kube.api import CONNECTIONS
+from extender.kube.freshness import Freshness
+from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.pace import Pace
+from extender.kube.resource import CLAIMS, PODS, Resource
+from extender.kube.stream import is_older
+from extender.kube.writes import Writes
+from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
+from extender.scheduling.exposed import exposed
+from extender.scheduling.steps import Later, Refusal
+from extender.state.belief import Belief
+from extender.telemetry import keys
+
+LOG: Final = logging.getLogger(__name__)
+# Others need connections, too: the watches, and questions how far these are.
+AT_ONCE: Final = CONNECTIONS // 2
+AGAIN_S: Final = 0.5
+LOOK_S: Final = 0.1
+# Whoever says so has decided: the object is gone, or has been moved on by somebody else since we read it.
+MOVED: Final = (Refusal.CONFLICT, Refusal.NOT_FOUND)
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is left to be moved on, up to which versions that has brought it, and what could not be moved."""
+
+    todo: Iterator[ResourceClaim | Pod]
+    mark: str = field(default_factory=lambda: str(uuid4()))
+    reached: dict[Resource, str] = field(default_factory=dict)
+    failed: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Clearing:
+    """Moves objects on by *writes* that may leave as soon as no earlier leader sends anything any more."""
+
+    belief: Belief
+    writes: Writes
+    freshness: Freshness
+    pace: Pace
+
+    async def done(self) -> bool:
+        """Move all on that is listed, and return when the watches show it; tell whether that could be done."""
+        work = _Work(iter(tuple(exposed(self.belief))))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(self._move_on(work))
+        if work.failed:
+            LOG.warning("what was sent before us has to be waited for", extra={keys.ERROR: work.failed})
+            return False
+        while not all(self.freshness.is_past(each, work.reached[each], float("inf")) for each in work.reached):
+            await self.pace.sleep(LOOK_S)
+        LOG.info("what was sent before us cannot land any more", extra={keys.COUNT: work.count})
+        return True
+
+    async def _move_on(self, work: _Work) -> None:
+        for item in work.todo:
+            while not work.failed and not await self._is_moved(item, work):
+                pass
+            if work.failed:
+                return
+            work.count += 1
+
+    async def _is_moved(self, item: ResourceClaim | Pod, work: _Work) -> bool:
+        """Touch *item*; where nothing was decided wait a little."""
+        outcome = await self._touched(item, work.mark)
+        if isinstance(outcome, Done):
+            resource = CLAIMS if isinstance(item, ResourceClaim) else PODS
+            if is_older(work.reached.setdefault(resource, outcome.resource_version), outcome.resource_version):
+                work.reached[resource] = outcome.resource_version
+            return True
+        if isinstance(outcome, Refused) and outcome.kind in MOVED:
+            return True
+        if isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT:
+            work.failed = f"{item.key}: {outcome}"
+        await self.pace.sleep(outcome.seconds if isinstance(outcome, Later) else AGAIN_S)
+        return False
+
+    async def _touched(self, item: ResourceClaim | Pod, mark: str) -> Outcome:
+        if isinstance(item, ResourceClaim):
+            return await self.writes.touch_claim(item, mark)
+        return await self.writes.touch_pod(item, mark)

@@ -1,0 +1,145 @@
+"""What was sent before us is kept from landing: everything that it could change is touched, however often it takes."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from extender.kube.freshness import Freshness
+from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.pace import Pace
+from extender.kube.resource import CLAIMS, PODS
+from extender.kube.told import Seen
+from extender.model.claim import ResourceClaim
+from extender.model.node import Pod
+from extender.scheduling.steps import Later, Refusal
+from extender.service.clearing import AT_ONCE, Clearing
+from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, pod
+
+WAITING = pod("p", "held")
+HELD = held(claim("held"), device("n1", 0), by=WAITING)
+
+
+def done(version: int) -> Done:
+    return Done({"metadata": {"resourceVersion": str(version)}})
+
+
+def refused(kind: Refusal) -> Refused:
+    return Refused(kind=kind, status=400, reason="So", message="said so")
+
+
+class Api:
+    """Stands in for writes: answers as it is told, and then that it is done in the next version."""
+
+    def __init__(self, *answers: Outcome) -> None:
+        self.answers = list(answers)
+        self.touched: list[str] = []
+        self.marks: set[str] = set()
+        self.version = 100
+        self.at_once = self.most = 0
+
+    async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
+        return await self._touched(claim.key.name, mark)
+
+    async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
+        return await self._touched(pod.key.name, mark)
+
+    async def _touched(self, name: str, mark: str) -> Outcome:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        self.touched.append(name)
+        self.marks.add(mark)
+        self.version += 1
+        return self.answers.pop(0) if self.answers else done(self.version)
+
+
+class Stage:
+    """Claims and pods, and a watch that shows what is written when it is told to."""
+
+    def __init__(self, api: Api, items: Iterable[ResourceClaim | Pod] = (claim("free"),)) -> None:
+        self.api, self.slept = api, list[float]()
+        self.freshness = Freshness((CLAIMS, PODS))
+        self.shows = True
+        self.show(0)
+        writes: Any = api
+        belief = belief_of(node("n1"), gpus("n1", 2), *items)
+        self.work = Clearing(belief, writes, self.freshness, Pace(sleep=self.sleep))
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if self.shows:
+            self.show(self.api.version)
+        await asyncio.sleep(0)
+
+    def show(self, version: int) -> None:
+        for resource in (CLAIMS, PODS):
+            self.freshness.note(Seen(resource, str(version), 0.0))
+
+
+async def test_claims_that_can_be_given_or_freed_and_pods_that_can_be_bound_are_moved_on() -> None:
+    stage = Stage(Api(), (claim("free"), HELD, WAITING))
+    assert await stage.work.done()
+    assert sorted(stage.api.touched) == ["free", "held", "p"]
+    assert len(stage.api.marks) == 1
+
+
+async def test_each_takeover_leaves_another_mark() -> None:
+    stage = Stage(Api())
+    assert await stage.work.done()
+    assert await stage.work.done()
+    assert len(stage.api.marks) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Unknown("no answer"), id="no answer"),
+        pytest.param(Later(3.0), id="not now"),
+        pytest.param(refused(Refusal.UNSENT), id="not sent"),
+    ],
+)
+async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
+    stage = Stage(Api(answer, answer))
+    assert await stage.work.done()
+    assert stage.api.touched == ["free"] * 3
+    assert stage.slept[:2] == [3.0 if isinstance(answer, Later) else 0.5] * 2
+
+
+@pytest.mark.parametrize("kind", [Refusal.NOT_FOUND, Refusal.CONFLICT])
+async def test_what_is_gone_or_has_moved_on_since_is_left_alone(kind: Refusal) -> None:
+    stage = Stage(Api(refused(kind)))
+    assert await stage.work.done()
+    assert stage.api.touched == ["free"]
+
+
+@pytest.mark.parametrize("kind", [Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED])
+async def test_where_something_cannot_be_moved_on_that_is_said_and_the_rest_is_left(
+    kind: Refusal, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage(Api(refused(kind)), [claim(f"c{number}") for number in range(3 * AT_ONCE)])
+    assert not await stage.work.done()
+    assert len(stage.api.touched) == AT_ONCE
+    (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert vars(told)["error"].endswith(": 400 So: said so")
+
+
+async def test_many_are_moved_on_at_once_but_not_all() -> None:
+    stage = Stage(Api(), [claim(f"c{number}") for number in range(3 * AT_ONCE)])
+    assert await stage.work.done()
+    assert (len(stage.api.touched), stage.api.most) == (3 * AT_ONCE, AT_ONCE)
+
+
+async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> None:
+    stage = Stage(Api(), (claim("free"), HELD, WAITING))
+    stage.shows = False
+    working = asyncio.create_task(stage.work.done())
+    for version in (100, 102):
+        stage.show(version)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not working.done()
+    stage.show(103)
+    assert await working
