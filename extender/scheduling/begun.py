@@ -6,11 +6,14 @@ from typing import Final, NamedTuple
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer
 from extender.allocation.work import Work
+from extender.topology.memo import Memo
 
 # Searches that are kept; each keeps the cluster that it began with.
 MOST: Final = 16
-# One that so many others were left off after is not gone on with any more: its pod is gone, or its node has changed.
-IDLE: Final = 64
+# One is not gone on with any more where another was turned away so often since, or so many were: its pod is gone, or
+# its node has changed. Whoever takes turns with it is turned away once for each turn of its own.
+OFTEN: Final = 6
+MANY: Final = 1024
 Searching = Work[Answer]
 
 
@@ -31,6 +34,8 @@ class Begun:
 
     def __init__(self) -> None:
         self._left: dict[Hashable, tuple[Left, int]] = {}
+        # When those were turned away that there was no room for, the last few times.
+        self._turned_away = Memo[Hashable, tuple[int, ...]](MANY)
         self._turn = 0
 
     def __len__(self) -> int:
@@ -44,9 +49,17 @@ class Begun:
     def leave(self, key: Hashable, left: Left) -> None:
         """Leave a search off until its next turn."""
         self._turn += 1
-        if len(self._left) >= MOST:
-            longest = next(iter(self._left))
-            if self._turn - self._left[longest][1] <= IDLE:
-                return
-            del self._left[longest]
+        if len(self._left) >= MOST and not self._has_room(key):
+            return
+        self._turned_away.pop(key, None)
         self._left[key] = left, self._turn
+
+    def _has_room(self, key: Hashable) -> bool:
+        """Put out what nobody goes on with; tell whether there was any."""
+        longest = next(iter(self._left))
+        since, times = self._left[longest][1], (*self._turned_away.pop(key, ()), self._turn)[-OFTEN:]
+        if (len(times) == OFTEN and times[0] > since) or self._turn - since > MANY:
+            del self._left[longest]
+            return True
+        self._turned_away[key] = times
+        return False
