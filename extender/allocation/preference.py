@@ -13,6 +13,8 @@ PATIENCE = 64
 # Sets that are put in order by how many devices have to be made ready; so many are gathered without a pause.
 ORDERED = 256
 GATHERED = 50
+# What is gathered is put in order earlier where so much was paid for sets that were passed over meanwhile.
+PAID = 16
 # In place of a set of devices: many were passed over, and the search is to pay for that.
 NO_SET: tuple[int, ...] = ()
 # So many of them are paid for like a set that is tried.
@@ -135,11 +137,16 @@ def fitting(sets: Iterable[tuple[int, ...]], is_fit: Callable[[tuple[int, ...]],
 
 
 def gathered(sets: Iterator[tuple[int, ...]], most: int) -> Generator[tuple[int, ...], None, list[tuple[int, ...]]]:
-    """Return the first *sets*, *most* of them, to be put in order; what is none of them is passed on."""
-    found = list[tuple[int, ...]]()
-    while len(found) < most and (places := next(sets, None)) is not None:
+    """Return the first *sets*, *most* of them, to be put in order; what is none of them is passed on.
+
+    Where many are passed over they are fewer: the search has to try something before it has spent all on that.
+    """
+    found, paid = list[tuple[int, ...]](), 0
+    while len(found) < most and (paid < PAID or not found) and (places := next(sets, None)) is not None:
         if places:
             found.append(places)
+        elif places is not REST:
+            paid += 1
         if not places or len(found) % GATHERED == 0:
             yield places and REST
     return found

@@ -9,12 +9,13 @@ from extender.model.claim import RequestSlot, Selector
 from extender.model.device import PLAIN, ResourceSlice, Traits
 from extender.model.names import PoolName
 from extender.scheduling.placement import Placement
-from extender.scheduling.planner import Offer
+from extender.scheduling.planner import Offer, Trouble
 from extender.state.belief import Belief
+from extender.topology.document import Document, document_of
 from extender.topology.policies import Policies
 from tests.scheduling.cast import pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import H100, NIC, asks, cluster, gpus, nics, one, planner_by, published, some
+from tests.scheduling.mixed import H100, NIC, asks, cluster, gpus, nics, one, planner_by, planner_of, published, some
 
 ATTACHED = Traits(binds_to_node=True, binding_conditions=("attached",))
 OTHER = "Another GPU"
@@ -60,3 +61,23 @@ def test_a_node_is_not_hidden_by_what_its_first_alternative_would_need() -> None
     either = RequestSlot(name="either", first_available=(big, small))
     belief = cluster(*best, *worse, nodes=["b", *names])
     assert placed(belief, either, RequestSlot(name="one", exactly=replace(big, name="one"))).node == "b"
+
+
+def test_a_strict_policy_has_what_there_is_though_most_sets_of_what_is_ready_are_none_of_its() -> None:
+    """Eight linked with each other, eight more, and two: seven and eight of them fit, and six must be attached."""
+    links = [[a, b] for a in range(18) for b in range(a + 1, 18) if a // 8 == b // 8]
+    product = {"product": H100, "count": 18, "linkWeight": 25, "links": links}
+    document = document_of({"deviceTopology": [{"match": {"driver": NVIDIA}, "products": [product]}]})
+    assert isinstance(document, Document)
+    attached = {7, 14, 15, 17}
+    whole = gpus("a", 18)
+    devices = (
+        replace(item, traits=ATTACHED) if place in attached else item for place, item in enumerate(whole.devices)
+    )
+    belief = cluster(replace(whole, devices=tuple(devices)), nics("a", 18))
+    belief.apply(Changed(asks("c", some(7, name="seven"), some(8, name="eight"), policy="linked")))
+    planner = planner_of(belief, document)
+    plan = planner.plan(pod("p", "c"), None, 0.0)
+    while isinstance(plan, Trouble) and plan.goes_on:
+        plan = planner.plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Offer)
