@@ -71,16 +71,10 @@ class Belief:
         return self.ledger.overlay(self.cluster.snapshot, without=pod)
 
     def contested(self, claim: ResourceClaim) -> DeviceKey | None:
-        """Name a device of *claim* that an earlier claim holds, or that does not suffice for both.
-
-        Slices of a node are away for half a minute when its kubelet starts anew: what has sufficed is not taken back
-        for that.
-        """
+        """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
         mine, before = self._seniority.of(claim.key), self._seniority.before(claim.key)
-        inventory = self.cluster.snapshot.inventory
-        if before and self._seniority.has_sufficed(claim.key):
-            mine = {key: use for key, use in mine.items() if not use.shares or inventory.rows_of(key)}
-        found = contested(mine, before, inventory) if before else None
+        inventory, has_sufficed = self.cluster.snapshot.inventory, self._seniority.has_sufficed(claim.key)
+        found = contested(mine, before, inventory, has_sufficed=has_sufficed) if before else None
         if found is None and before and all(map(inventory.rows_of, mine)):
             self._seniority.suffices(claim.key)
         return found

@@ -15,18 +15,24 @@ K = TypeVar("K")
 Uses = Mapping[DeviceKey, Usage]
 
 
-def contested(mine: Uses, before: Uses, inventory: Inventory) -> DeviceKey | None:
-    """Name a device of *mine* that is not enough for those *before* us and for us; None where there is none."""
-    return next(_contested(mine, before, inventory), None)
+def contested(mine: Uses, before: Uses, inventory: Inventory, *, has_sufficed: bool = False) -> DeviceKey | None:
+    """Name a device of *mine* that is not enough for those *before* us and for us; None where there is none.
+
+    Slices of a node are away for half a minute when its kubelet starts anew, and come back one by one: what
+    *has_sufficed* is not taken back for that.
+    """
+    if has_sufficed:
+        mine = {key: use for key, use in mine.items() if not use.shares or inventory.rows_of(key)}
+    return next(_contested(mine, before, inventory, is_in_doubt=not has_sufficed), None)
 
 
-def _contested(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[DeviceKey]:
+def _contested(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: bool) -> Iterator[DeviceKey]:
     for key, use in mine.items():
         earlier = before.get(key, UNUSED)
         is_taken = (use.dedicated and earlier.is_held) or (earlier.dedicated and use.is_held) or use.dedicated > 1
         if is_taken or (use.shares and _is_overdrawn(use, earlier, _published(inventory, key))):
             yield key
-    yield from _partitions(mine, before, inventory)
+    yield from _partitions(mine, before, inventory, is_in_doubt=is_in_doubt)
 
 
 def overdrafts(
@@ -80,6 +86,10 @@ class _Stock:
         for counter, amount in _draws(self.devices.get(key.device)).items():
             left[counter] = left.get(counter, 0) - amount
 
+    def has_counters_of(self, key: DeviceKey) -> bool:
+        """Tell whether all is published that a device draws from. Ask before anything is charged."""
+        return _draws(self.devices.get(key.device)).keys() <= self._left_for(key).keys()
+
     def is_short_for(self, key: DeviceKey) -> bool:
         """Tell whether what was charged is more than there is of what a device draws."""
         left = self._left_for(key)
@@ -106,10 +116,11 @@ def _is_overdrawn(use: Usage, earlier: Usage, device: Device | None) -> bool:
     )
 
 
-def _partitions(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[DeviceKey]:
+def _partitions(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: bool) -> Iterator[DeviceKey]:
     """Yield partitions of ours that draw from counters which do not suffice for all that are active.
 
-    A device is charged once, however many share it: where earlier claims hold it already, we add nothing.
+    A device is charged once, however many share it: where earlier claims hold it already, we add nothing. Where what
+    it draws from is not published, there is none if that *is_in_doubt*.
     """
     for pool in sorted({key.pool_key for key in mine}):
         new = (key for key in mine if key.pool_key == pool and key not in before)
@@ -117,6 +128,8 @@ def _partitions(mine: Uses, before: Uses, inventory: Inventory) -> Iterator[Devi
         if not added:
             continue
         stock = _Stock(inventory, pool)
+        if not is_in_doubt:
+            added = [key for key in added if stock.has_counters_of(key)]
         for key in (*(key for key in before if key.pool_key == pool), *added):
             stock.charge(key)
         yield from filter(stock.is_short_for, added)

@@ -7,7 +7,15 @@ import pytest
 from extender.allocation.features import Features
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
-from extender.model.device import Capacity, Device, ResourceSlice, Traits
+from extender.model.device import (
+    Capacity,
+    Counter,
+    CounterConsumption,
+    CounterSet,
+    Device,
+    ResourceSlice,
+    Traits,
+)
 from extender.model.names import DeviceName, ObjectKey
 from extender.model.node import Pod
 from extender.model.quantity import parse_quantity
@@ -164,6 +172,34 @@ def test_r3_a_share_that_has_sufficed_is_kept_while_the_slices_of_its_node_are_a
     belief.apply(Changed(second))
     belief.apply(Changed(replace(published, devices=(less,))))
     assert belief.contested(second) == device("n1", 0)
+
+
+@pytest.mark.parametrize("is_verified", [True, False])
+def test_r3_a_partition_that_has_sufficed_is_kept_while_what_it_draws_from_is_away(*, is_verified: bool) -> None:
+    """As while a driver publishes its slices one by one."""
+    draws = (CounterConsumption("chip", (Counter("slots", parse_quantity("4")),)),)
+    parts = tuple(replace(each, traits=Traits(consumes_counters=draws)) for each in gpus("n1", 2).devices)
+    devices = replace(gpus("n1", 2), slice_count=2, devices=parts)
+    first, second = held(claim("x"), device("n1", 0)), held(claim("a"), device("n1", 1))
+    belief = belief_of(node("n1"), devices, chip(8), first, second)
+    if is_verified:
+        assert belief.contested(second) is None
+    belief.apply(Gone(ResourceSlice, ObjectKey("", chip(8).name)))
+    assert belief.contested(second) == (None if is_verified else device("n1", 1))
+    belief.apply(Gone(ResourceSlice, ObjectKey("", devices.name)))
+    belief.apply(Changed(devices))
+    assert belief.contested(second) == (None if is_verified else device("n1", 1))
+    # The same device twice is another question, and so is less than there was.
+    belief.apply(Changed(again := held(claim("w"), device("n1", 1))))
+    assert belief.contested(again) == device("n1", 1)
+    belief.apply(Changed(chip(7)))
+    assert belief.contested(second) == device("n1", 1)
+
+
+def chip(slots: int) -> ResourceSlice:
+    """Return a slice with what partitions draw from."""
+    counters = (CounterSet("chip", (Counter("slots", parse_quantity(str(slots))),)),)
+    return replace(gpus("n1", 0), name="n1-chip", slice_count=2, shared_counters=counters)
 
 
 def sharing(item: ResourceClaim, share: str, memory: str = "") -> ResourceClaim:
