@@ -58,6 +58,8 @@ class Attention:
     # Whether the scheduler is to ask about the pod again even if it fits nowhere.
     _steers: dict[Uid, bool] = field(default_factory=dict)
     _refusals: Counter[Uid] = field(default_factory=Counter)
+    # Before the first term there is nothing but what was told since the start.
+    _has_begun: bool = False
     # Of which claim nothing could be found out in the last round.
     _silent: Uid | None = None
     _freeing: Freeing = field(init=False)
@@ -149,7 +151,9 @@ class Attention:
     def _forget(self) -> None:
         """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
         self._steers.clear()
-        self.belief.open_all()
+        if self._has_begun:
+            self.belief.open_all()
+        self._has_begun = True
         self._freeing.forget()
         self._waits.forget()
         self.waker.planner.trips.all_unbegun()

@@ -41,7 +41,7 @@ class _Work:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Clearing:
     """Moves objects on by *writes* that may leave as soon as no earlier leader sends anything any more."""
 

@@ -34,6 +34,7 @@ from tests.scheduling.server import World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 from tests.scheduling.test_r4_remedy import EXTENDED, made
 from tests.scheduling.test_r7_conditions import START, WAITS, reported, waiting
+from tests.state.test_ownership import allocated, believing, closed, shown
 
 
 class Wakes:
@@ -647,3 +648,14 @@ async def test_a_pod_that_cannot_be_looked_after_keeps_nobody_from_looking_after
     for _ in range(2):
         await attention.round()
     assert wakes.woken == [("p1", "n1"), ("p2", "n1")]
+
+
+async def test_what_is_closed_while_nobody_is_looked_after_yet_stays_closed_in_a_first_term_alone() -> None:
+    belief = believing()
+    attention = attention_of(belief, Wakes(), 0.0)
+    shown(belief, allocated(by="kube-scheduler"))
+    for expected in (["n1"], []):
+        await term(attention, 0)
+        while belief.sealing.go_on():
+            pass
+        assert closed(belief) == expected
