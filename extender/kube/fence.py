@@ -23,9 +23,14 @@ class Fence:
     _in_doubt_until: float = NEVER
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for what was sent."""
+        return not self._under_way
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing that was sent can still arrive."""
-        return not self._under_way and self.now() >= self._in_doubt_until
+        return self.is_idle and self.now() >= self._in_doubt_until
 
     async def passed(self, work: Awaitable[Outcome]) -> Outcome:
         """Return how a write ended. One without an answer can arrive for as long as the server works at it."""

@@ -196,7 +196,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
         return service, work | {"attention": attention.run(health.begin, inspection.allows)}
     clearing = _clearing(attention, leading, history, freshness)
     reign = Reign(leading, follows, attention, clearing, freshness, health, metrics)
-    leading.is_idle = lambda: fence.is_quiet and binds.is_idle and not reign.is_busy
+    leading.fence, leading.is_idle = fence, lambda: binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from extender.config.settings import Settings
 from extender.kube.api import Api
+from extender.kube.fence import Fence
 from extender.kube.leases import Lease, Leases, is_conflict
 from extender.kube.pace import Pace, since_boot
 from extender.model.names import ObjectKey
@@ -52,7 +53,7 @@ class Leading:
     """One of several replicas in the election.
 
     scheduler: the Lease of the scheduler beside us, if we are tied to it; is_able: we know the cluster; is_idle: we
-    have nothing to finish, and nothing that we have sent can still arrive.
+    have nothing to finish; fence: tells whether what we have sent can still arrive.
     """
 
     tenure: Tenure
@@ -61,6 +62,7 @@ class Leading:
     scheduler: ObjectKey | None
     is_able: Callable[[], bool]
     is_idle: Callable[[], bool] = lambda: True
+    fence: Fence = field(default_factory=Fence)
     now: Callable[[], float] = since_boot
     pace: Pace = field(default_factory=Pace)
     is_ending: bool = False
@@ -136,7 +138,8 @@ class Leading:
 
     async def _elect(self) -> None:
         while True:
-            step = self.tenure.next(self.now(), self.wish, is_quiet=self.is_idle())
+            is_idle = self.is_idle() and self.fence.is_idle
+            step = self.tenure.next(self.now(), self.wish, is_idle=is_idle, is_quiet=is_idle and self.fence.is_quiet)
             if step.act is Act.WAIT:
                 await self.pace.sleep(max(0.0, min(step.at - self.now(), LOOK_S)))
             else:

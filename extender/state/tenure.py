@@ -103,16 +103,17 @@ class Tenure:
         holder = self.record.holder if self.record else ""
         return f"{NOT_LEADING}: {host_of(holder)} leads" if holder else f"{NOT_LEADING}: nobody leads yet"
 
-    def next(self, now: float, wish: Wish, *, is_quiet: bool) -> Step:
-        """Return what is to be done. *is_quiet*: nothing that we have sent can still arrive."""
+    def next(self, now: float, wish: Wish, *, is_idle: bool, is_quiet: bool) -> Step:
+        """Return what is to be done. *is_idle*: nothing is under way; *is_quiet*: nothing sent can still arrive."""
         is_candidate = wish is Wish.LEAD and not self.is_held and not self._must_look
         if is_candidate and now >= self._free_at():
             self._clear_at = self._cleared_at(now)
             return Step(Act.TAKE)
-        if wish is Wish.YIELD and is_quiet and self._may_release(now):
+        if wish is Wish.YIELD and is_idle and self._may_release(now):
             # From here on nothing is written, whatever becomes of the release.
             self._trusted_until = NEVER
-            return Step(Act.RELEASE)
+            # What may still arrive is kept away by whoever is next, once the Lease has run out: that is sooner.
+            return Step(Act.RELEASE) if is_quiet else Step(Act.WAIT, now + self.terms.renew_s)
         if now < self._due:
             return Step(Act.WAIT, min(self._due, self._free_at()) if is_candidate else self._due)
         if self._must_look or not self.is_held:

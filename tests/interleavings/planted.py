@@ -188,7 +188,7 @@ CONTENDED: Final = {
         Writes._send, "Body(content, content_type, self.fence.why_not)", "Body(content, content_type)"
     ),
     "a Lease is given up while something is on its way": Bug(
-        Tenure.next, "wish is Wish.YIELD and is_quiet and", "wish is Wish.YIELD and"
+        Tenure.next, "Step(Act.RELEASE) if is_quiet else", "Step(Act.RELEASE) if is_idle else"
     ),
     "what has no answer is not waited for before a Lease is given up": Bug(
         Fence.passed, "if isinstance(outcome, Unknown):", "if False:"

@@ -212,7 +212,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         intrusion.after(told)
 
     watches = _watches(desk, followed, recent, take, now)
-    works = _works(leading, watches, attention, health, lambda: fence.is_quiet and binds.is_idle)
+    works = _works(leading, watches, attention, health, lambda: binds.is_idle)
     return Process(loop, line, belief, answers, attention, leading, watches, prefer, works + nominating.works)
 
 
@@ -247,7 +247,7 @@ def _works(
     clearing = Clearing(attention.belief, moving, health.freshness, pace)
     reign = Reign(leading, follows, attention, clearing, health.freshness, health, METRICS, pace)
     leading.is_able = lambda: health.freshness.has_vital
-    leading.is_idle = lambda: is_idle() and not reign.is_busy
+    leading.is_idle, leading.fence = lambda: is_idle() and not reign.is_busy, attention.writes.fence
     leading.now, leading.pace = health.now, pace
     return [follows.run, leading.run, reign.run]
 

@@ -16,9 +16,10 @@ from extender.demo.apiserver.kinds import LEASE
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.request import Body, Query
 from extender.service.leading import Leading, leading_of
+from extender.state.tenure import Tenure
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
-from tests.interleavings.process import SERVER_S, STEP_S, Process, process_of
+from tests.interleavings.process import SERVER_S, Process, process_of
 from tests.interleavings.server import Desk, Line, Request
 from tests.interleavings.successors import LONGEST_BIND_S, Acts
 
@@ -45,6 +46,8 @@ IDLE_S: Final = (1.0, 3.0, 12.0)
 LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
 # How many of those that have sent nothing, which may be on its way still, are left alone.
 SPARED: Final = 0.8
+# How much of what is kept from landing tries to at once.
+EAGER: Final = 0.5
 # How long a replica that ends takes to give up its Lease after the last binding.
 FAREWELL_S: Final = 8.0
 
@@ -70,6 +73,17 @@ class Hotline(Line):
         return self._desk.perform(request)
 
 
+class Overseen(Tenure):
+    """Remembers when it was told that what was sent before can land no more."""
+
+    cleared_at: float | None = None
+
+    def cleared(self, now: float) -> None:
+        super().cleared(now)
+        if self.is_clear(now):
+            self.cleared_at = self._clear_at
+
+
 @dataclass(slots=True)
 class Replica:
     """A process and its line for Leases; *ends_at*: when it will have finished what is under way."""
@@ -78,11 +92,6 @@ class Replica:
     hotline: Hotline
     leading: Leading
     ends_at: float | None = None
-    # Since when, and in which term, it is kept from writing by nothing but what was sent before.
-    hindered: tuple[int, float] = (0, 0.0)
-    # In which term it was last seen to write, and how that came.
-    began: int = 0
-    has_cleared: bool = False
 
     @property
     def may_write(self) -> bool:
@@ -92,16 +101,12 @@ class Replica:
     def is_stopped(self) -> bool:
         return self.process.loop.is_stopped
 
-    def look(self, now: float) -> None:
-        """Note whether it has not waited for what was sent before, but seen to it that this changes nothing."""
-        term = self.leading.tenure.term
-        if self.leading.is_hindered and self.hindered[0] != term:
-            self.hindered = term, now
-        if self.may_write and self.began != term:
-            self.began = term
-            self.has_cleared = (
-                self.hindered[0] == term and now - self.hindered[1] < self.leading.tenure.terms.linger_s - STEP_S
-            )
+    @property
+    def has_cleared(self) -> bool:
+        """Tell whether it has not waited for what was sent before, but seen to it that this changes nothing."""
+        tenure = self.leading.tenure
+        assert isinstance(tenure, Overseen)
+        return tenure.cleared_at is not None and tenure.cleared_at == tenure._clear_at
 
     def end(self) -> None:
         self.hotline.is_dead = True
@@ -141,6 +146,7 @@ class Rivals:
         settings = Settings(leading=Told(enabled=True, host=host, server_seconds=SERVER_S))
         leading = leading_of(settings, cast("Api", hotline), lambda: False)
         assert isinstance(leading, Leading)
+        leading.tenure = Overseen(leading.tenure.me, leading.tenure.terms)
         leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
         process = process_of(self.clock.loop(), self.desk, leading, self.manner.drawn(self.random))
         self.replicas[host] = Replica(process, hotline, leading)
@@ -180,7 +186,6 @@ class Rivals:
     def aged(self) -> None:
         """Do what is due now that time has passed."""
         for replica in self.replicas.values():
-            replica.look(self.clock.moment)
             if replica.may_write and replica is not self.led_by:
                 self.led_by = replica
                 self.desk.happened["taken over"] += 1
@@ -192,10 +197,12 @@ class Rivals:
                 self._replace(host)
 
     def _outlive(self, replica: Replica) -> None:
-        """Have what others have sent arrive at any time, or never."""
+        """Have what others have sent arrive at any time, or never; some of it now, before anything else is written."""
         self.desk.happened["cleared"] += 1
-        for request in self.desk.open:
-            request.is_outlived = request.is_outlived or request.sender is not replica.process.line
+        for request in [each for each in self.desk.open if each.sender is not replica.process.line]:
+            request.is_outlived = True
+            if not request.is_awaited and self.random.random() < EAGER:
+                self.desk.land(request)
 
     def change(self) -> None:
         """Have other things go wrong from now on."""
@@ -218,7 +225,6 @@ class Rivals:
             return ""
         others = [each for each in self.replicas.values() if each.process.line is not request.sender]
         for other in others:
-            other.look(self.clock.moment)
             if other.may_write and not (other.has_cleared and not (is_done and request.gives_devices)):
                 return "another leads"
         return ""

@@ -122,7 +122,7 @@ class World:
         wish = wish_of(scheduler, replica.host, is_able=True, is_ending=False)
         replica.is_yielding = wish is Wish.YIELD
         is_quiet = replica.quiet_at <= self.now
-        step = replica.tenure.next(replica.local(self.now), wish, is_quiet=is_quiet)
+        step = replica.tenure.next(replica.local(self.now), wish, is_idle=True, is_quiet=is_quiet)
         if step.act is Act.WAIT:
             pause = (step.at - replica.local(self.now)) / replica.rate
             self.at(self.now + min(TICK_S, max(pause, 0.01)), lambda: self._elect(replica))

@@ -12,8 +12,8 @@ def tenure() -> Tenure:
     return Tenure(ME, TERMS)
 
 
-def step(it: Tenure, now: float, wish: Wish = Wish.LEAD, *, is_quiet: bool = True) -> Step:
-    return it.next(now, wish, is_quiet=is_quiet)
+def step(it: Tenure, now: float, wish: Wish = Wish.LEAD, *, is_idle: bool = True, is_quiet: bool = True) -> Step:
+    return it.next(now, wish, is_idle=is_idle, is_quiet=is_idle and is_quiet)
 
 
 def leader(asked: float = 0.0) -> Tenure:
@@ -224,9 +224,9 @@ def test_a_leader_keeps_what_it_would_not_contend_for() -> None:
     assert step(leader(asked=0), 2, Wish.KEEP) == Step(Act.RENEW)
 
 
-def test_who_yields_renews_until_nothing_of_it_can_arrive_and_writes_nothing_once_it_releases() -> None:
+def test_who_yields_renews_until_nothing_of_it_is_under_way_and_writes_nothing_once_it_releases() -> None:
     it = leader(asked=0)
-    assert step(it, 2, Wish.YIELD, is_quiet=False) == Step(Act.RENEW)
+    assert step(it, 2, Wish.YIELD, is_idle=False) == Step(Act.RENEW)
     it.wrote(Record("3", ME), 2, 2.5)
     assert it.why_not(4) == ""
     assert step(it, 3, Wish.YIELD) == Step(Act.RELEASE)
@@ -234,6 +234,23 @@ def test_who_yields_renews_until_nothing_of_it_can_arrive_and_writes_nothing_onc
     it.wrote(Record("4", ""), 3, 3.5)
     assert it.why_not(4) == "not leading: nobody leads yet"
     assert step(it, 5, Wish.YIELD) == Step(Act.LOOK)
+
+
+def test_who_yields_and_has_sent_what_may_still_arrive_lets_the_lease_run_out() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD, is_quiet=False) == Step(Act.WAIT, 3)
+    assert it.why_not(1)
+    for now in (2, 3, 17, 40):
+        assert step(it, now, Wish.YIELD, is_quiet=False).act is Act.WAIT
+    assert step(it, 60, Wish.YIELD) == Step(Act.RELEASE)
+
+
+def test_who_has_let_the_lease_run_out_and_is_to_lead_again_begins_a_new_term() -> None:
+    it = leader(asked=0)
+    assert step(it, 1, Wish.YIELD, is_quiet=False).act is Act.WAIT
+    assert step(it, 3, Wish.LEAD, is_quiet=False) == Step(Act.RENEW)
+    it.wrote(Record("3", ME), 3, 3.5)
+    assert (it.term, it.why_not(4)) == (2, "")
 
 
 def test_a_release_without_an_answer_is_tried_again_later_and_nothing_is_written_in_between() -> None:
