@@ -13,7 +13,8 @@ PATIENCE = 64
 # Sets that are put in order by how many devices have to be made ready; so many are gathered without a pause.
 ORDERED = 256
 GATHERED = 50
-# What is gathered is put in order earlier where so much was paid for sets that were passed over meanwhile.
+# Those are fewer where so much is paid for sets that are passed over between them: something is to be tried before all
+# is spent on that.
 PAID = 16
 # In place of a set of devices: many were passed over, and the search is to pay for that.
 NO_SET: tuple[int, ...] = ()
@@ -99,7 +100,7 @@ class ReadyFirst:
         every = iter(self._preference.sets(situation, at, mask, size, picks))
         if unready not in (0, mask) and size:
             yield from self._ready_first(situation, at, (mask & ~unready, unready), size, picks)
-            first = yield from gathered(every, ORDERED)
+            first = yield from gathered(every, ORDERED, PAID)
             yield from sorted(first, key=lambda places: sum(unready >> place & 1 for place in places))
         yield from every
 
@@ -136,16 +137,18 @@ def fitting(sets: Iterable[tuple[int, ...]], is_fit: Callable[[tuple[int, ...]],
             yield NO_SET
 
 
-def gathered(sets: Iterator[tuple[int, ...]], most: int) -> Generator[tuple[int, ...], None, list[tuple[int, ...]]]:
+def gathered(
+    sets: Iterator[tuple[int, ...]], most: int, afford: int | None = None
+) -> Generator[tuple[int, ...], None, list[tuple[int, ...]]]:
     """Return the first *sets*, *most* of them, to be put in order; what is none of them is passed on.
 
-    Where many are passed over they are fewer: the search has to try something before it has spent all on that.
+    No more are looked for where the search has had to pay for more than it can *afford* since the first.
     """
     found, paid = list[tuple[int, ...]](), 0
-    while len(found) < most and (paid < PAID or not found) and (places := next(sets, None)) is not None:
+    while len(found) < most and paid != afford and (places := next(sets, None)) is not None:
         if places:
             found.append(places)
-        elif places is not REST:
+        elif found and places is not REST:
             paid += 1
         if not places or len(found) % GATHERED == 0:
             yield places and REST

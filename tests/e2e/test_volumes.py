@@ -98,7 +98,13 @@ async def test_an_extender_that_is_started_anew_meanwhile_refuses_the_bind_and_i
             await stage.service.ready()
             await _make(here)
             assert await here.bound(first) == "a"
-            refused, bound = (said for name, said in stage.heard.ended if name == first["metadata"]["name"])
+
+            async def ended() -> list[str] | None:
+                # That the pod is bound may be seen before the extender hears of it.
+                said = [said for name, said in stage.heard.ended if name == first["metadata"]["name"]]
+                return said if len(said) > 1 else None
+
+            refused, bound = await until(ended, "both bindings to end")
             assert "was not offered" in refused
             assert not bound
 

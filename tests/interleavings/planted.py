@@ -105,7 +105,7 @@ PARTED: Final = {
     "shares": Bug(
         contest._contested, "(use.shares and _is_overdrawn(use, earlier, _published(inventory, key)))", "False"
     ),
-    "partitions": Bug(contest._contested, "yield from _partitions(mine, before, inventory)", "yield from ()"),
+    "partitions": Bug(contest._contested, "yield from _partitions(", "() and _partitions("),
 }
 # Those that only show where taint rules and classes come and go, and where some only look at devices.
 RULED: Final = {
