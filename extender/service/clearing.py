@@ -26,8 +26,6 @@ LOG: Final = logging.getLogger(__name__)
 AT_ONCE: Final = CONNECTIONS // 2
 AGAIN_S: Final = 0.5
 LOOK_S: Final = 0.1
-# Whoever says so has decided: the object is gone, or has been moved on by somebody else since we read it.
-MOVED: Final = (Refusal.CONFLICT, Refusal.NOT_FOUND)
 
 
 @dataclass(slots=True)
@@ -80,9 +78,10 @@ class Clearing:
             if is_older(work.reached.setdefault(resource, outcome.resource_version), outcome.resource_version):
                 work.reached[resource] = outcome.resource_version
             return True
-        if isinstance(outcome, Refused) and outcome.kind in MOVED:
+        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
             return True
-        if isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT:
+        # A conflict proves nothing: it may be another object by now, or be said by whoever judges requests.
+        if isinstance(outcome, Refused) and outcome.kind not in (Refusal.UNSENT, Refusal.CONFLICT):
             work.failed = f"{item.key}: {outcome}"
         await self.pace.sleep(outcome.seconds if isinstance(outcome, Later) else AGAIN_S)
         return False

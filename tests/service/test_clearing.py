@@ -99,6 +99,7 @@ async def test_each_takeover_leaves_another_mark() -> None:
         pytest.param(Unknown("no answer"), id="no answer"),
         pytest.param(Later(3.0), id="not now"),
         pytest.param(refused(Refusal.UNSENT), id="not sent"),
+        pytest.param(refused(Refusal.CONFLICT), id="a conflict, which may be said of anything"),
     ],
 )
 async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
@@ -108,9 +109,8 @@ async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
     assert stage.slept[:2] == [3.0 if isinstance(answer, Later) else 0.5] * 2
 
 
-@pytest.mark.parametrize("kind", [Refusal.NOT_FOUND, Refusal.CONFLICT])
-async def test_what_is_gone_or_has_moved_on_since_is_left_alone(kind: Refusal) -> None:
-    stage = Stage(Api(refused(kind)))
+async def test_what_is_gone_is_left_alone() -> None:
+    stage = Stage(Api(refused(Refusal.NOT_FOUND)))
     assert await stage.work.done()
     assert stage.api.touched == ["free"]
 
