@@ -73,6 +73,10 @@ class Clearing:
     async def _is_moved(self, item: ResourceClaim | Pod, work: _Work) -> bool:
         """Touch *item*; where nothing was decided wait a little."""
         outcome = await self._touched(item, work.mark)
+        if isinstance(outcome, Done) and outcome.resource_version == item.resource_version:
+            # As where a policy of admission takes the annotation away.
+            work.failed = f"{item.key}: to touch it changes nothing"
+            return False
         if isinstance(outcome, Done):
             resource = CLAIMS if isinstance(item, ResourceClaim) else PODS
             if is_older(work.reached.setdefault(resource, outcome.resource_version), outcome.resource_version):

@@ -126,6 +126,13 @@ async def test_where_something_cannot_be_moved_on_that_is_said_and_the_rest_is_l
     assert vars(told)["error"].endswith(": 400 So: said so")
 
 
+async def test_what_a_touch_has_not_changed_is_not_moved_on(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Api(done(int(claim("free").resource_version))))
+    assert not await stage.work.done()
+    (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert vars(told)["error"].endswith("to touch it changes nothing")
+
+
 async def test_many_are_moved_on_at_once_but_not_all() -> None:
     stage = Stage(Api(), [claim(f"c{number}") for number in range(3 * AT_ONCE)])
     assert await stage.work.done()
