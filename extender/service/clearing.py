@@ -15,7 +15,9 @@ from extender.kube.resource import CLAIMS, PODS, Resource
 from extender.kube.stream import is_older
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.model.parse import parse_pod
 from extender.scheduling.exposed import exposed
 from extender.scheduling.steps import Later, Refusal
 from extender.state.belief import Belief
@@ -30,13 +32,28 @@ LOOK_S: Final = 0.1
 
 @dataclass(slots=True)
 class _Work:
-    """What is left to be moved on, up to which versions that has brought it, and what could not be moved."""
+    """What is left to be moved on, up to which versions that has brought it, and what could not be moved.
+
+    bound: pods that turned out to have a node. The watch of those that wait tells that they are gone, and no touch of
+    ours after that.
+    """
 
     todo: Iterator[ResourceClaim | Pod]
     mark: str = field(default_factory=lambda: str(uuid4()))
     reached: dict[Resource, str] = field(default_factory=dict)
+    bound: set[Uid] = field(default_factory=set)
     failed: str = ""
     count: int = 0
+
+    def moved(self, item: ResourceClaim | Pod, to: Done) -> None:
+        """Take note of what is to be shown of *item*."""
+        found = parse_pod(to.object) if isinstance(item, Pod) else None
+        if isinstance(found, Pod) and found.node_name:
+            self.bound.add(found.uid)
+            return
+        resource = CLAIMS if isinstance(item, ResourceClaim) else PODS
+        if is_older(self.reached.setdefault(resource, to.resource_version), to.resource_version):
+            self.reached[resource] = to.resource_version
 
 
 @dataclass(slots=True)
@@ -57,10 +74,14 @@ class Clearing:
         if work.failed:
             LOG.warning("what was sent before us has to be waited for", extra={keys.ERROR: work.failed})
             return False
-        while not all(self.freshness.is_past(each, work.reached[each], float("inf")) for each in work.reached):
+        while not self._is_shown(work):
             await self.pace.sleep(LOOK_S)
         LOG.info("what was sent before us cannot land any more", extra={keys.COUNT: work.count})
         return True
+
+    def _is_shown(self, work: _Work) -> bool:
+        is_past = (self.freshness.is_past(each, work.reached[each], float("inf")) for each in work.reached)
+        return all(is_past) and all(self.belief.pods.with_uid(uid) is None for uid in work.bound)
 
     async def _move_on(self, work: _Work) -> None:
         for item in work.todo:
@@ -78,9 +99,7 @@ class Clearing:
             work.failed = f"{item.key}: to touch it changes nothing"
             return False
         if isinstance(outcome, Done):
-            resource = CLAIMS if isinstance(item, ResourceClaim) else PODS
-            if is_older(work.reached.setdefault(resource, outcome.resource_version), outcome.resource_version):
-                work.reached[resource] = outcome.resource_version
+            work.moved(item, outcome)
             return True
         if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
             return True

@@ -11,6 +11,7 @@ from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, PODS
 from extender.kube.told import Seen
+from extender.model.change import Gone
 from extender.model.claim import ResourceClaim
 from extender.model.node import Pod
 from extender.scheduling.steps import Later, Refusal
@@ -150,3 +151,19 @@ async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> Non
         assert not working.done()
     stage.show(103)
     assert await working
+
+
+async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_version_that_its_watch_never_shows() -> (
+    None
+):
+    bound = Done({"metadata": {"name": "p", "uid": WAITING.uid, "resourceVersion": "999"}, "spec": {"nodeName": "n1"}})
+    stage = Stage(Api(), (HELD, WAITING))
+    stage.api.answers = [done(101), bound]
+    stage.shows = False
+    working = asyncio.create_task(stage.work.done())
+    stage.show(101)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not working.done()
+    stage.work.belief.apply(Gone(Pod, WAITING.key))
+    assert await asyncio.wait_for(working, 10)
