@@ -16,7 +16,7 @@ from extender.allocation.distinct import distinct
 from extender.web.names import Names
 
 # With fewer names a dictionary is faster.
-WORTHWHILE: Final = 700
+WORTHWHILE: Final = 150
 WORD: Final = 8
 UNKNOWN: Final = -1
 SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
