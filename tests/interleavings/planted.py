@@ -181,6 +181,9 @@ CONTENDED: Final = {
     "what is free is left as it was when somebody takes over": Bug(
         exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
     ),
+    "who waits with devices is left as he was when somebody takes over": Bug(
+        exposed.exposed, "yield from bound_next.values()", "yield from ()"
+    ),
     "that there was no Lease is taken for proof that nobody led": Bug(
         Tenure._clear, "self._clear_at = now + self.terms.lease_s + self.terms.linger_s", "self._clear_at = now"
     ),

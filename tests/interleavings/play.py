@@ -154,7 +154,7 @@ class Play:
         self.scheduler.restart()
 
     def answer(self) -> bool:
-        awaited = [request for request in self.desk.open if request.is_awaited]
+        awaited = [request for request in self.desk.open if request.is_awaited and not self.house.lies(request)]
         if awaited:
             self.fate(self.random.choice(awaited))
         return bool(awaited)
@@ -188,7 +188,7 @@ class Play:
 
     def land(self) -> bool:
         """Have a write arrive that nobody waits for any more, or never."""
-        late = [request for request in self.desk.open if not request.is_awaited]
+        late = [request for request in self.desk.open if not (request.is_awaited or self.house.lies(request))]
         if late and self.random.random() < ARRIVES:
             self.desk.land(self.random.choice(late))
         elif late:

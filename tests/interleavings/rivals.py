@@ -4,7 +4,6 @@ Each is beside a scheduler of its own, one of which leads as well. A replica can
 and go on later with what it had in hand, as if no time had passed; it can be cut off from its Lease; it can end.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING, Final, cast
 from extender.config.settings import Leading as Told
 from extender.config.settings import Settings
 from extender.demo.apiserver.kinds import LEASE
-from extender.kube.answer import Answer, Unanswered
-from extender.kube.request import Body, Query
 from extender.service.leading import Leading, leading_of
-from extender.state.tenure import Tenure
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
+from tests.interleavings.outlived import danger
 from tests.interleavings.process import SERVER_S, Process, process_of
+from tests.interleavings.replica import Hotline, Overseen, Replica
 from tests.interleavings.server import Desk, Line, Request
 from tests.interleavings.successors import LONGEST_BIND_S, Acts
 
@@ -48,70 +46,12 @@ LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
 SPARED: Final = 0.8
 # How much of what is kept from landing tries to at once.
 EAGER: Final = 0.5
+# How much of what was sent by who goes on no more lies where it is, each time that something else could become of it.
+LIES: Final = 0.95
+# How long the other one has to follow.
+SUCCESSION_S: Final = 40
 # How long a replica that ends takes to give up its Lease after the last binding.
 FAREWELL_S: Final = 8.0
-
-
-class Hotline(Line):
-    """A line for Leases alone, on which others have to wait for nothing. While it *is_cut* nothing comes through."""
-
-    def __init__(self, desk: Desk, is_slow: Callable[[], bool]) -> None:
-        super().__init__(desk)
-        self._is_slow = is_slow
-        self.is_cut = False
-
-    async def call(
-        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
-    ) -> Answer | Unanswered:
-        """Have it done at once; what is slow is treated as everything else."""
-        if self.is_cut:
-            await asyncio.sleep(timeout_s)
-            return Unanswered(was_sent=True, why="cut off")
-        if self._is_slow():
-            return await super().call(method, path, query=query, body=body, timeout_s=timeout_s)
-        request = Request(method, path, body, self._desk.moment(), asyncio.get_running_loop().create_future(), self)
-        return self._desk.perform(request)
-
-
-class Overseen(Tenure):
-    """Remembers when it was told that what was sent before can land no more."""
-
-    cleared_at: float | None = None
-
-    def cleared(self, now: float) -> None:
-        super().cleared(now)
-        if self.is_clear(now):
-            self.cleared_at = self._clear_at
-
-
-@dataclass(slots=True)
-class Replica:
-    """A process and its line for Leases; *ends_at*: when it will have finished what is under way."""
-
-    process: Process
-    hotline: Hotline
-    leading: Leading
-    ends_at: float | None = None
-
-    @property
-    def may_write(self) -> bool:
-        return not self.leading.why_not()
-
-    @property
-    def is_stopped(self) -> bool:
-        return self.process.loop.is_stopped
-
-    @property
-    def has_cleared(self) -> bool:
-        """Tell whether it has not waited for what was sent before, but seen to it that this changes nothing."""
-        tenure = self.leading.tenure
-        assert isinstance(tenure, Overseen)
-        return tenure.cleared_at is not None and tenure.cleared_at == tenure._clear_at
-
-    def end(self) -> None:
-        self.hotline.is_dead = True
-        self.process.loop.is_stopped = False
-        self.process.die()
 
 
 @dataclass(slots=True)
@@ -136,7 +76,7 @@ class Rivals:
         """Begin with both replicas, which know nothing."""
         item = {"metadata": {"name": THEIRS[1]}, "spec": {"holderIdentity": f"{self.host}_scheduler"}}
         self.desk.api.registry.create(LEASE, NAMESPACE, item)
-        self.desk.forbidden = self.trespass
+        self.desk.forbidden, self.desk.is_gone = self.trespass, self._is_gone
         for host in HOSTS:
             self.start(host)
 
@@ -191,6 +131,7 @@ class Rivals:
                 self.desk.happened["taken over"] += 1
                 if replica.has_cleared:
                     self._outlive(replica)
+                self.desk.asleep.clear()
         self._refresh()
         for host, replica in tuple(self.replicas.items()):
             if replica.ends_at is not None and self.clock.moment >= replica.ends_at and not replica.is_stopped:
@@ -199,10 +140,21 @@ class Rivals:
     def _outlive(self, replica: Replica) -> None:
         """Have what others have sent arrive at any time, or never; some of it now, before anything else is written."""
         self.desk.happened["cleared"] += 1
-        for request in [each for each in self.desk.open if each.sender is not replica.process.line]:
+        own = replica.process.line, replica.hotline
+        self.desk.open += self.desk.asleep
+        for request in [each for each in self.desk.open if each.sender not in own]:
             request.is_outlived = True
+            if why := danger(request, self.desk.api):
+                self.desk.complaints.append(f"{request} could still arrive, and {why}")
             if not request.is_awaited and self.random.random() < EAGER:
                 self.desk.land(request)
+
+    def lies(self, request: Request) -> bool:
+        """Tell whether nothing becomes of *request* now: so that it may arrive once another leads."""
+        return not request.is_outlived and self._is_gone(request.sender) and self.random.random() < LIES
+
+    def _is_gone(self, line: Line) -> bool:
+        return all(line not in (each.process.line, each.hotline) for each in self._awake())
 
     def change(self) -> None:
         """Have other things go wrong from now on."""
@@ -212,6 +164,7 @@ class Rivals:
     def relax(self) -> None:
         """Have nothing go wrong from now on."""
         self.strays, self.faults, self.late = 0.0, 0.0, ""
+        self.desk.asleep.clear()
         for replica in self.replicas.values():
             replica.process.loop.is_stopped = replica.hotline.is_cut = False
         self.clock.settle()
@@ -222,6 +175,8 @@ class Rivals:
         Where that one has seen to it that such a write changes nothing, it may arrive, and be in vain.
         """
         if request.method == "GET" or isinstance(request.sender, Hotline) or request.is_touch:
+            return ""
+        if request.is_outlived and not (is_done and request.gives_devices):
             return ""
         others = [each for each in self.replicas.values() if each.process.line is not request.sender]
         for other in others:
@@ -237,6 +192,7 @@ class Rivals:
             "scheduler moves": (1.0, self.move),
             "hand over": (0.3, self.hand_over),
             "crash": (2.0, self.crash),
+            "ambush": (4.0, self.ambush),
             "Lease deleted": (0.6, self.forget),
         }
 
@@ -291,6 +247,37 @@ class Rivals:
             self._replace(next(host for host, each in self.replicas.items() if each is replica))
             self._leave()
         return replica is not None
+
+    def ambush(self) -> bool:
+        """Have the leader stop or end in the middle of a write, and the other one follow before that arrives."""
+        leaders = [host for host, each in self.replicas.items() if each.may_write and self._sent_by(each)]
+        if not leaders or any(each.ends_at is not None for each in self.replicas.values()):
+            return False
+        follower = self.replicas[self._other(leaders[0])]
+        if self.random.random() < MOVES:
+            self.replicas[leaders[0]].process.loop.is_stopped = True
+        else:
+            self._replace(leaders[0])
+        if self.host == leaders[0]:
+            self.move()
+        follower.process.loop.is_stopped = follower.hotline.is_cut = False
+        for _ in range(SUCCESSION_S):
+            self._go_well(1.0)
+            if follower.may_write:
+                break
+        return True
+
+    def _go_well(self, seconds: float) -> None:
+        """Let time pass in which all goes well for those that go on."""
+        self.clock.pass_to(self.clock.moment + seconds)
+        self.desk.too_late()
+        while heard := [each for each in self.desk.open if not self._is_gone(each.sender)]:
+            for request in heard:
+                self.desk.land(request)
+            for process in self.living():
+                process.catch_up()
+            self.clock.settle()
+        self.aged()
 
     def forget(self) -> None:
         """Delete our Lease, whoever has it."""

@@ -81,11 +81,15 @@ class Desk:
     moment: Callable[[], float]
     happened: Counter[str]
     open: list[Request] = field(default_factory=list)
+    # Those that have lain too long, unless who follows has seen to it that they change nothing.
+    asleep: list[Request] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     # Pods for whom others were evicted: once it is known that this does not help they may be sent elsewhere.
     excused: set[str] = field(default_factory=set)
     # Who knows what each binding was told, where that matters.
     witness: Witness | None = None
+    # Tells whether who speaks by a line goes on no more.
+    is_gone: Callable[["Line"], bool] = lambda _line: False
     # Says why a request must not arrive any more, or must not have been done.
     forbidden: Callable[[Request, bool], str] = lambda _request, _is_done: ""
 
@@ -153,11 +157,11 @@ class Desk:
         """Lose *request*: it never arrives, and nobody hears of it."""
         self.open.remove(request)
 
-    def too_late(self) -> list[Request]:
-        """Drop what has lain too long, and return it."""
-        is_old = {each: self.moment() - each.sent_at > LATE_S and not each.is_outlived for each in self.open}
-        self.open = [request for request in self.open if not is_old[request]]
-        return [request for request in is_old if is_old[request]]
+    def too_late(self) -> None:
+        """Drop what has lain too long; what was sent by who goes on no more may lie until it is known who follows."""
+        old = [each for each in self.open if self.moment() - each.sent_at > LATE_S and not each.is_outlived]
+        self.open = [each for each in self.open if each not in old]
+        self.asleep = [each for each in (*self.asleep, *old) if self.is_gone(each.sender)]
 
 
 def _nominated(item: Json) -> str | None:

@@ -7,7 +7,7 @@ from random import Random
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
 from tests.interleavings.process import Process, Sole, process_of
-from tests.interleavings.server import LATE_S, Desk
+from tests.interleavings.server import LATE_S, Desk, Request
 
 # How often a new process has listed everything before anything else happens.
 PROMPT = 0.7
@@ -79,6 +79,10 @@ class Successors:
 
     def change(self) -> None:
         """Have other things go wrong from now on."""
+
+    def lies(self, _request: Request) -> bool:
+        """Tell whether nothing becomes of a request now."""
+        return False
 
     def crash(self) -> bool:
         """End the extender; another begins when nothing can land any more that this one has sent."""

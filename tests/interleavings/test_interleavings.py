@@ -81,7 +81,8 @@ def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> No
     happened = played(5, STEPS, is_contended=True)
     assert happened["bindings ended"] > 100
     assert happened["taken over"] > 10
-    assert min(happened[name] for name in ("stop", "go on", "cut off", "scheduler moves", "hand over", "crash")) > 0
+    names = "stop", "go on", "cut off", "scheduler moves", "hand over", "crash", "ambush", "cleared"
+    assert min(happened[name] for name in names) > 0
 
 
 def test_nothing_is_lost_where_rules_taints_and_classes_come_and_go_and_some_only_look_at_devices() -> None:

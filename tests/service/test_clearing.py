@@ -153,9 +153,7 @@ async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> Non
     assert await working
 
 
-async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_version_that_its_watch_never_shows() -> (
-    None
-):
+async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_version() -> None:
     bound = Done({"metadata": {"name": "p", "uid": WAITING.uid, "resourceVersion": "999"}, "spec": {"nodeName": "n1"}})
     stage = Stage(Api(), (HELD, WAITING))
     stage.api.answers = [done(101), bound]

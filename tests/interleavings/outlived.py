@@ -1,0 +1,53 @@
+"""What writes of a leader that was followed could still do, once who follows says that they do nothing any more."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from extender.config.settings import Settings
+from extender.demo.apiserver.kinds import DRA
+from extender.demo.apiserver.paths import target_of
+from extender.demo.apiserver.server import ApiServer
+from tests.interleavings.server import Request
+
+Json = dict[str, Any]
+SCHEDULERS: Final = Settings().schedulers
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+def danger(request: Request, api: ApiServer) -> str:
+    """Say what *request* would do if it arrived now; nothing where it would be in vain, or harmless."""
+    target, version = target_of(request.path, api.kinds), _version(request)
+    item = api.store.get(target.kind, target.key)
+    if item is None or version != item["metadata"]["resourceVersion"]:
+        return ""
+    if target.part == "binding":
+        has_devices = any(_is_reserved(claim, item) for claim in api.store.all(api.kinds[DRA, "v1", "resourceclaims"]))
+        return "binds a pod that waits with its devices" if _waits(item) and has_devices else ""
+    if target.kind.name != "ResourceClaim":
+        return ""
+    if not (item.get("status") or {}).get("allocation"):
+        return "gives devices" if request.gives_devices else ""
+    is_awaited = any(_is_reserved(item, pod) for pod in _waiting(api))
+    return "changes a claim for which a pod waits" if is_awaited else ""
+
+
+def _version(request: Request) -> str | None:
+    """Return the version that *request* is meant for; None where it is for any."""
+    content = request.body.content if request.body else None
+    if isinstance(content, list):
+        return next((step["value"] for step in content if step["path"] == "/metadata/resourceVersion"), None)
+    return (content.get("metadata") or {}).get("resourceVersion") if isinstance(content, dict) else None
+
+
+def _waiting(api: ApiServer) -> Iterator[Json]:
+    return filter(_waits, api.store.all(api.kinds["", "v1", "pods"]))
+
+
+def _waits(pod: Json) -> bool:
+    is_ours = pod["spec"].get("schedulerName") in SCHEDULERS
+    return is_ours and not pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in FINISHED
+
+
+def _is_reserved(claim: Json, pod: Json) -> bool:
+    users = (claim.get("status") or {}).get("reservedFor") or ()
+    return any(user["uid"] == pod["metadata"]["uid"] for user in users)
