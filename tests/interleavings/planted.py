@@ -197,6 +197,12 @@ CONTENDED: Final = {
         Fence.passed, "if isinstance(outcome, Unknown):", "if False:"
     ),
 }
+# Those that only show where one of two is followed, and devices are of all kinds.
+FOLLOWED: Final = {
+    "what is kept for who waits is left as it was when somebody takes over": Bug(
+        exposed.exposed, "(claim.allocation is None or waiting) and is_ours", "claim.allocation is None and is_ours"
+    ),
+}
 
 
 @contextmanager
