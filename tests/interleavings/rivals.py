@@ -141,7 +141,8 @@ class Rivals:
         """Have what others have sent arrive at any time, or never; some of it now, before anything else is written."""
         self.desk.happened["cleared"] += 1
         own = replica.process.line, replica.hotline
-        self.desk.open += self.desk.asleep
+        # What it has sent itself, when it led before, is nothing that it could have moved on.
+        self.desk.open += [each for each in self.desk.asleep if each.sender not in own]
         for request in [each for each in self.desk.open if each.sender not in own]:
             request.is_outlived = True
             if why := danger(request, self.desk.api):
