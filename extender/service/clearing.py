@@ -103,11 +103,19 @@ class Clearing:
             return True
         if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
             return True
-        # A conflict proves nothing: it may be another object by now, or be said by whoever judges requests.
+        # A conflict proves nothing: it may be said by whoever judges requests. Another object of that name has it, too.
+        if isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT and self._is_over(item):
+            return True
         if isinstance(outcome, Refused) and outcome.kind not in (Refusal.UNSENT, Refusal.CONFLICT):
             work.failed = f"{item.key}: {outcome}"
         await self.pace.sleep(outcome.seconds if isinstance(outcome, Later) else AGAIN_S)
         return False
+
+    def _is_over(self, item: ResourceClaim | Pod) -> bool:
+        """Tell whether the watch has shown that *item* is gone, or waits no longer: nothing can be done to it then."""
+        if isinstance(item, ResourceClaim):
+            return self.belief.cluster.claims.with_uid(item.uid) is None
+        return self.belief.pods.with_uid(item.uid) is None and not self.belief.unread.has(item.key)
 
     async def _touched(self, item: ResourceClaim | Pod, mark: str) -> Outcome:
         if isinstance(item, ResourceClaim):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, PODS
 from extender.kube.told import Seen
-from extender.model.change import Gone
+from extender.model.change import Change, Changed, Gone
 from extender.model.claim import ResourceClaim
+from extender.model.names import Uid
 from extender.model.node import Pod
+from extender.model.problem import Problem
 from extender.scheduling.steps import Later, Refusal
 from extender.service.clearing import AT_ONCE, Clearing
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, pod
@@ -114,6 +117,35 @@ async def test_what_is_gone_is_left_alone() -> None:
     stage = Stage(Api(refused(Refusal.NOT_FOUND)))
     assert await stage.work.done()
     assert stage.api.touched == ["free"]
+
+
+@pytest.mark.parametrize(
+    ("item", "now"),
+    [
+        pytest.param(claim("free"), Changed(replace(claim("free"), uid=Uid("another"))), id="a claim made anew"),
+        pytest.param(WAITING, Changed(replace(WAITING, uid=Uid("another"))), id="a pod made anew"),
+        pytest.param(WAITING, Gone(Pod, WAITING.key), id="a pod that waits no longer"),
+    ],
+)
+async def test_what_the_watch_shows_to_be_gone_is_left_alone_though_its_name_answers(
+    item: ResourceClaim | Pod, now: Change
+) -> None:
+    items = (item,) if isinstance(item, ResourceClaim) else (HELD, item)
+    stage = Stage(Api(*[done(101)] * (len(items) - 1), *[refused(Refusal.CONFLICT)] * 3), items)
+    working = asyncio.create_task(stage.work.done())
+    await asyncio.sleep(0)
+    stage.work.belief.apply(now)
+    assert await asyncio.wait_for(working, 10)
+    assert stage.api.touched.count(item.key.name) == 1
+
+
+async def test_a_waiting_pod_that_cannot_be_read_any_more_is_not_gone() -> None:
+    stage = Stage(Api(done(101), *[refused(Refusal.CONFLICT)] * 3), (HELD, WAITING))
+    working = asyncio.create_task(stage.work.done())
+    await asyncio.sleep(0)
+    stage.work.belief.apply(Changed(Problem(Pod.__name__, WAITING.key, "spec", "is no object")))
+    assert await asyncio.wait_for(working, 10)
+    assert stage.api.touched.count("p") == 4
 
 
 @pytest.mark.parametrize("kind", [Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED])
