@@ -30,8 +30,10 @@ from extender.scheduling.planner import Planner
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
+from extender.service.accession import Accession
 from extender.service.advising import Advising
 from extender.service.ahead import Ahead
+from extender.service.alone import Alone, Solitude
 from extender.service.answers import Answers
 from extender.service.attention import Attention
 from extender.service.auditing import Auditing
@@ -50,7 +52,7 @@ from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.keeping import Keeping
 from extender.service.lapses import Lapses
-from extender.service.leading import Alone, Leading, leading_of
+from extender.service.leading import Leading, leading_of
 from extender.service.minds import minds_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
@@ -192,10 +194,10 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     service = Service(answers, attention, belief, health, journal, server, leading, inspection)
     if not is_owner:
         return service, work | {"beginning": _begun(health, inspection.allows, pace)}
+    accession = Accession(leading, follows, _clearing(attention, leading, history, freshness), freshness)
     if isinstance(leading, Alone):
-        return service, work | {"attention": attention.run(health.begin, inspection.allows)}
-    clearing = _clearing(attention, leading, history, freshness)
-    reign = Reign(leading, follows, attention, clearing, freshness, health, metrics)
+        return service, work | {"attention": Solitude(accession, attention, health, inspection.allows).run()}
+    reign = Reign(leading, accession, attention, health, metrics)
     leading.fence, leading.is_idle = fence, lambda: binds.is_idle and not reign.is_busy
     return service, work | {"election": leading.run(), "reign": reign.run()}
 
@@ -208,7 +210,7 @@ def _binder(settings: Settings, belief: Belief, chooser: Chooser, offers: Offers
     return Binder(belief, chooser, time.time, offers.has, settings.allocation.ignored_resources)
 
 
-def _clearing(attention: Attention, leading: Leading, history: History, freshness: Freshness) -> Clearing:
+def _clearing(attention: Attention, leading: Alone | Leading, history: History, freshness: Freshness) -> Clearing:
     """Return what touches before anything else is written: nobody waits for what it has sent."""
     fence = Fence(lambda: history.why_not() or leading.why_not_move(), since_boot)
     return Clearing(attention.belief, replace(attention.writes, fence=fence), freshness, Pace())

@@ -15,37 +15,13 @@ from extender.kube.fence import Fence
 from extender.kube.leases import Lease, Leases, is_conflict
 from extender.kube.pace import Pace, since_boot
 from extender.model.names import ObjectKey
+from extender.service.alone import Alone
 from extender.state.tenure import NOT_LEADING, Act, Record, Step, Tenure, Terms, Wish, host_of, wish_of
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
 # Wishes change between two looks at the Lease; so often it is seen whether they have.
 LOOK_S: Final = 0.2
-
-
-class Alone:
-    """The only replica: it always leads."""
-
-    is_ending = False
-
-    def why_not(self) -> str:
-        """Say why nothing may be written; nothing where it may."""
-        return ""
-
-    def hindrance(self) -> str:
-        """Say why the scheduler is not answered; nothing where it is."""
-        return ""
-
-    def leads(self) -> bool:
-        """Tell whether the scheduler is answered."""
-        return True
-
-    def obstacle(self) -> str:
-        """Say what keeps us from ever leading."""
-        return ""
-
-    async def end(self, _patience_s: float) -> None:
-        """Give up nothing."""
 
 
 @dataclass(slots=True)
@@ -205,15 +181,13 @@ def _holder_of(record: Record | None) -> str:
 def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alone | Leading:
     """Return one of several replicas, or the only one."""
     told, limits = settings.leading, settings.api
-    if not told.enabled or settings.ownership.mode == "advisor":
-        # An advisor writes nothing that another could write too.
+    linger_s = limits.bind_seconds + limits.timeout_seconds + told.server_seconds
+    if settings.ownership.mode == "advisor":
+        # It writes nothing that another could write too.
         return Alone()
-    terms = Terms(
-        lease_s=told.lease_seconds,
-        trust_s=told.trust_seconds,
-        renew_s=told.renew_seconds,
-        linger_s=limits.bind_seconds + limits.timeout_seconds + told.server_seconds,
-    )
+    if not told.enabled:
+        return Alone(linger_s)
+    terms = Terms(lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s)
     # Each process is somebody else: what an earlier one of the same pod has sent may arrive still.
     me = f"{told.host or socket.gethostname()}_{uuid4()}"
     leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 4), time.time)

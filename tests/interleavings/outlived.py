@@ -1,16 +1,21 @@
 """What writes of a leader that was followed could still do, once who follows says that they do nothing any more."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from random import Random
 from typing import Any, Final
 
 from extender.config.settings import Settings
 from extender.demo.apiserver.kinds import DRA
 from extender.demo.apiserver.paths import target_of
 from extender.demo.apiserver.server import ApiServer
-from tests.interleavings.server import Request
+from tests.interleavings.server import Desk, Line, Request
 
 Json = dict[str, Any]
 SCHEDULERS: Final = Settings().schedulers
+# How much of what is kept from landing tries to at once.
+EAGER: Final = 0.5
+# How much of what was sent by who goes on no more lies where it is, each time that something else could become of it.
+LIES: Final = 0.95
 FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -29,6 +34,22 @@ def danger(request: Request, api: ApiServer) -> str:
         return "gives devices" if request.gives_devices else ""
     is_awaited = any(_is_reserved(item, pod) for pod in _waiting(api))
     return "changes a claim for which a pod waits" if is_awaited else ""
+
+
+def outlive(desk: Desk, own: Collection[Line], random: Random) -> None:
+    """Have what others than *own* have sent arrive at any time, or never; some of it now, before all else is written.
+
+    Whoever follows has seen to it that this changes nothing.
+    """
+    desk.happened["cleared"] += 1
+    # What it has sent itself, when it led before, is nothing that it could have moved on.
+    desk.open += [each for each in desk.asleep if each.sender not in own]
+    for request in [each for each in desk.open if each.sender not in own]:
+        request.is_outlived = True
+        if why := danger(request, desk.api):
+            desk.complaints.append(f"{request} could still arrive, and {why}")
+        if not request.is_awaited and random.random() < EAGER:
+            desk.land(request)
 
 
 def _version(request: Request) -> str | None:

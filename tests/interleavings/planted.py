@@ -17,6 +17,7 @@ from extender.scheduling.binding import Binder
 from extender.scheduling.planner import Planner
 from extender.scheduling.recall import World
 from extender.service.ahead import Ahead
+from extender.service.alone import Alone
 from extender.service.lapses import Lapses
 from extender.service.wakes import Wakes
 from extender.state import contest, ledger, questions
@@ -65,6 +66,13 @@ BUGS: Final = {
     ),
     "nobody finds out about writes without an answer": Bug(
         remedy._unsettled, "if is_open and key", "if not is_open and key"
+    ),
+}
+# Those that only show where one process follows another.
+RESTARTED: Final = {
+    "what an earlier process has sent is not waited for": Bug(Alone.__init__, "now() + linger_s", "now()"),
+    "what is free is left as it was by the next process": Bug(
+        exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
     ),
 }
 # Those that only show where pods are nominated ahead.

@@ -31,7 +31,7 @@ from tests.interleavings.rivals import Rivals
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
 from tests.interleavings.stock import Stock
-from tests.interleavings.successors import CRASHES, TAKEOVER_S, Successors
+from tests.interleavings.successors import Successors
 from tests.interleavings.ties import Ties
 from tests.interleavings.variety import Variety
 from tests.interleavings.watching import Watching
@@ -56,6 +56,8 @@ TOO_LONG_S = 650.0
 SILENCES = 0.3
 # How much more often, or less, something may happen in one storm than in others.
 WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
+# How often strangers allocate where devices are of all kinds, beside the weights of what else happens.
+INTRUSIONS = 8
 # Of writes that are on their way, how many arrive.
 ARRIVES = 0.7
 
@@ -69,8 +71,6 @@ class Play:
     """One run. Everything that happens in it follows from *seed*."""
 
     seed: int
-    takeover_s: float = TAKEOVER_S
-    crashes: float = CRASHES
     # Whether pods are nominated ahead.
     nominates: bool = False
     # Whether devices are of all kinds, and nodes come and go.
@@ -122,9 +122,7 @@ class Play:
         self.controller = Controller(self.api)
         self.manner = Manner(self.nominates, self.choice())
         parts = self.clock, self.desk, self.random, self.manner
-        self.house = (
-            Rivals(*parts, self.moved) if self.is_contended else Successors(*parts, self.takeover_s, self.crashes)
-        )
+        self.house = Rivals(*parts, self.moved) if self.is_contended else Successors(*parts)
         self.scheduler = Scheduler(
             self.clock, self.api.store, self.people.kind("resourceclaims"), self.random,
             self.house.asked, self.api.registry, self.nominates, self.desk.excused, has_volumes=self.is_varied,
@@ -267,7 +265,7 @@ class Play:
             "arrive": (40, people.arrive),
             "leave": (20, people.leave),
             "meddle": (8, people.meddle),
-            "intrude": (8 if self.is_varied else 2, people.intrude),
+            "intrude": (INTRUSIONS if self.is_varied else 2, people.intrude),
             "republish": (2, people.republish),
             "stumble": (6, self.stumble),
             "event": (4, self.scheduler.event),
@@ -485,8 +483,6 @@ class Play:
 @contextmanager
 def staged(
     seed: int,
-    takeover_s: float = TAKEOVER_S,
-    crashes: float = CRASHES,
     *,
     nominates: bool = False,
     is_varied: bool = False,
@@ -501,7 +497,7 @@ def staged(
     numbers, chance, log = count(1), Random(seed), logging.getLogger("extender")  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
         play = Play(
-            seed, takeover_s, crashes, nominates, is_varied, is_contended, is_ruled, is_tied, is_strict, is_evicting,
+            seed, nominates, is_varied, is_contended, is_ruled, is_tied, is_strict, is_evicting,
             is_lingering,
         )  # fmt: skip
         stack.callback(play.clock.close)
@@ -535,8 +531,6 @@ class _Listening(logging.Handler):
 def played(
     seed: int,
     steps: int,
-    takeover_s: float = TAKEOVER_S,
-    crashes: float = CRASHES,
     *,
     nominates: bool = False,
     is_varied: bool = False,
@@ -551,6 +545,6 @@ def played(
     kinds = {"nominates": nominates, "is_varied": is_varied, "is_contended": is_contended}
     kinds |= {"is_ruled": is_ruled, "is_tied": is_tied, "is_strict": is_strict}
     kinds |= {"is_evicting": is_evicting, "is_lingering": is_lingering}
-    with staged(seed, takeover_s, crashes, **kinds) as play:
+    with staged(seed, **kinds) as play:
         play.run(steps)
         return play.happened

@@ -27,7 +27,9 @@ from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
+from extender.service.accession import Accession
 from extender.service.ahead import Ahead
+from extender.service.alone import Alone, Solitude
 from extender.service.answers import Answers
 from extender.service.attention import Attention
 from extender.service.binds import Binds
@@ -41,7 +43,7 @@ from extender.service.hearing import Hearing
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.lapses import Lapses
-from extender.service.leading import Alone, Leading
+from extender.service.leading import Leading
 from extender.service.notices import Notices
 from extender.service.offers import Offers
 from extender.service.reign import Reign
@@ -66,12 +68,20 @@ STEP_S: Final = 0.5
 
 
 class Sole(Alone):
-    """The only one at a time; *is_asked* until another is to take over."""
+    """The only one at a time; *is_asked* until another is to take over.
+
+    has_cleared: it has not waited for what was sent before, but seen to it that this changes nothing.
+    """
 
     is_asked = True
+    has_cleared = False
 
     def leads(self) -> bool:
-        return self.is_asked
+        return self.is_asked and super().leads()
+
+    def cleared(self) -> None:
+        super().cleared()
+        self.has_cleared = True
 
 
 @dataclass(slots=True)
@@ -85,6 +95,7 @@ class Process:
     attention: Attention
     leading: Sole | Leading
     watches: dict[str, Watching]
+    follows: Follows
     # Has something else preferred from now on: what another placement document says.
     prefer: Callable[[Preferred], None]
     works: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
@@ -92,9 +103,7 @@ class Process:
 
     def begin(self) -> None:
         """List everything, and look after pods."""
-        if isinstance(self.leading, Sole):
-            for watch in self.watches.values():
-                watch.read()
+        self.loop.create_task(self.follows.run(), name="follows")
         self.tasks += [self.loop.create_task(work(), name=str(work)) for work in self.works]
 
     def catch_up(self) -> None:
@@ -212,8 +221,9 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         intrusion.after(told)
 
     watches = _watches(desk, followed, recent, take, now)
-    works = _works(leading, watches, attention, health, lambda: binds.is_idle)
-    return Process(loop, line, belief, answers, attention, leading, watches, prefer, works + nominating.works)
+    follows = _follows(watches)
+    works = [*_works(leading, follows, attention, health, lambda: binds.is_idle), *nominating.works]
+    return Process(loop, line, belief, answers, attention, leading, watches, follows, prefer, works)
 
 
 def _watches(
@@ -224,32 +234,35 @@ def _watches(
     return {item.name: Watching(desk.api.store, kinds[item.served_as or item.name], item, *parts) for item in followed}
 
 
-def _works(
-    leading: Sole | Leading,
-    watches: dict[str, Watching],
-    attention: Attention,
-    health: Health,
-    is_idle: Callable[[], bool],
-) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-    """Return what is done all the time, by the only one or by one of several: as they are put together there."""
-    if isinstance(leading, Sole):
-        return [lambda: attention.run(health.begin, lambda: health.freshness.has_vital)]
-
+def _follows(watches: dict[str, Watching]) -> Follows:
     async def follow(resource: Resource) -> None:
         with watches[resource.name].following():
             await asyncio.Event().wait()
 
     for watch in watches.values():
         watch.is_on = False
-    follows = Follows(follow, [watch.resource for watch in watches.values()])
+    return Follows(follow, [watch.resource for watch in watches.values()])
+
+
+def _works(
+    leading: Sole | Leading,
+    follows: Follows,
+    attention: Attention,
+    health: Health,
+    is_idle: Callable[[], bool],
+) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+    """Return what is done all the time, by the only one or by one of several: as they are put together there."""
     pace = Pace(health.now, lambda seconds: asyncio.sleep(max(seconds, STEP_S)))
     moving = replace(attention.writes, fence=Fence(leading.why_not_move, health.now, SERVER_S))
     clearing = Clearing(attention.belief, moving, health.freshness, pace)
-    reign = Reign(leading, follows, attention, clearing, health.freshness, health, METRICS, pace)
+    accession = Accession(leading, follows, clearing, health.freshness, pace)
+    if isinstance(leading, Sole):
+        return [Solitude(accession, attention, health, lambda: health.freshness.has_vital).run]
+    reign = Reign(leading, accession, attention, health, METRICS)
     leading.is_able = lambda: health.freshness.has_vital
     leading.is_idle, leading.fence = lambda: is_idle() and not reign.is_busy, attention.writes.fence
     leading.now, leading.pace = health.now, pace
-    return [follows.run, leading.run, reign.run]
+    return [leading.run, reign.run]
 
 
 def _nominating(

@@ -15,7 +15,7 @@ from extender.demo.apiserver.kinds import LEASE
 from extender.service.leading import Leading, leading_of
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
-from tests.interleavings.outlived import danger
+from tests.interleavings.outlived import LIES, outlive
 from tests.interleavings.process import SERVER_S, Process, process_of
 from tests.interleavings.replica import Hotline, Overseen, Replica
 from tests.interleavings.server import Desk, Line, Request
@@ -44,10 +44,6 @@ IDLE_S: Final = (1.0, 3.0, 12.0)
 LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
 # How many of those that have sent nothing, which may be on its way still, are left alone.
 SPARED: Final = 0.8
-# How much of what is kept from landing tries to at once.
-EAGER: Final = 0.5
-# How much of what was sent by who goes on no more lies where it is, each time that something else could become of it.
-LIES: Final = 0.95
 # How long the other one has to follow.
 SUCCESSION_S: Final = 40
 # How long a replica that ends takes to give up its Lease after the last binding.
@@ -130,25 +126,12 @@ class Rivals:
                 self.led_by = replica
                 self.desk.happened["taken over"] += 1
                 if replica.has_cleared:
-                    self._outlive(replica)
+                    outlive(self.desk, (replica.process.line, replica.hotline), self.random)
                 self.desk.asleep.clear()
         self._refresh()
         for host, replica in tuple(self.replicas.items()):
             if replica.ends_at is not None and self.clock.moment >= replica.ends_at and not replica.is_stopped:
                 self._replace(host)
-
-    def _outlive(self, replica: Replica) -> None:
-        """Have what others have sent arrive at any time, or never; some of it now, before anything else is written."""
-        self.desk.happened["cleared"] += 1
-        own = replica.process.line, replica.hotline
-        # What it has sent itself, when it led before, is nothing that it could have moved on.
-        self.desk.open += [each for each in self.desk.asleep if each.sender not in own]
-        for request in [each for each in self.desk.open if each.sender not in own]:
-            request.is_outlived = True
-            if why := danger(request, self.desk.api):
-                self.desk.complaints.append(f"{request} could still arrive, and {why}")
-            if not request.is_awaited and self.random.random() < EAGER:
-                self.desk.land(request)
 
     def lies(self, request: Request) -> bool:
         """Tell whether nothing becomes of *request* now: so that it may arrive once another leads."""

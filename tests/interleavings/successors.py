@@ -1,20 +1,23 @@
-"""One process of the extender after another: the next begins when nothing of the last one can land any more."""
+"""One process of the extender after another: the next begins while something of the last one may land yet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
+from tests.interleavings.outlived import LIES, outlive
 from tests.interleavings.process import Process, Sole, process_of
-from tests.interleavings.server import LATE_S, Desk, Request
+from tests.interleavings.server import LATE_S, Desk, Line, Request
 
 # How often a new process has listed everything before anything else happens.
 PROMPT = 0.7
 # How long a process that is to be replaced may go on with the bindings under way.
 LONGEST_BIND_S = 20.0
-# How long nobody answers after a process has ended: until nothing can land any more that it has sent.
-TAKEOVER_S = LATE_S + 1
+# How long nobody answers after a process has ended.
+RESTARTS_S = (0.0, 0.1, 1.0, 3.0)
+# For how long what was sent before may land, as far as the next process knows.
+LINGER_S = LATE_S + 1
 # How often a process ends at once, beside the weights of what else happens.
 CRASHES = 0.3
 
@@ -29,16 +32,21 @@ class Successors:
     desk: Desk
     random: Random
     manner: Manner
-    takeover_s: float = TAKEOVER_S
-    crashes: float = CRASHES
     process: Process | None = None
+    sole: Sole = field(default_factory=Sole)
     back_at: float = 0.0
+    # Whether what was sent before the process began is known to change nothing any more.
+    is_alone: bool = False
 
     def begin(self) -> None:
         """Begin a new life of the extender, which knows nothing."""
+        self.desk.is_gone, self.is_alone = self._is_gone, False
         # Whoever is restarted may have been configured anew.
-        self.process = process_of(self.clock.loop(), self.desk, Sole(), self.manner.drawn(self.random))
+        loop = self.clock.loop()
+        self.sole = Sole(LINGER_S, loop.time)
+        self.process = process_of(loop, self.desk, self.sole, self.manner.drawn(self.random))
         self.process.begin()
+        self.clock.settle()
         if self.random.random() < PROMPT:
             self.process.catch_up()
         self.clock.settle()
@@ -50,7 +58,7 @@ class Successors:
 
     def asked(self) -> Process | None:
         """Return whom the scheduler asks."""
-        return self.process if self.process and self.process.leading.leads() else None
+        return self.process if self.process and self.sole.leads() else None
 
     leader = asked
 
@@ -66,13 +74,25 @@ class Successors:
 
     def aged(self) -> None:
         """Do what is due now that time has passed."""
-        leader, is_due = self.asked(), self.clock.moment >= self.back_at
-        if leader:
-            leader.refresh()
-        elif self.process is None and is_due:
-            self.begin()
-        elif self.process and is_due:
+        is_due, process = self.clock.moment >= self.back_at, self.process
+        if process is None:
+            if is_due:
+                self.begin()
+        elif self.sole.is_asked:
+            process.refresh()
+            self._outlive(process)
+        elif is_due:
             self.crash()
+
+    def _outlive(self, process: Process) -> None:
+        """Have what others have sent arrive once that is to change nothing."""
+        if not self.is_alone and not self.sole.why_not():
+            self.is_alone = True
+            if not self.sole.has_cleared:
+                # What was sent before has lain for so long that it never arrives.
+                self.desk.asleep.clear()
+            outlive(self.desk, (process.line,), self.random)
+            self.desk.asleep.clear()
 
     def relax(self) -> None:
         """Have nothing go wrong from now on."""
@@ -80,28 +100,31 @@ class Successors:
     def change(self) -> None:
         """Have other things go wrong from now on."""
 
-    def lies(self, _request: Request) -> bool:
-        """Tell whether nothing becomes of a request now."""
-        return False
+    def lies(self, request: Request) -> bool:
+        """Tell whether nothing becomes of *request* now: so that it may arrive once another process writes."""
+        return not request.is_outlived and self._is_gone(request.sender) and self.random.random() < LIES
+
+    def _is_gone(self, line: Line) -> bool:
+        return self.process is None or line is not self.process.line
 
     def crash(self) -> bool:
-        """End the extender; another begins when nothing can land any more that this one has sent."""
+        """End the extender; another begins soon."""
         if self.process is None:
             return False
         self.process.die()
         self.process = None
-        self.back_at = self.clock.moment + self.takeover_s
+        self.back_at = self.clock.moment + self.random.choice(RESTARTS_S)
         return True
 
     def hand_over(self) -> bool:
         """Ask the extender nothing any more, and end it when what it was asked must have come to an end."""
         process = self.asked()
-        if process is None or not isinstance(process.leading, Sole):
+        if process is None:
             return False
-        process.leading.is_asked = False
+        self.sole.is_asked = False
         process.retire()
         self.back_at = self.clock.moment + LONGEST_BIND_S
         return True
 
     def acts(self) -> Acts:
-        return {"crash": (self.crashes, self.crash), "hand over": (0.2, self.hand_over)}
+        return {"crash": (CRASHES, self.crash), "hand over": (0.2, self.hand_over)}

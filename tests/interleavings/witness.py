@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from extender.demo.apiserver.kinds import DRA, Kind
 from extender.demo.apiserver.server import ApiServer
-from tests.interleavings.law import Device, Law
+from tests.interleavings.law import Device, Law, newest
 from tests.interleavings.policies import policy_for
 from tests.interleavings.stock import given, results
 from tests.interleavings.terms import terms, terms_of, wishes
@@ -60,8 +60,11 @@ class Witness:
 
     def _objections(self, claim: Json, told: Told, preferred: Sequence[Json | None]) -> Iterator[str]:
         changed = {resource: self._changed(resource, told[resource]) for resource in RESOURCES}
+        present = {resource: self.api.store.each(self._kind(resource)) for resource in RESOURCES}
+        # What is left over of a pool says nothing of it, also where what counts has changed.
+        present["resourceslices"] = newest(present["resourceslices"])
         settled = {
-            resource: [item for item in self.api.store.each(self._kind(resource)) if _name(item) not in names]
+            resource: [item for item in present[resource] if _name(item) not in names]
             for resource, names in changed.items()
         }
         law = Law(*(settled[resource] for resource in RESOURCES))

@@ -10,6 +10,7 @@ import pytest
 from extender.kube.freshness import Freshness
 from extender.kube.resource import NODES
 from extender.kube.told import Seen
+from extender.service.accession import Accession
 from extender.service.health import Health
 from extender.service.reign import Reign
 from extender.state.tenure import Wish
@@ -79,7 +80,8 @@ def ruled(*, is_broken: bool = False) -> tuple[Reign, Any, Rounds]:
     leading: Any = election
     others: Any = rounds
     health = Health(freshness, 90.0, lambda: 0.0)
-    return Reign(leading, others, others, others, freshness, health, Metrics()), election, rounds
+    accession = Accession(leading, others, others, freshness)
+    return Reign(leading, accession, others, health, Metrics()), election, rounds
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -124,7 +126,7 @@ async def test_what_is_wrong_with_looking_after_pods_is_raised() -> None:
 async def hindered() -> AsyncIterator[tuple[Reign, Any, Rounds]]:
     """Have somebody lead whose predecessor has not said that nothing of it is on its way."""
     ruling, election, rounds = ruled()
-    ruling.freshness.note(Seen(NODES, "2", float("inf")))
+    ruling.accession.freshness.note(Seen(NODES, "2", float("inf")))
     election.is_hindered, election.served = True, 0
     running = asyncio.create_task(ruling.run())
     try:

@@ -1,0 +1,68 @@
+"""What was sent before us, and may land yet, is kept away from whatever we write; or waited for."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from extender.kube.freshness import Freshness
+from extender.kube.pace import Pace
+from extender.service.clearing import Clearing
+from extender.service.follows import Follows
+
+LOOK_S: Final = 0.1
+
+
+class Heir(Protocol):
+    """Whoever is to write from now on."""
+
+    @property
+    def is_hindered(self) -> bool:
+        """Whether nothing keeps us from writing but what was sent before us."""
+
+    def cleared(self) -> None:
+        """Write from now on: what was sent before us cannot land any more."""
+
+
+@dataclass(slots=True)
+class Accession:
+    """Has *heir* write as soon as it may."""
+
+    heir: Heir
+    follows: Follows
+    clearing: Clearing
+    freshness: Freshness
+    pace: Pace = field(default_factory=Pace)
+
+    async def listing(self) -> float:
+        """Have everything listed anew; return since when."""
+        await self.follows.renew()
+        return self.pace.now()
+
+    async def unhindered(self, since: float, is_lost: Callable[[], bool] = lambda: False) -> float:
+        """Return since when all is listed, once nothing can land any more that was sent before us.
+
+        That is so at once where all is moved on that it could change: all that was listed since *since*. What cannot be
+        moved on is waited for.
+        """
+        await self.until(lambda: self.freshness.is_listed_since(since) or is_lost())
+        if await self._moved_on(is_lost):
+            self.heir.cleared()
+            return since
+        await self.until(lambda: not self.heir.is_hindered)
+        return await self.listing()
+
+    async def _moved_on(self, is_lost: Callable[[], bool]) -> bool:
+        """Have all moved on, unless that is lost or as long is waited; tell whether it is done, and of use."""
+        moving = asyncio.create_task(self.clearing.done(), name="clearing")
+        try:
+            await self.until(lambda: moving.done() or is_lost() or not self.heir.is_hindered)
+            return moving.done() and moving.result() and not is_lost()
+        finally:
+            moving.cancel()
+            await asyncio.gather(moving, return_exceptions=True)
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Return when that *is_so*."""
+        while not is_so():
+            await self.pace.sleep(LOOK_S)

@@ -1,0 +1,90 @@
+"""The only replica writes nothing before what a process before it has sent can land no more."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from extender.demo.apiserver.kinds import POD
+from extender.kube.outcome import Refused
+from extender.kube.writes import Writes
+from extender.scheduling.steps import Refusal
+from extender.service.alone import Alone
+from tests.service.replicas import (
+    LIMITS,
+    QUICK,
+    Cluster,
+    asked,
+    assert_in_vain,
+    claim_of,
+    on_loopback,
+)
+
+ALONE = replace(QUICK, enabled=False)
+LASTING = replace(ALONE, server_seconds=1000)
+TOUCHED = "dra-extender.x-k8s.io/touched"
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    async with on_loopback() as made:
+        yield made
+
+
+async def test_what_an_earlier_process_has_sent_lands_nowhere_once_the_next_is_ready(cluster: Cluster) -> None:
+    pods = {name: cluster.pod(name) for name in ("given", "free")}
+    cluster.give(pods["given"], "gpu-3")
+    claims = {name: claim_of(cluster, name) for name in pods}
+    only = await cluster.start("a", LASTING)
+    assert only.leads
+    await assert_in_vain(cluster, claims, pods)
+    assert await asked(only, pods["free"]) == ""
+    assert cluster.devices() == ["gpu-0", "gpu-3"]
+
+
+async def test_what_cannot_be_moved_on_is_waited_for_and_nobody_is_answered_before(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_asked: object) -> Refused:
+        return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="not you")
+
+    monkeypatch.setattr(Writes, "touch_claim", refuse)
+    pod, began = cluster.pod("waits"), asyncio.get_running_loop().time()
+    only = await cluster.start("a", ALONE)
+    waited = asyncio.get_running_loop().time() - began
+    assert waited >= LIMITS.bind_seconds + LIMITS.timeout_seconds + ALONE.server_seconds
+    # What landed meanwhile is in a list of its own.
+    assert only.metric("watch_lists_total", "resourceclaims") == 2
+    assert await asked(only, pod) == ""
+
+
+async def test_a_start_that_has_nothing_to_move_on_writes_nothing_and_lists_once(cluster: Cluster) -> None:
+    only = await cluster.start("a", LASTING)
+    assert only.metric("watch_lists_total", "resourceclaims") == 1
+    assert only.writes() <= {"devicetaintrules"}
+
+
+async def test_who_has_a_node_is_left_alone(cluster: Cluster) -> None:
+    pod = cluster.pod("bound")
+    cluster.give(pod, "gpu-3")
+    binding = {"metadata": {"name": "bound"}, "target": {"kind": "Node", "name": "n"}}
+    cluster.server.registry.bind(POD, pod.key, binding)
+    await cluster.start("a", LASTING)
+    claim = cluster.server.registry.get(cluster.kind("resourceclaims"), pod.key)
+    assert TOUCHED not in claim["metadata"].get("annotations", {})
+
+
+def test_the_only_replica_is_hindered_for_as_long_as_what_was_sent_before_may_land() -> None:
+    clock = [100.0]
+    alone = Alone(90.0, lambda: clock[0])
+    assert alone.why_not() == alone.hindrance() == "what was written before the last start may still arrive"
+    assert not alone.leads()
+    clock[0] = 190.0
+    assert (alone.why_not(), alone.leads()) == ("", True)
+
+
+def test_the_only_replica_is_hindered_no_more_once_that_is_cleared() -> None:
+    alone = Alone(90.0, lambda: 100.0)
+    alone.cleared()
+    assert (alone.why_not(), alone.leads()) == ("", True)
