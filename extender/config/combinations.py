@@ -119,5 +119,7 @@ def _leading(settings: Settings) -> Iterator[Complaint]:
         value = getattr(leading, name)
         if not is_dns_subdomain(value) and (value or name != "scheduler_lease"):
             yield f"leading.{'schedulerLease' if name == 'scheduler_lease' else name}", "must be the name of an object"
+    if leading.pod and not is_dns_subdomain(leading.pod):
+        yield "leading.pod", "must be the UID of a pod"
     if leading.lease == leading.scheduler_lease:
         yield "leading.lease", "must be another one than leading.schedulerLease: the scheduler holds that"

@@ -172,7 +172,7 @@ class Holds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leading:
-    """Several replicas, of which one answers and writes."""
+    """Several replicas, of which one answers and writes; and what was sent before it may still arrive."""
 
     enabled: Annotated[bool, Key("contend for a Lease, and answer and write only while it is ours")] = False
     namespace: Annotated[str, Key("namespace of both Leases")] = "dra-extender"
@@ -182,6 +182,13 @@ class Leading:
     ] = "dra-scheduler"
     host: Annotated[
         str, Key("what the scheduler beside us calls itself in its Lease, up to the _; empty for the host name")
+    ] = ""
+    pod: Annotated[
+        str,
+        Key(
+            "UID of our pod, from the downward API: a Lease of an earlier process of that pod need not run out, for "
+            "that one has ended; empty where several may run at a time"
+        ),
     ] = ""
     lease_seconds: Annotated[
         int, Key("a Lease that was not renewed for so long may be taken; the same for all replicas", least=1, most=3600)

@@ -1,4 +1,4 @@
-"""What a write could still change that an earlier leader has sent, and that is on its way somewhere."""
+"""What a write could still change that an earlier leader or process has sent, and that is on its way somewhere."""
 
 from collections.abc import Iterator
 

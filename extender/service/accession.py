@@ -1,6 +1,7 @@
 """What was sent before us, and may land yet, is kept away from whatever we write; or waited for."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -10,6 +11,7 @@ from extender.kube.pace import Pace
 from extender.service.clearing import Clearing
 from extender.service.follows import Follows
 
+LOG: Final = logging.getLogger(__name__)
 LOOK_S: Final = 0.1
 
 
@@ -42,8 +44,8 @@ class Accession:
     async def unhindered(self, since: float, is_lost: Callable[[], bool] = lambda: False) -> float:
         """Return since when all is listed, once nothing can land any more that was sent before us.
 
-        That is so at once where all is moved on that it could change: all that was listed since *since*. What cannot be
-        moved on is waited for.
+        That is so as soon as all is moved on that it could change: all that was listed since *since*. What cannot be
+        moved on is waited for, and then all is listed anew, for what has landed meanwhile.
         """
         await self.until(lambda: self.freshness.is_listed_since(since) or is_lost())
         if await self._moved_on(is_lost):
@@ -58,6 +60,10 @@ class Accession:
         try:
             await self.until(lambda: moving.done() or is_lost() or not self.heir.is_hindered)
             return moving.done() and moving.result() and not is_lost()
+        except Exception:
+            # Whatever is wrong with some object, waiting is as safe.
+            LOG.exception("what was sent before us has to be waited for")
+            return False
         finally:
             moving.cancel()
             await asyncio.gather(moving, return_exceptions=True)

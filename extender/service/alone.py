@@ -10,8 +10,8 @@ from extender.service.accession import Accession
 from extender.service.attention import Attention
 from extender.service.health import Health
 
-NEVER: Final = float("-inf")
-STARTING: Final = "what was written before the last start may still arrive"
+EVER: Final = float("-inf")
+STARTING: Final = "what was written before this start may still arrive"
 
 
 class Alone:
@@ -30,7 +30,7 @@ class Alone:
 
     def cleared(self) -> None:
         """Write from now on: what was sent before us cannot land any more."""
-        self._clear_at = NEVER
+        self._clear_at = EVER
 
     def why_not(self) -> str:
         """Say why nothing may be written; nothing where it may."""
@@ -41,12 +41,16 @@ class Alone:
         return ""
 
     def hindrance(self) -> str:
-        """Say why the scheduler is not answered; nothing where it is."""
-        return self.why_not()
+        """Say who else answers the scheduler: nobody. That we have not begun to is told elsewhere."""
+        return ""
 
     def leads(self) -> bool:
-        """Tell whether the scheduler is answered."""
+        """Tell whether the scheduler may be answered."""
         return not self.is_hindered
+
+    def judges(self) -> bool:
+        """Tell whether allocations that are not ours are another allocator's: there is no other replica."""
+        return True
 
     def obstacle(self) -> str:
         """Say what keeps us from leading."""
@@ -60,7 +64,7 @@ class Alone:
 class Solitude:
     """What the only replica does first: no process before it sends anything any more. *is_able*: we know the cluster.
 
-    All was listed since it began, so nothing has to be listed anew.
+    What can be moved on was listed since it began, and need not be listed anew before.
     """
 
     accession: Accession
@@ -71,7 +75,5 @@ class Solitude:
     async def run(self) -> None:
         """Look after pods for ever, once what was sent before is out of the way."""
         await self.accession.until(self.is_able)
-        since = NEVER
-        if self.accession.heir.is_hindered:
-            since = await self.accession.unhindered(since)
+        since = await self.accession.unhindered(EVER)
         await self.attention.run(self.health.begin, partial(self.accession.freshness.is_listed_since, since))

@@ -169,7 +169,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     metrics.watch(gauges := Gauges(belief, freshness, waker, now, minds.taste, leading.leads))
     attention = Attention(belief, waker, writes, carrier, metrics, _habits(settings), now, time.time, freshness)
     sink.feed, sink.observer, is_owner = carrier.feed, Observer(metrics), settings.ownership.mode == "owner"
-    sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.leads(), time.time)
+    sink.intrusion = Intrusion(belief, metrics, notices, lambda: is_owner and leading.judges(), time.time)
     sink.keeping = Keeping(belief, versions, writes, metrics, reigns, now, is_wanted=settings.ownership.keeps_taint)
     sink.attention, sink.journal, sink.warming = attention, journal, Warming(belief)
     sink.hearing = Hearing(belief, now, sink.hurry)

@@ -1,4 +1,4 @@
-"""What an earlier leader has sent is kept from landing: all that it could change is moved on to another version."""
+"""What was sent before us is kept from landing: all that it could change is moved on to another version."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ class _Work:
 
 @dataclass(slots=True)
 class Clearing:
-    """Moves objects on by *writes* that may leave as soon as no earlier leader sends anything any more."""
+    """Moves objects on by *writes* that may leave as soon as nobody before us sends anything any more."""
 
     belief: Belief
     writes: Writes

@@ -32,12 +32,12 @@ MOST_AGAIN: Final = 1000
 
 @dataclass(slots=True)
 class Intrusion:
-    """Looks at every claim that is told of. *wall* is the time of the day; *leads*: only then allocations are ours."""
+    """Looks at every claim that is told of. *wall* is the time of the day; *judges*: only then allocations are ours."""
 
     belief: Belief
     metrics: Metrics
     notices: Notices
-    leads: Callable[[], bool]
+    judges: Callable[[], bool]
     wall: Callable[[], float]
     _found: tuple[Foreign, ...] = ()
     _is_due: asyncio.Event = field(default_factory=asyncio.Event)
@@ -45,7 +45,7 @@ class Intrusion:
     def before(self, told: Told) -> None:
         """Look at what comes, before belief has taken it over."""
         # While another replica leads, allocations are its own.
-        self._found = self.belief.foreign_in(told) if isinstance(told, Changed | Listed) and self.leads() else ()
+        self._found = self.belief.foreign_in(told) if isinstance(told, Changed | Listed) and self.judges() else ()
 
     def after(self, _told: Told) -> None:
         """Close what is to be closed, and tell; nobody asks between this and the change itself."""
@@ -66,7 +66,7 @@ class Intrusion:
         """Tell once more of what is closed: events are lost, and forgotten."""
         foreign = self.belief.ownership.foreign
         for uid in tuple(islice(foreign, MOST_AGAIN)):
-            if uid in foreign and self.leads():
+            if uid in foreign and self.judges():
                 # Those that use it now, as far as anybody knows.
                 claim = self.belief.cluster.claims.with_uid(uid) or foreign[uid].claim
                 self._raise(replace(foreign[uid], claim=claim), is_news=False)

@@ -94,6 +94,10 @@ class Leading:
         """Tell whether the scheduler is answered."""
         return not self.hindrance()
 
+    def judges(self) -> bool:
+        """Tell whether allocations that are not ours are another allocator's: others' are while another leads."""
+        return self.leads()
+
     def obstacle(self) -> str:
         """Say what keeps us from ever leading."""
         named = ", ".join(sorted({str(lease) for lease, _is_write in self._unreached}))
@@ -189,7 +193,10 @@ def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alo
         return Alone(linger_s)
     terms = Terms(lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s)
     # Each process is somebody else: what an earlier one of the same pod has sent may arrive still.
-    me = f"{told.host or socket.gethostname()}_{uuid4()}"
+    host = told.host or socket.gethostname()
+    # Of a pod's processes the next is started when the one before has ended.
+    before = f"{host}_{told.pod}." if told.pod else ""
+    me = f"{before or f'{host}_'}{uuid4()}"
     leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 4), time.time)
     scheduler = ObjectKey(told.namespace, told.scheduler_lease) if told.scheduler_lease else None
-    return Leading(Tenure(me, terms), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)
+    return Leading(Tenure(me, terms, before), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)

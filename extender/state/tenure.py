@@ -62,10 +62,13 @@ class Step(NamedTuple):
 
 
 class Tenure:
-    """The Lease as one replica knows it. *term* differs from one time of leading to the next."""
+    """The Lease as one replica knows it. *term* differs from one time of leading to the next.
 
-    def __init__(self, me: str, terms: Terms) -> None:
-        self.me, self.terms = me, terms
+    before: how those call themselves, from the beginning on, that have ended before we began; empty for nobody.
+    """
+
+    def __init__(self, me: str, terms: Terms, before: str = "") -> None:
+        self.me, self.terms, self.before = me, terms, before
         self.term = 0
         self.record: Record | None = None
         self._is_known = False
@@ -156,9 +159,13 @@ class Tenure:
 
     def _free_at(self) -> float:
         """Tell from when on the record may be replaced."""
-        if self.record is None or not self.record.holder:
+        if self.record is None or not self.record.holder or self._has_ended(self.record.holder):
             return self._since
         return self._since + max(self.terms.lease_s, self.record.lease_s)
+
+    def _has_ended(self, holder: str) -> bool:
+        """Tell whether *holder* sends nothing any more, though what it has sent may yet land."""
+        return bool(self.before) and holder.startswith(self.before)
 
     def _cleared_at(self, now: float) -> float | None:
         """Tell from when on nothing can arrive any more that an earlier leader has sent; None where that is not known.

@@ -131,6 +131,7 @@ WRONG = {
     ),
     "no-lease": ("leading: {lease: ''}", "leading.lease: must be the name of an object"),
     "no-such-lease": ("leading: {schedulerLease: A/B}", "leading.schedulerLease: must be the name of an object"),
+    "no-pod": ("leading: {pod: a_b}", "leading.pod: must be the UID of a pod"),
     "one-lease": ("leading: {lease: dra-scheduler}", "leading.lease: must be another one than leading.schedulerLease"),
     "slow-write": ("api: {timeoutSeconds: 20}", "api.timeoutSeconds: must be less than api.bindSeconds, 20"),
     "taint": ("ownership: {ownerTaint: a b}", "ownership.ownerTaint: must be the key of a taint, as example.com/"),

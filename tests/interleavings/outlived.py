@@ -1,8 +1,8 @@
-"""What writes of a leader that was followed could still do, once who follows says that they do nothing any more."""
+"""What writes of whoever was followed could still do, once who follows says that they do nothing any more."""
 
 from collections.abc import Collection, Iterator
 from random import Random
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from extender.config.settings import Settings
 from extender.demo.apiserver.kinds import DRA
@@ -10,13 +10,35 @@ from extender.demo.apiserver.paths import target_of
 from extender.demo.apiserver.server import ApiServer
 from tests.interleavings.server import Desk, Line, Request
 
+if TYPE_CHECKING:
+    from tests.interleavings.loop import Clock
+    from tests.interleavings.process import Process
+
 Json = dict[str, Any]
+# How long whoever follows has until it writes, in steps of a second.
+SUCCESSION_S: Final = 40
 SCHEDULERS: Final = Settings().schedulers
 # How much of what is kept from landing tries to at once.
 EAGER: Final = 0.5
 # How much of what was sent by who goes on no more lies where it is, each time that something else could become of it.
 LIES: Final = 0.95
 FINISHED: Final = ("Succeeded", "Failed")
+
+
+class House(Protocol):
+    """Whoever has processes of the extender."""
+
+    clock: "Clock"
+    desk: Desk
+
+    def is_gone(self, line: Line) -> bool:
+        """Tell whether who speaks by *line* goes on no more."""
+
+    def living(self) -> list["Process"]:
+        """Return the processes that run."""
+
+    def aged(self) -> None:
+        """Do what is due now that time has passed."""
 
 
 def danger(request: Request, api: ApiServer) -> str:
@@ -41,15 +63,28 @@ def outlive(desk: Desk, own: Collection[Line], random: Random) -> None:
 
     Whoever follows has seen to it that this changes nothing.
     """
-    desk.happened["cleared"] += 1
     # What it has sent itself, when it led before, is nothing that it could have moved on.
     desk.open += [each for each in desk.asleep if each.sender not in own]
     for request in [each for each in desk.open if each.sender not in own]:
         request.is_outlived = True
+        desk.happened["outlived"] += request.is_write
         if why := danger(request, desk.api):
             desk.complaints.append(f"{request} could still arrive, and {why}")
         if not request.is_awaited and random.random() < EAGER:
             desk.land(request)
+
+
+def go_well(house: House, seconds: float) -> None:
+    """Let time pass in which all goes well for those that go on."""
+    house.clock.pass_to(house.clock.moment + seconds)
+    house.desk.too_late()
+    while heard := [each for each in house.desk.open if not house.is_gone(each.sender)]:
+        for request in heard:
+            house.desk.land(request)
+        for process in house.living():
+            process.catch_up()
+        house.clock.settle()
+    house.aged()
 
 
 def _version(request: Request) -> str | None:

@@ -15,7 +15,7 @@ from extender.demo.apiserver.kinds import LEASE
 from extender.service.leading import Leading, leading_of
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import Manner
-from tests.interleavings.outlived import LIES, outlive
+from tests.interleavings.outlived import LIES, SUCCESSION_S, go_well, outlive
 from tests.interleavings.process import SERVER_S, Process, process_of
 from tests.interleavings.replica import Hotline, Overseen, Replica
 from tests.interleavings.server import Desk, Line, Request
@@ -44,8 +44,8 @@ IDLE_S: Final = (1.0, 3.0, 12.0)
 LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
 # How many of those that have sent nothing, which may be on its way still, are left alone.
 SPARED: Final = 0.8
-# How long the other one has to follow.
-SUCCESSION_S: Final = 40
+# How many replicas know their pods.
+KNOWN: Final = 0.5
 # How long a replica that ends takes to give up its Lease after the last binding.
 FAREWELL_S: Final = 8.0
 
@@ -65,6 +65,8 @@ class Rivals:
     # Where everything is heard of late.
     late: str = ""
     faults: float = 0.0
+    # Whether a replica knows its pod, and so a process before it there for ended.
+    knows_pods: bool = False
     # Who was last seen to be able to write.
     led_by: Replica | None = None
 
@@ -72,22 +74,27 @@ class Rivals:
         """Begin with both replicas, which know nothing."""
         item = {"metadata": {"name": THEIRS[1]}, "spec": {"holderIdentity": f"{self.host}_scheduler"}}
         self.desk.api.registry.create(LEASE, NAMESPACE, item)
-        self.desk.forbidden, self.desk.is_gone = self.trespass, self._is_gone
+        self.knows_pods = self.random.random() < KNOWN
+        self.desk.forbidden, self.desk.is_gone = self.trespass, self.is_gone
         for host in HOSTS:
             self.start(host)
 
     def start(self, host: str) -> None:
         """Begin a new life of the replica on *host*."""
         hotline = Hotline(self.desk, lambda: self.random.random() < self.faults)
-        settings = Settings(leading=Told(enabled=True, host=host, server_seconds=SERVER_S))
+        settings = Settings(leading=self._told(host))
         leading = leading_of(settings, cast("Api", hotline), lambda: False)
         assert isinstance(leading, Leading)
-        leading.tenure = Overseen(leading.tenure.me, leading.tenure.terms)
+        leading.tenure = Overseen(leading.tenure.me, leading.tenure.terms, leading.tenure.before)
         leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
         process = process_of(self.clock.loop(), self.desk, leading, self.manner.drawn(self.random))
         self.replicas[host] = Replica(process, hotline, leading)
         process.begin()
         self.clock.settle()
+
+    def _told(self, host: str) -> Told:
+        pod = f"pod-of-{host}" if self.knows_pods else ""
+        return Told(enabled=True, host=host, pod=pod, server_seconds=SERVER_S)
 
     def end(self) -> None:
         """Let nothing go on after the play."""
@@ -126,6 +133,7 @@ class Rivals:
                 self.led_by = replica
                 self.desk.happened["taken over"] += 1
                 if replica.has_cleared:
+                    self.desk.happened["cleared"] += 1
                     outlive(self.desk, (replica.process.line, replica.hotline), self.random)
                 self.desk.asleep.clear()
         self._refresh()
@@ -135,9 +143,9 @@ class Rivals:
 
     def lies(self, request: Request) -> bool:
         """Tell whether nothing becomes of *request* now: so that it may arrive once another leads."""
-        return not request.is_outlived and self._is_gone(request.sender) and self.random.random() < LIES
+        return not request.is_outlived and self.is_gone(request.sender) and self.random.random() < LIES
 
-    def _is_gone(self, line: Line) -> bool:
+    def is_gone(self, line: Line) -> bool:
         return all(line not in (each.process.line, each.hotline) for each in self._awake())
 
     def change(self) -> None:
@@ -158,7 +166,7 @@ class Rivals:
 
         Where that one has seen to it that such a write changes nothing, it may arrive, and be in vain.
         """
-        if request.method == "GET" or isinstance(request.sender, Hotline) or request.is_touch:
+        if isinstance(request.sender, Hotline) or not request.is_write:
             return ""
         if request.is_outlived and not (is_done and request.gives_devices):
             return ""
@@ -246,22 +254,10 @@ class Rivals:
             self.move()
         follower.process.loop.is_stopped = follower.hotline.is_cut = False
         for _ in range(SUCCESSION_S):
-            self._go_well(1.0)
+            go_well(self, 1.0)
             if follower.may_write:
                 break
         return True
-
-    def _go_well(self, seconds: float) -> None:
-        """Let time pass in which all goes well for those that go on."""
-        self.clock.pass_to(self.clock.moment + seconds)
-        self.desk.too_late()
-        while heard := [each for each in self.desk.open if not self._is_gone(each.sender)]:
-            for request in heard:
-                self.desk.land(request)
-            for process in self.living():
-                process.catch_up()
-            self.clock.settle()
-        self.aged()
 
     def forget(self) -> None:
         """Delete our Lease, whoever has it."""

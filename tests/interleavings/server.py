@@ -59,6 +59,11 @@ class Request:
         content = self.body.content if self.body else None
         return isinstance(content, dict) and TOUCHED in (content.get("metadata") or {}).get("annotations", ())
 
+    @property
+    def is_write(self) -> bool:
+        """Tell whether more is changed than the version."""
+        return self.method != "GET" and not self.is_touch
+
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 

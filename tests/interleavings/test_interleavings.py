@@ -66,7 +66,7 @@ def long_test(
 def test_nothing_is_lost_whatever_comes_in_between(seed: int, *, nominates: bool) -> None:
     happened = played(seed, STEPS, nominates=nominates)
     assert happened["bindings ended"] > 100
-    names = "crash", "hand over", "cleared", "land", "stumble", "scheduler restarts", "placement"
+    names = "crash", "ambush", "hand over", "cleared", "outlived", "land", "stumble", "scheduler restarts", "placement"
     assert min(happened[name] for name in names) > 0
     # Those that have waited in vain are nominated in either case.
     assert happened["nominated"] > (100 if nominates else 0)

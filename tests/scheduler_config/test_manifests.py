@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from extender.config.load import load
+from extender.config.settings import Leading
 from tests.controlplane.client import Object
 from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
 from tests.controlplane.programs import Missing, kustomize
@@ -201,8 +202,17 @@ def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     extender, scheduler = spec["template"]["spec"]["containers"]
     assert (extender["name"], scheduler["name"]) == ("extender", "scheduler")
-    environment = {entry["name"]: entry["value"] for entry in extender["env"]}
-    assert load(BASE / "extender.yaml", environment).leading.enabled
+    assert extender["env"] == template_of(overlays[OVERLAYS[-1]])[1]["extender"]["env"]
+
+
+def test_the_extender_contends_and_knows_its_pod_where_there_is_one_pod_as_well(
+    overlays: dict[str, list[Object]],
+) -> None:
+    for objects in overlays.values():
+        told = template_of(objects)[1]["extender"]["env"]
+        assert told[1]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.uid"}}
+        environment = {entry["name"]: entry.get("value", "6f1c-uid") for entry in told}
+        assert load(BASE / "extender.yaml", environment).leading == Leading(enabled=True, pod="6f1c-uid")
 
 
 @pytest.mark.usefixtures("overlays")

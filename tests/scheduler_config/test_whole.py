@@ -1,5 +1,6 @@
 """All that people apply, at once: a pod gets devices that no other scheduler may give away."""
 
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.controlplane.client import Client, until
+from tests.controlplane.client import Client, Object, until
 from tests.controlplane.manifests import BASE, SCHEDULER, documents
 from tests.controlplane.objects import device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
@@ -16,20 +17,37 @@ from tests.controlplane.processes import free_port, start, stop
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
-def arguments() -> list[str]:
-    """Return what the Deployment passes to the extender, with the file where it is here."""
+def told() -> tuple[list[str], dict[str, str]]:
+    """Return what the Deployment passes to the extender, with the file where it is here, and its environment."""
     (deployment,) = documents(BASE / "deployment.yaml")
-    (given,) = (each["args"] for each in deployment["spec"]["template"]["spec"]["containers"] if "args" in each)
-    return [each.replace("/etc/dra-scheduler", str(BASE)) for each in given]
+    (ours,) = (each for each in deployment["spec"]["template"]["spec"]["containers"] if "args" in each)
+    environment = {entry["name"]: entry.get("value", "a-pod") for entry in ours["env"]}
+    return [each.replace("/etc/dra-scheduler", str(BASE)) for each in ours["args"]], environment
+
+
+def lease(name: str, holder: str = "") -> Object:
+    metadata = {"name": name, "namespace": "dra-extender"}
+    spec = {"holderIdentity": holder} if holder else {}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
 @pytest.fixture
-async def address(control_plane: Plane, tmp_path: Path) -> AsyncIterator[str]:
-    """Run the extender as its pod does, with its own rights, and return where it answers."""
+async def address(
+    control_plane: Plane, admin: Client, applied: dict[str, Object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[str]:
+    """Run the extender as its pod does, with its own rights, beside a scheduler that leads; return where it answers."""
+    del applied
+    # As a pod of before leaves it.
+    for each in (lease("dra-extender"), lease("dra-scheduler", f"{socket.gethostname()}_scheduler")):
+        await admin.create(each)
     verbs, probes = (f"127.0.0.1:{free_port()}" for _ in range(2))
     here = [f"--listen-verbs={verbs}", f"--listen-probes={probes}"]
     here.append(f"--api-kubeconfig={control_plane.kubeconfig('extender')}")
-    process = start(Path(sys.executable), "-m", "extender", *arguments(), *here, log=tmp_path / "log")
+    arguments, environment = told()
+    program = Path(sys.executable), "-m", "extender"
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    process = start(*program, *arguments, *here, log=tmp_path / "log")
 
     async def ready() -> bool:
         assert process.poll() is None, (tmp_path / "log").read_text()
@@ -46,7 +64,6 @@ async def address(control_plane: Plane, tmp_path: Path) -> AsyncIterator[str]:
         stop(process)
 
 
-@pytest.mark.usefixtures("applied")
 async def test_a_pod_is_given_an_owned_device(control_plane: Plane, admin: Client, address: str) -> None:
     for each in (node("node"), device_slice("node", 2), device_class(), template("one", exactly())):
         await admin.create(each)

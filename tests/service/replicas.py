@@ -148,12 +148,12 @@ class Cluster:
             POD, ("default", name), "status", lambda old: {**old, "status": {**old["status"], **status}}
         )
 
-    def give(self, pod: Pod, device: str) -> None:
-        """Have *device* be given to the claim of *pod*."""
+    def give(self, pod: Pod, device: str, manager: str = "") -> None:
+        """Have *device* be given to the claim of *pod*, by who calls itself so."""
         user = [{"resource": "pods", "name": pod.key.name, "uid": pod.uid}]
         status = {"allocation": kube_objects.allocation(device), "reservedFor": user}
         self.server.registry.update(
-            self.kind("resourceclaims"), pod.key, "status", lambda old: {**old, "status": status}
+            self.kind("resourceclaims"), pod.key, "status", lambda old: {**old, "status": status}, manager=manager
         )
 
     def scheduler_leads(self, host: str) -> None:
@@ -169,11 +169,12 @@ class Cluster:
         lease = self.server.store.get(LEASE, (NAMESPACE, "dra-extender")) or {"spec": {}}
         return str(lease["spec"].get("holderIdentity", "")).partition("_")[0]
 
-    async def start(self, host: str, leading: Leading = QUICK) -> Replica:
+    async def start(self, host: str, leading: Leading = QUICK, *, is_awaited: bool = True) -> Replica:
         stack, before, line = AsyncExitStack(), asyncio.all_tasks(), Line(self.server.url)
         settings = Settings(leading=replace(leading, host=host), api=LIMITS, ownership=OURS)
         service = await stack.enter_async_context(running(settings, line, Options(verbs=HERE, probes=HERE)))
-        await service.ready()
+        if is_awaited:
+            await service.ready()
         self.replicas[host] = Replica(service, line, asyncio.all_tasks() - before, stack)
         return self.replicas[host]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from extender.demo.apiserver.kinds import POD
-from extender.kube.outcome import Refused
+from extender.kube.outcome import Refused, Unknown
 from extender.kube.writes import Writes
 from extender.scheduling.steps import Refusal
 from extender.service.alone import Alone
@@ -19,6 +19,7 @@ from tests.service.replicas import (
     assert_in_vain,
     claim_of,
     on_loopback,
+    until,
 )
 
 ALONE = replace(QUICK, enabled=False)
@@ -51,11 +52,17 @@ async def test_what_cannot_be_moved_on_is_waited_for_and_nobody_is_answered_befo
 
     monkeypatch.setattr(Writes, "touch_claim", refuse)
     pod, began = cluster.pod("waits"), asyncio.get_running_loop().time()
-    only = await cluster.start("a", ALONE)
+    only = await cluster.start("a", ALONE, is_awaited=False)
+    await until(lambda: "what was written before this start may still arrive" in only.service.health.missing())
+    await until(lambda: only.service.belief.pods.with_uid(pod.uid) is not None)
+    assert await asked(only, pod) == "not ready: what was half written is still being looked after"
+    assert (await only.readiness(), only.metric("leading"), only.writes()) == (503, 0, set())
+    await only.service.ready()
     waited = asyncio.get_running_loop().time() - began
     assert waited >= LIMITS.bind_seconds + LIMITS.timeout_seconds + ALONE.server_seconds
     # What landed meanwhile is in a list of its own.
     assert only.metric("watch_lists_total", "resourceclaims") == 2
+    assert (await only.readiness(), only.metric("leading")) == (200, 1)
     assert await asked(only, pod) == ""
 
 
@@ -63,6 +70,21 @@ async def test_a_start_that_has_nothing_to_move_on_writes_nothing_and_lists_once
     only = await cluster.start("a", LASTING)
     assert only.metric("watch_lists_total", "resourceclaims") == 1
     assert only.writes() <= {"devicetaintrules"}
+
+
+async def test_an_allocation_by_others_is_noticed_while_what_was_sent_before_is_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wait(*_asked: object) -> Unknown:
+        return Unknown("no answer")
+
+    monkeypatch.setattr(Writes, "touch_claim", wait)
+    pod = cluster.pod("theirs")
+    only = await cluster.start("a", LASTING, is_awaited=False)
+    await until(lambda: only.service.health.freshness.has_vital)
+    assert only.service.leading.why_not()
+    cluster.give(pod, "gpu-3", manager="kube-scheduler")
+    await until(lambda: only.metric("foreign_allocations_seen_total") == 1)
 
 
 async def test_who_has_a_node_is_left_alone(cluster: Cluster) -> None:
@@ -78,7 +100,7 @@ async def test_who_has_a_node_is_left_alone(cluster: Cluster) -> None:
 def test_the_only_replica_is_hindered_for_as_long_as_what_was_sent_before_may_land() -> None:
     clock = [100.0]
     alone = Alone(90.0, lambda: clock[0])
-    assert alone.why_not() == alone.hindrance() == "what was written before the last start may still arrive"
+    assert alone.why_not() == alone.obstacle() == "what was written before this start may still arrive"
     assert not alone.leads()
     clock[0] = 190.0
     assert (alone.why_not(), alone.leads()) == ("", True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,20 @@ async def test_where_nothing_can_be_moved_on_what_was_sent_is_waited_for(
     cluster.scheduler_leads("b")
     await until(lambda: b.leads)
     assert loop.time() - died >= QUICK.lease_seconds + LIMITS.bind_seconds + QUICK.server_seconds - 0.5
+
+
+async def test_a_leader_that_is_started_again_in_its_pod_waits_for_no_lease(cluster: Cluster) -> None:
+    here = replace(SLOW, pod="a-pod")
+    a, _ = await pair(cluster, here)
+    pods = {name: cluster.pod(name) for name in ("given", "free")}
+    cluster.give(pods["given"], "gpu-3")
+    claims = {name: claim_of(cluster, name) for name in pods}
+    a.kill()
+    again = await cluster.start("a", here)
+    await until(lambda: again.leads)
+    assert cluster.holder == "a"
+    await assert_in_vain(cluster, claims, pods)
+    await a.stack.aclose()
 
 
 async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:

@@ -8,8 +8,8 @@ TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
 ME, OTHER = "a_1", "b_2"
 
 
-def tenure() -> Tenure:
-    return Tenure(ME, TERMS)
+def tenure(before: str = "") -> Tenure:
+    return Tenure(ME, TERMS, before)
 
 
 def step(it: Tenure, now: float, wish: Wish = Wish.LEAD, *, is_idle: bool = True, is_quiet: bool = True) -> Step:
@@ -85,6 +85,27 @@ def test_who_is_alone_may_keep_away_what_was_sent_before_and_need_not_wait_for_i
     assert it.is_alone(now)
     it.cleared(now)
     assert (it.why_not(now), it.is_clear(now)) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("holder", "taken_at"),
+    [
+        pytest.param("a_pod.1", 100, id="a process before in the same pod: at once"),
+        pytest.param("a_dop.1", 115, id="one in another pod of that name"),
+        pytest.param("a_7", 115, id="one there that does not know its pod"),
+        pytest.param("b_pod.1", 115, id="one elsewhere that says it is in the same pod"),
+    ],
+)
+def test_who_has_ended_before_we_began_is_followed_at_once_and_what_it_has_sent_may_land(
+    holder: str, taken_at: float
+) -> None:
+    it = tenure(before="a_pod.")
+    it.looked(Record("1", holder), 100)
+    if taken_at > 100:
+        assert step(it, taken_at - 0.1) != Step(Act.TAKE)
+    assert step(it, taken_at) == Step(Act.TAKE)
+    it.wrote(Record("2", ME), taken_at, taken_at)
+    assert (it.is_alone(taken_at), it.is_clear(taken_at)) == (True, False)
 
 
 def test_who_relies_on_its_lease_no_more_is_not_alone_and_has_cleared_nothing() -> None:
