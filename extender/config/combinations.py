@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from extender.config.address import Address, address_of
 from extender.config.settings import Settings
-from extender.model.names import is_dns_subdomain, is_driver_name, is_label_key
+from extender.model.names import is_dns_label, is_dns_subdomain, is_driver_name, is_label_key
 
 Complaint = tuple[str, str]
 # Clocks of replicas may differ in their speed by what is left.
@@ -119,7 +119,7 @@ def _leading(settings: Settings) -> Iterator[Complaint]:
         value = getattr(leading, name)
         if not is_dns_subdomain(value) and (value or name != "scheduler_lease"):
             yield f"leading.{'schedulerLease' if name == 'scheduler_lease' else name}", "must be the name of an object"
-    if leading.pod and not is_dns_subdomain(leading.pod):
+    if leading.pod and not is_dns_label(leading.pod):
         yield "leading.pod", "must be the UID of a pod"
     if leading.lease == leading.scheduler_lease:
         yield "leading.lease", "must be another one than leading.schedulerLease: the scheduler holds that"

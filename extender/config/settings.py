@@ -172,7 +172,7 @@ class Holds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leading:
-    """Several replicas, of which one answers and writes; and what was sent before it may still arrive."""
+    """Which of several replicas answers and writes, and what of those before may still arrive."""
 
     enabled: Annotated[bool, Key("contend for a Lease, and answer and write only while it is ours")] = False
     namespace: Annotated[str, Key("namespace of both Leases")] = "dra-extender"

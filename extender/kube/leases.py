@@ -71,7 +71,8 @@ def _lease_in(outcome: Outcome) -> Lease | Failure:
     spec = spec if isinstance(spec, dict) else {}
     seconds = spec.get("leaseDurationSeconds")
     holder = str(spec.get("holderIdentity") or "")
-    return Lease(Record(outcome.resource_version, holder, float(seconds or 0)), outcome.object)
+    transitions = int(spec.get("leaseTransitions") or 0)
+    return Lease(Record(outcome.resource_version, holder, float(seconds or 0), transitions), outcome.object)
 
 
 def _written(key: ObjectKey, known: Lease, holder: str, lease_s: float, wall: float) -> Json:

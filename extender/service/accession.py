@@ -62,7 +62,7 @@ class Accession:
             return moving.done() and moving.result() and not is_lost()
         except Exception:
             # Whatever is wrong with some object, waiting is as safe.
-            LOG.exception("what was sent before us has to be waited for")
+            LOG.exception("to move on what was sent before us failed")
             return False
         finally:
             moving.cancel()

@@ -22,6 +22,7 @@ from extender.telemetry import keys
 LOG: Final = logging.getLogger(__name__)
 # Wishes change between two looks at the Lease; so often it is seen whether they have.
 LOOK_S: Final = 0.2
+NO_LEASE: Final = "there is none: the scheduler beside us does not elect, or has another one"
 
 
 @dataclass(slots=True)
@@ -171,9 +172,11 @@ class Leading:
                 if holder != self._scheduler:
                     LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
                 self._scheduler = holder
+            why_not = NO_LEASE if found == Lease() else "" if isinstance(found, Lease) else str(found)
+            if not why_not:
                 self._unreached.pop((self.scheduler, False), None)
-            elif self._is_news(self.scheduler, str(found), is_write=False):
-                LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
+            elif self._is_news(self.scheduler, why_not, is_write=False):
+                LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: why_not})
             await self.pace.sleep(self.tenure.terms.renew_s)
 
 
@@ -192,11 +195,17 @@ def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alo
     if not told.enabled:
         return Alone(linger_s)
     terms = Terms(lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s)
-    # Each process is somebody else: what an earlier one of the same pod has sent may arrive still.
-    host = told.host or socket.gethostname()
-    # Of a pod's processes the next is started when the one before has ended.
-    before = f"{host}_{told.pod}." if told.pod else ""
-    me = f"{before or f'{host}_'}{uuid4()}"
+    me, before = _names(told.host or socket.gethostname(), told.pod)
     leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 4), time.time)
     scheduler = ObjectKey(told.namespace, told.scheduler_lease) if told.scheduler_lease else None
     return Leading(Tenure(me, terms, before), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)
+
+
+def _names(host: str, pod: str) -> tuple[str, str]:
+    """Return how a process calls itself, and what all of its pod have in common where that is known.
+
+    Each is somebody else: what an earlier one of the same pod has sent may arrive still. But that one has ended: a
+    kubelet starts the next one then, and where it was mistaken, the next cannot listen, and so does not contend.
+    """
+    before = f"{host}_{pod}" if pod else ""
+    return (f"{before}.{uuid4()}" if pod else f"{host}_{uuid4()}"), before

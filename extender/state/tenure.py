@@ -29,11 +29,15 @@ class Terms:
 
 
 class Record(NamedTuple):
-    """A Lease as it was read. Nobody holds it where *holder* is empty: then nothing of the last one is on its way."""
+    """A Lease as it was read. Nobody holds it where *holder* is empty: then nothing of the last one is on its way.
+
+    transitions: how often it was taken; once only where the holder has created it, who knows of nobody before then.
+    """
 
     version: str
     holder: str
     lease_s: float = 0.0
+    transitions: int = 1
 
 
 class Wish(Enum):
@@ -64,7 +68,8 @@ class Step(NamedTuple):
 class Tenure:
     """The Lease as one replica knows it. *term* differs from one time of leading to the next.
 
-    before: how those call themselves, from the beginning on, that have ended before we began; empty for nobody.
+    before: how those call themselves, but for what tells one from the next, that have ended before we began; empty for
+    nobody.
     """
 
     def __init__(self, me: str, terms: Terms, before: str = "") -> None:
@@ -159,13 +164,17 @@ class Tenure:
 
     def _free_at(self) -> float:
         """Tell from when on the record may be replaced."""
-        if self.record is None or not self.record.holder or self._has_ended(self.record.holder):
+        if self.record is None or not self.record.holder or self._has_ended(self.record):
             return self._since
         return self._since + max(self.terms.lease_s, self.record.lease_s)
 
-    def _has_ended(self, holder: str) -> bool:
-        """Tell whether *holder* sends nothing any more, though what it has sent may yet land."""
-        return bool(self.before) and holder.startswith(self.before)
+    def _has_ended(self, record: Record) -> bool:
+        """Tell whether whoever holds *record* sends nothing any more, nor whoever led before: what was sent may land.
+
+        Who has created it may have died before whoever led until then had to cease.
+        """
+        is_replaced = record.transitions > 1
+        return is_replaced and bool(self.before) and record.holder.rpartition(".")[0] == self.before
 
     def _cleared_at(self, now: float) -> float | None:
         """Tell from when on nothing can arrive any more that an earlier leader has sent; None where that is not known.

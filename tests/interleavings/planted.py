@@ -184,7 +184,7 @@ CONTENDED: Final = {
         Tenure.why_not, "if self.is_held and now < self._trusted_until:", "if self.is_held:"
     ),
     "whoever knows its pod takes any other process for ended": Bug(
-        Tenure._has_ended, "bool(self.before) and holder.startswith(self.before)", "bool(self.before)"
+        Tenure._has_ended, 'record.holder.rpartition(".")[0] == self.before', "True"
     ),
     "what an earlier leader has sent is not waited for": Bug(
         Tenure._cleared_at, "return self._free_at() + self.terms.linger_s if self.record.holder else now", "return now"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.request import Body, Query
 from extender.service.leading import Leading
-from extender.state.tenure import Tenure
+from extender.state.tenure import Act, Step, Tenure, Terms, Wish
 from tests.interleavings.process import Process
 from tests.interleavings.server import Desk, Line, Request
 
@@ -34,14 +34,27 @@ class Hotline(Line):
 
 
 class Overseen(Tenure):
-    """Remembers when it was told that what was sent before can land no more."""
+    """Remembers when it was told that what was sent before can land no more, and whether it took what its pod had."""
 
     cleared_at: float | None = None
+    is_next: bool = False
+
+    def __init__(self, me: str, terms: Terms, before: str) -> None:
+        super().__init__(me, terms, before)
+        # Done at once, before anything else is written.
+        self.clears: Callable[[], None] = lambda: None
+
+    def next(self, now: float, wish: Wish, *, is_idle: bool, is_quiet: bool) -> Step:
+        step = super().next(now, wish, is_idle=is_idle, is_quiet=is_quiet)
+        if step.act is Act.TAKE:
+            self.is_next = self.record is not None and self._has_ended(self.record)
+        return step
 
     def cleared(self, now: float) -> None:
         super().cleared(now)
         if self.is_clear(now):
             self.cleared_at = self._clear_at
+            self.clears()
 
 
 @dataclass(slots=True)
@@ -67,6 +80,13 @@ class Replica:
         tenure = self.leading.tenure
         assert isinstance(tenure, Overseen)
         return tenure.cleared_at is not None and tenure.cleared_at == tenure._clear_at
+
+    @property
+    def is_next(self) -> bool:
+        """Tell whether it has taken the Lease of a process before it in its pod."""
+        tenure = self.leading.tenure
+        assert isinstance(tenure, Overseen)
+        return tenure.is_next
 
     def end(self) -> None:
         self.hotline.is_dead = True

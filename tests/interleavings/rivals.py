@@ -6,6 +6,7 @@ and go on later with what it had in hand, as if no time had passed; it can be cu
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, cast
 
@@ -44,8 +45,8 @@ IDLE_S: Final = (1.0, 3.0, 12.0)
 LULLS_S: Final = (0.0, 0.0, 3.0, 16.0, 20.0)
 # How many of those that have sent nothing, which may be on its way still, are left alone.
 SPARED: Final = 0.8
-# How many replicas know their pods.
-KNOWN: Final = 0.5
+# How many processes know their pod, and so one before them there for ended.
+KNOWN: Final = 0.7
 # How long a replica that ends takes to give up its Lease after the last binding.
 FAREWELL_S: Final = 8.0
 
@@ -65,8 +66,6 @@ class Rivals:
     # Where everything is heard of late.
     late: str = ""
     faults: float = 0.0
-    # Whether a replica knows its pod, and so a process before it there for ended.
-    knows_pods: bool = False
     # Who was last seen to be able to write.
     led_by: Replica | None = None
 
@@ -74,7 +73,6 @@ class Rivals:
         """Begin with both replicas, which know nothing."""
         item = {"metadata": {"name": THEIRS[1]}, "spec": {"holderIdentity": f"{self.host}_scheduler"}}
         self.desk.api.registry.create(LEASE, NAMESPACE, item)
-        self.knows_pods = self.random.random() < KNOWN
         self.desk.forbidden, self.desk.is_gone = self.trespass, self.is_gone
         for host in HOSTS:
             self.start(host)
@@ -88,12 +86,13 @@ class Rivals:
         leading.tenure = Overseen(leading.tenure.me, leading.tenure.terms, leading.tenure.before)
         leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
         process = process_of(self.clock.loop(), self.desk, leading, self.manner.drawn(self.random))
+        leading.tenure.clears = partial(self._outlive, (process.line, hotline))
         self.replicas[host] = Replica(process, hotline, leading)
         process.begin()
         self.clock.settle()
 
     def _told(self, host: str) -> Told:
-        pod = f"pod-of-{host}" if self.knows_pods else ""
+        pod = f"pod-of-{host}" if self.random.random() < KNOWN else ""
         return Told(enabled=True, host=host, pod=pod, server_seconds=SERVER_S)
 
     def end(self) -> None:
@@ -132,14 +131,17 @@ class Rivals:
             if replica.may_write and replica is not self.led_by:
                 self.led_by = replica
                 self.desk.happened["taken over"] += 1
-                if replica.has_cleared:
-                    self.desk.happened["cleared"] += 1
-                    outlive(self.desk, (replica.process.line, replica.hotline), self.random)
+                self.desk.happened["from its own pod"] += replica.is_next
                 self.desk.asleep.clear()
         self._refresh()
         for host, replica in tuple(self.replicas.items()):
             if replica.ends_at is not None and self.clock.moment >= replica.ends_at and not replica.is_stopped:
                 self._replace(host)
+
+    def _outlive(self, own: tuple[Line, Line]) -> None:
+        """Have what others have sent arrive, once one of us has seen to it that this changes nothing."""
+        self.desk.happened["cleared"] += 1
+        outlive(self.desk, own, self.random)
 
     def lies(self, request: Request) -> bool:
         """Tell whether nothing becomes of *request* now: so that it may arrive once another leads."""
@@ -241,17 +243,21 @@ class Rivals:
         return replica is not None
 
     def ambush(self) -> bool:
-        """Have the leader stop or end in the middle of a write, and the other one follow before that arrives."""
+        """Have the leader stop or end in the middle of a write, and another one follow before that arrives.
+
+        Who ends may be followed by the next process in its place.
+        """
         leaders = [host for host, each in self.replicas.items() if each.may_write and self._sent_by(each)]
         if not leaders or any(each.ends_at is not None for each in self.replicas.values()):
             return False
-        follower = self.replicas[self._other(leaders[0])]
-        if self.random.random() < MOVES:
+        does_stop = self.random.random() < MOVES
+        if does_stop:
             self.replicas[leaders[0]].process.loop.is_stopped = True
         else:
             self._replace(leaders[0])
-        if self.host == leaders[0]:
+        if self.host == leaders[0] and (does_stop or self.random.random() < MOVES):
             self.move()
+        follower = self.replicas[self.host]
         follower.process.loop.is_stopped = follower.hotline.is_cut = False
         for _ in range(SUCCESSION_S):
             go_well(self, 1.0)

@@ -165,9 +165,14 @@ class Cluster:
             self.server.registry.update(LEASE, key, "", lambda old: {**old, "spec": spec})
 
     @property
-    def holder(self) -> str:
+    def identity(self) -> str:
+        """What the process calls itself that has the extender's Lease."""
         lease = self.server.store.get(LEASE, (NAMESPACE, "dra-extender")) or {"spec": {}}
-        return str(lease["spec"].get("holderIdentity", "")).partition("_")[0]
+        return str(lease["spec"].get("holderIdentity", ""))
+
+    @property
+    def holder(self) -> str:
+        return self.identity.partition("_")[0]
 
     async def start(self, host: str, leading: Leading = QUICK, *, is_awaited: bool = True) -> Replica:
         stack, before, line = AsyncExitStack(), asyncio.all_tasks(), Line(self.server.url)
@@ -237,7 +242,8 @@ async def on_loopback() -> AsyncIterator[Cluster]:
 
 async def pair(cluster: Cluster, leading: Leading = QUICK) -> tuple[Replica, Replica]:
     """Start replicas a and b; a leads, after a predecessor that had given the Lease up."""
-    cluster.server.registry.create(LEASE, NAMESPACE, {"metadata": {"name": "dra-extender"}, "spec": {}})
+    given_up = {"metadata": {"name": "dra-extender"}, "spec": {"leaseTransitions": 1}}
+    cluster.server.registry.create(LEASE, NAMESPACE, given_up)
     cluster.scheduler_leads("a")
     a, b = await cluster.start("a", leading), await cluster.start("b", leading)
     await until(lambda: a.leads)

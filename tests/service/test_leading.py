@@ -125,11 +125,34 @@ async def test_a_leader_that_is_started_again_in_its_pod_waits_for_no_lease(clus
     cluster.give(pods["given"], "gpu-3")
     claims = {name: claim_of(cluster, name) for name in pods}
     a.kill()
+    before = cluster.identity
     again = await cluster.start("a", here)
     await until(lambda: again.leads)
-    assert cluster.holder == "a"
+    assert cluster.identity.rpartition(".")[0] == before.rpartition(".")[0] == "a_a-pod"
+    assert cluster.identity != before
     await assert_in_vain(cluster, claims, pods)
     await a.stack.aclose()
+
+
+async def test_another_pod_of_the_same_name_waits_for_the_lease(cluster: Cluster) -> None:
+    a, _ = await pair(cluster, replace(SLOW, pod="a-pod"))
+    a.kill()
+    again = await cluster.start("a", replace(SLOW, pod="another"))
+    await until(lambda: again.service.leading.hindrance() == "not leading: a leads")
+    await asyncio.sleep(3 * QUICK.renew_seconds)
+    assert not again.leads
+    await a.stack.aclose()
+
+
+async def test_a_scheduler_that_does_not_elect_is_told(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    a = await cluster.start("a", is_awaited=False)
+    await until(lambda: "Leases cannot be read or written: dra-extender/dra-scheduler" in a.service.health.missing())
+    assert await a.readiness() == 503
+    await asyncio.sleep(3 * QUICK.renew_seconds)
+    (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert vars(told)["error"].startswith("there is none")
+    cluster.scheduler_leads("a")
+    await until(lambda: a.service.health.missing() == [])
 
 
 async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:

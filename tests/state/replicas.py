@@ -28,11 +28,16 @@ class Misfortune(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A write that was permitted."""
+    """A write that was permitted. What was sent until *cleared_at* changes nothing, whenever it lands."""
 
     by: str
     sent: float
     lands: float
+    cleared_at: float
+
+    def is_met_by(self, other: "Write") -> bool:
+        """Tell whether *other*, of another process that wrote before, does not keep out of the way of this one."""
+        return other.lands > self.sent and other.sent > self.cleared_at
 
 
 @dataclass
@@ -54,16 +59,24 @@ class Replica:
 
 @dataclass
 class World:
-    """The API server, the network and the time. *schedulers*: whose scheduler leads from when on."""
+    """The API server, the network and the time. *schedulers*: whose scheduler leads from when on.
+
+    knows_pods: replicas know that a process before in their place has ended; clears: they need not wait for what was
+    sent before, once they alone send.
+    """
 
     terms: Terms
     chance: Random
     calm_from: float
     schedulers: Sequence[tuple[float, int]]
+    knows_pods: bool = False
+    clears: bool = False
     replicas: list[Replica] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     record: Record | None = None
     now: float = 0.0
+    # When somebody has last seen to it that what was sent before changes nothing.
+    cleared_at: float = float("-inf")
     _queue: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
 
@@ -73,7 +86,8 @@ class World:
 
     def _process(self, index: int, rate: float) -> Replica:
         host = f"pod-{index}"
-        made = Tenure(f"{host}_{next(self._numbers)}", self.terms)
+        before = f"{host}_pod" if self.knows_pods else ""
+        made = Tenure(f"{before or host}{'.' if before else '_'}{next(self._numbers)}", self.terms, before)
         replica = Replica(host, rate, self.chance.uniform(-1e6, 1e6), made)
         self.at(self.now + self.chance.uniform(0, 3), lambda: self._elect(replica))
         self.at(self.now + self.chance.uniform(0, 1), lambda: self._write(replica))
@@ -164,7 +178,8 @@ class World:
         if (self.record and self.record.version) != (base and base.version):
             return ""
         holder = "" if act is Act.RELEASE else me
-        self.record = Record(str(next(self._numbers)), holder, self.terms.lease_s)
+        transitions = (self.record.transitions if self.record else 0) + (act is Act.TAKE)
+        self.record = Record(str(next(self._numbers)), holder, self.terms.lease_s, transitions)
         return self.record
 
     def _hear(self, replica: Replica, act: Act, answer: Record | str | None, asked: float) -> None:
@@ -180,10 +195,11 @@ class World:
         """Write something now and then, where that is permitted; who is about to yield begins nothing."""
 
         def work() -> None:
+            self._clear(replica)
             if not replica.is_yielding and not replica.tenure.why_not(replica.local(self.now)):
                 slow = WRITE_PATIENCE_S / replica.rate + SERVER_S
                 lands = self.now + self.chance.choice((0.01, 1.0, slow))
-                self.writes.append(Write(replica.tenure.me, self.now, lands))
+                self.writes.append(Write(replica.tenure.me, self.now, lands, self.cleared_at))
                 replica.quiet_at = max(replica.quiet_at, lands)
             self.at(self.now + self.chance.uniform(0.2, 2), lambda: self._write(replica))
 
@@ -192,9 +208,18 @@ class World:
     def overlaps(self) -> list[tuple[Write, Write]]:
         """Return each write that lands after another process was permitted to write."""
         found: list[tuple[Write, Write]] = []
-        last: dict[str, Write] = {}
+        # Of each process the write that lands last, and the one that was sent last.
+        last: dict[str, tuple[Write, Write]] = {}
         for write in sorted(self.writes, key=lambda item: item.sent):
-            found += [(other, write) for by, other in last.items() if by != write.by and other.lands > write.sent]
-            known = last.get(write.by)
-            last[write.by] = write if known is None or write.lands > known.lands else known
+            others = [other for by, both in last.items() if by != write.by for other in both]
+            found += [(other, write) for other in others if write.is_met_by(other)]
+            known, _ = last.get(write.by, (write, write))
+            last[write.by] = (write if write.lands > known.lands else known), write
         return found
+
+    def _clear(self, replica: Replica) -> None:
+        """Have *replica* write from now on if it alone sends anything; what was sent before it keeps from landing."""
+        now = replica.local(self.now)
+        if self.clears and replica.tenure.is_alone(now) and not replica.tenure.is_clear(now):
+            replica.tenure.cleared(now)
+            self.cleared_at = self.now

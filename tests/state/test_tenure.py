@@ -88,24 +88,30 @@ def test_who_is_alone_may_keep_away_what_was_sent_before_and_need_not_wait_for_i
 
 
 @pytest.mark.parametrize(
-    ("holder", "taken_at"),
+    ("holder", "transitions", "taken_at"),
     [
-        pytest.param("a_pod.1", 100, id="a process before in the same pod: at once"),
-        pytest.param("a_dop.1", 115, id="one in another pod of that name"),
-        pytest.param("a_7", 115, id="one there that does not know its pod"),
-        pytest.param("b_pod.1", 115, id="one elsewhere that says it is in the same pod"),
+        pytest.param("a_pod.1", 2, 100, id="a process before in the same pod: at once"),
+        pytest.param("a_pod.1", 1, 115, id="one that has created the Lease, and died before others had to cease"),
+        pytest.param("a_dop.1", 2, 115, id="one in another pod of that name"),
+        pytest.param("a_po.1", 2, 115, id="one in a pod whose UID begins like ours"),
+        pytest.param("a_pod.d.1", 2, 115, id="one in a pod whose UID goes on"),
+        pytest.param("a_7", 2, 115, id="one there that does not know its pod"),
+        pytest.param("b_pod.1", 2, 115, id="one elsewhere that says it is in the same pod"),
     ],
 )
 def test_who_has_ended_before_we_began_is_followed_at_once_and_what_it_has_sent_may_land(
-    holder: str, taken_at: float
+    holder: str, transitions: int, taken_at: float
 ) -> None:
-    it = tenure(before="a_pod.")
-    it.looked(Record("1", holder), 100)
+    it = tenure(before="a_pod")
+    it.looked(Record("1", holder, transitions=transitions), 100)
     if taken_at > 100:
         assert step(it, taken_at - 0.1) != Step(Act.TAKE)
     assert step(it, taken_at) == Step(Act.TAKE)
     it.wrote(Record("2", ME), taken_at, taken_at)
     assert (it.is_alone(taken_at), it.is_clear(taken_at)) == (True, False)
+    clear_at = taken_at + TERMS.linger_s
+    it.wrote(Record("3", ME), clear_at - 1, clear_at - 1)
+    assert (it.is_clear(clear_at - 1), it.is_clear(clear_at)) == (False, True)
 
 
 def test_who_relies_on_its_lease_no_more_is_not_alone_and_has_cleared_nothing() -> None:

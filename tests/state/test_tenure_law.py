@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from extender.state.tenure import Terms
+from extender.state.tenure import Record, Tenure, Terms
 from tests.state.replicas import Misfortune, World
 
 TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
@@ -27,6 +27,8 @@ class Fate:
     strikes: Sequence[Misfortune]
     schedulers: Sequence[tuple[float, int]] = ()
     deleted: Sequence[float] = ()
+    knows_pods: bool = False
+    clears: bool = False
 
 
 fates = st.builds(
@@ -38,6 +40,8 @@ fates = st.builds(
     ),
     schedulers=st.lists(st.tuples(times, st.integers(0, 2)), max_size=4),
     deleted=st.lists(times, max_size=2),
+    knows_pods=st.booleans(),
+    clears=st.booleans(),
 )
 
 
@@ -49,6 +53,7 @@ def lived(fate: Fate, terms: Terms = TERMS) -> World:
     """Let replicas live through it all and a calm afterwards, in which one scheduler leads."""
     led = [(0.0, 0), *sorted((at, whose % len(fate.clocks)) for at, whose in fate.schedulers), (BAD_S, 1)]
     world = world_of(fate.seed, BAD_S, led, terms)
+    world.knows_pods, world.clears = fate.knows_pods, fate.clears
     world.start(fate.clocks)
     for strike in fate.strikes:
         world.at(strike.at, partial(world.strike, strike))
@@ -67,14 +72,41 @@ UNSEEN = Fate(
     deleted=(103.0,),
 )
 
+# A leader that stands still and goes on, under whom the Lease is deleted; whoever has created another ends at once.
+CREATED = Fate(
+    seed=342,
+    clocks=(1.0, 1.0),
+    strikes=(Misfortune(141.74085198060527, 0, 6.918165217095704), Misfortune(142.95119387534294, 1)),
+    schedulers=((141.54085198060528, 1),),
+    deleted=(141.84085198060527,),
+    knows_pods=True,
+    clears=True,
+)
+
 
 @settings(max_examples=100, deadline=None)
 @given(fates)
 @example(UNSEEN)
+@example(CREATED)
 def test_no_write_arrives_once_another_process_may_write_and_in_the_end_somebody_leads(fate: Fate) -> None:
     world = lived(fate)
     assert world.overlaps() == []
     assert world.serving == ["pod-1"]
+
+
+def test_the_simulation_notices_who_follows_at_once_the_maker_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_ended(tenure: Tenure, record: Record) -> bool:
+        return record.holder.rpartition(".")[0] == tenure.before
+
+    monkeypatch.setattr(Tenure, "_has_ended", has_ended)
+    assert lived(CREATED).overlaps()
+
+
+def test_the_simulation_notices_who_follows_at_once_whoever_led(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tenure, "_has_ended", lambda *_: True)
+    strikes, moves = (Misfortune(50, 0, 5),), ((50.1, 1),)
+    fates = (Fate(seed=seed, clocks=(1.0, 1.0), strikes=strikes, schedulers=moves, clears=True) for seed in range(50))
+    assert any(lived(fate).overlaps() for fate in fates)
 
 
 def test_most_of_the_time_somebody_leads_where_nothing_happens() -> None:
