@@ -2,11 +2,12 @@
 
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
+from types import MappingProxyType
 from typing import Final
 
 import aiohttp
@@ -23,26 +24,29 @@ NAMESPACE: Final = "dra-extender"
 # Short times in the same order as the usual ones: a lease runs out after 3 s.
 LEADING: Final = {"enabled": True, "leaseSeconds": 3, "trustSeconds": 2.2, "renewSeconds": 0.4, "serverSeconds": 3}
 LIMITS: Final = {"bindSeconds": 3, "timeoutSeconds": 1}
+NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 
 
 def lease(name: str) -> Object:
-    """Return a Lease that nobody holds."""
+    """Return a Lease that somebody has given up."""
     metadata = {"name": name, "namespace": NAMESPACE}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": {}}
+    spec = {"leaseTransitions": 1}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
 @dataclass
 class Pod:
     """A kube-scheduler and the extender beside it, which *dies_after* a certain request (see ``mortal``).
 
-    *proxy* is what the extender has between itself and the API server, if anything.
+    *proxy* is what the extender has between itself and the API server, if anything; *leading* how it elects otherwise.
     """
 
     host: str
     plane: Plane
     dies_after: str = ""
     proxy: Proxy | None = None
+    leading: Mapping[str, object] = field(default_factory=dict)
     verbs: int = field(default_factory=free_port)
     probes: int = field(default_factory=free_port)
     extender: Popen[bytes] | None = None
@@ -50,8 +54,9 @@ class Pod:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        await self.start_extender()
+        # An extender is not ready before there is a Lease of the scheduler.
         await self.start_scheduler()
+        await self.start_extender()
 
     async def start_extender(self) -> None:
         """Start the extender, and wait until it is ready, whoever leads."""
@@ -59,7 +64,7 @@ class Pod:
         kubeconfig = str(by_proxy(self.plane, self.proxy, self.host) if self.proxy else direct)
         settings = {
             "listen": {"verbs": f"127.0.0.1:{self.verbs}", "probes": f"127.0.0.1:{self.probes}"},
-            "leading": {**LEADING, "host": self.host},
+            "leading": {**LEADING, "host": self.host, **self.leading},
             "api": {**LIMITS, "kubeconfig": kubeconfig},
             "ownership": {"acceptUnpartitioned": True},
         }
@@ -122,15 +127,19 @@ class Pod:
 
 @asynccontextmanager
 async def two_pods(
-    plane: Plane, admin: Client, dies_after: str = "", proxy: Proxy | None = None
+    plane: Plane,
+    admin: Client,
+    dies_after: str = "",
+    proxy: Proxy | None = None,
+    leading: Mapping[str, object] = NOTHING,
 ) -> AsyncIterator[tuple[Pod, Pod]]:
-    """Run two pods, of which the first leads; *dies_after* and *proxy* are about its extender."""
+    """Run two pods, of which the first leads; *dies_after*, *proxy* and *leading* are about its extender."""
     names = ("dra-extender", "dra-scheduler")
     for name in names:
         await admin.delete(lease(name))
     # Nobody leads, and nobody has: so nobody is waited for.
     await admin.create(lease("dra-extender"))
-    a, b = Pod("pod-a", plane, dies_after, proxy), Pod("pod-b", plane)
+    a, b = Pod("pod-a", plane, dies_after, proxy, leading), Pod("pod-b", plane)
     try:
         await a.start()
         await until(a.leads, "the first to lead")

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,7 +11,7 @@ from extender.state.tenure import host_of
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import can_name_hosts
-from tests.e2e.replicas import Pod, lease, two_pods
+from tests.e2e.replicas import NOTHING, Pod, lease, two_pods
 from tests.e2e.test_crashes import DIRECT
 from tests.e2e.world import World, unserved, world_on
 from tests.faults.proxy import Forward, Proxy, Request
@@ -23,7 +23,7 @@ NODES, DEVICES = ("n1", "n2"), 8
 
 @asynccontextmanager
 async def scene(
-    plane: Plane, dies_after: str = "", proxy: Proxy | None = None
+    plane: Plane, dies_after: str = "", proxy: Proxy | None = None, leading: Mapping[str, object] = NOTHING
 ) -> AsyncIterator[tuple[World, Pod, Pod]]:
     """Give two nodes with eight devices each, and two pods of which the first leads."""
     if not can_name_hosts():
@@ -31,7 +31,7 @@ async def scene(
     async with (
         unserved(plane) as bare,
         world_on(bare) as here,
-        two_pods(plane, bare.admin, dies_after, proxy) as (a, b),
+        two_pods(plane, bare.admin, dies_after, proxy, leading) as (a, b),
     ):
         for node in NODES:
             await here.node(node)
@@ -103,6 +103,16 @@ async def test_o1_binding_goes_on_when_of_the_leading_pod_is_killed(
         await until(next_one.leads, f"{next_one.host} to lead")
         await all_bound(here, during)
         await no_device_is_given_twice(here, 12)
+
+
+async def test_an_extender_that_is_started_again_in_its_pod_waits_for_no_lease(control_plane: Plane) -> None:
+    # Whoever waited for it would do so for longer than this test may take.
+    async with scene(control_plane, leading={"pod": "a-uid", "leaseSeconds": 3600}) as (here, a, _):
+        during = await pods(here, "during")
+        await kill_extender(a)
+        await until(a.leads, "the extender to lead again")
+        await all_bound(here, during + await pods(here, "after"))
+        await no_device_is_given_twice(here, 8)
 
 
 @pytest.mark.parametrize("last", ["the allocation", "the binding"])

@@ -39,6 +39,7 @@ async def address(
     del applied
     # As a pod of before leaves it.
     for each in (lease("dra-extender"), lease("dra-scheduler", f"{socket.gethostname()}_scheduler")):
+        await admin.delete(each)
         await admin.create(each)
     verbs, probes = (f"127.0.0.1:{free_port()}" for _ in range(2))
     here = [f"--listen-verbs={verbs}", f"--listen-probes={probes}"]
