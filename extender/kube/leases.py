@@ -76,7 +76,7 @@ def _lease_in(outcome: Outcome) -> Lease | Failure:
 
 
 def _written(key: ObjectKey, known: Lease, holder: str, lease_s: float, wall: float) -> Json:
-    """Spell the Lease: what we do not know of it stays."""
+    """Spell the Lease: what we do not know of it stays. Its uid keeps a PUT from making one that was deleted."""
     raw = known.raw or {"metadata": {"namespace": key.namespace, "name": key.name}}
     before = raw.get("spec")
     spec = dict(before) if isinstance(before, dict) else {}

@@ -22,7 +22,6 @@ from extender.telemetry import keys
 LOG: Final = logging.getLogger(__name__)
 # Wishes change between two looks at the Lease; so often it is seen whether they have.
 LOOK_S: Final = 0.2
-NO_LEASE: Final = "there is none: the scheduler beside us does not elect, or has another one"
 
 
 @dataclass(slots=True)
@@ -48,6 +47,10 @@ class Leading:
     _unreached: dict[tuple[ObjectKey, bool], str] = field(default_factory=dict)
     _known: Lease = field(default_factory=Lease)
     _scheduler: str | None = None
+    # The scheduler's Lease as it was read, and since when it is so.
+    _beside: Record | None = None
+    _beside_since: float | None = None
+    _is_idle: bool = False
 
     @property
     def host(self) -> str:
@@ -102,7 +105,9 @@ class Leading:
     def obstacle(self) -> str:
         """Say what keeps us from ever leading."""
         named = ", ".join(sorted({str(lease) for lease, _is_write in self._unreached}))
-        return f"Leases cannot be read or written: {named}" if named else ""
+        if named:
+            return f"Leases cannot be read or written: {named}"
+        return f"nobody renews the scheduler's Lease {self.scheduler}" if self._is_idle else ""
 
     async def run(self) -> None:
         """Contend for ever."""
@@ -168,16 +173,24 @@ class Leading:
         while self.scheduler:
             found = await self.leases.read(self.scheduler)
             if isinstance(found, Lease):
-                holder = _holder_of(found.record)
-                if holder != self._scheduler:
-                    LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
-                self._scheduler = holder
-            why_not = NO_LEASE if found == Lease() else "" if isinstance(found, Lease) else str(found)
-            if not why_not:
                 self._unreached.pop((self.scheduler, False), None)
-            elif self._is_news(self.scheduler, why_not, is_write=False):
-                LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: why_not})
+                self._seen_beside(found.record)
+            elif self._is_news(self.scheduler, str(found), is_write=False):
+                LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
             await self.pace.sleep(self.tenure.terms.renew_s)
+
+    def _seen_beside(self, record: Record | None) -> None:
+        """Take over the scheduler's Lease; tell where nobody renews it, as where no scheduler elects by it."""
+        holder, now = _holder_of(record), self.now()
+        if holder != self._scheduler:
+            LOG.info("the scheduler's Lease has another holder", extra={keys.HOLDER: holder})
+        self._scheduler = holder
+        if record != self._beside or self._beside_since is None:
+            self._beside, self._beside_since = record, now
+        lasts_s = max(self.tenure.terms.lease_s, record.lease_s if record else 0.0)
+        was_idle, self._is_idle = self._is_idle, now - self._beside_since > lasts_s
+        if self._is_idle and not was_idle:
+            LOG.warning("nobody renews the scheduler's Lease", extra={keys.HOLDER: holder})
 
 
 def _holder_of(record: Record | None) -> str:

@@ -31,7 +31,7 @@ class Terms:
 class Record(NamedTuple):
     """A Lease as it was read. Nobody holds it where *holder* is empty: then nothing of the last one is on its way.
 
-    transitions: how often it was taken; once only where the holder has created it, who knows of nobody before then.
+    transitions: how often it was taken; once where the holder has created it, who knows of nobody before then.
     """
 
     version: str

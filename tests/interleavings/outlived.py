@@ -65,6 +65,7 @@ def outlive(desk: Desk, own: Collection[Line], random: Random) -> None:
     """
     # What it has sent itself, when it led before, is nothing that it could have moved on.
     desk.open += [each for each in desk.asleep if each.sender not in own]
+    desk.asleep = [each for each in desk.asleep if each.sender in own]
     for request in [each for each in desk.open if each.sender not in own]:
         request.is_outlived = True
         desk.happened["outlived"] += request.is_write

@@ -144,13 +144,18 @@ async def test_another_pod_of_the_same_name_waits_for_the_lease(cluster: Cluster
     await a.stack.aclose()
 
 
-async def test_a_scheduler_that_does_not_elect_is_told(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    a = await cluster.start("a", is_awaited=False)
-    await until(lambda: "Leases cannot be read or written: dra-extender/dra-scheduler" in a.service.health.missing())
+@pytest.mark.parametrize("left", ["", "gone"], ids=["no Lease", "one that is left over"])
+async def test_a_scheduler_that_does_not_elect_is_told(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture, left: str
+) -> None:
+    if left:
+        cluster.scheduler_leads(left)
+    a = await cluster.start("a")
+    await until(lambda: "nobody renews the scheduler's Lease dra-extender/dra-scheduler" in a.service.health.missing())
     assert await a.readiness() == 503
     await asyncio.sleep(3 * QUICK.renew_seconds)
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert vars(told)["error"].startswith("there is none")
+    assert (told.getMessage(), vars(told)["holder"]) == ("nobody renews the scheduler's Lease", left and f"{left}_1")
     cluster.scheduler_leads("a")
     await until(lambda: a.service.health.missing() == [])
 

@@ -37,7 +37,7 @@ class Write(NamedTuple):
 
     def is_met_by(self, other: "Write") -> bool:
         """Tell whether *other*, of another process that wrote before, does not keep out of the way of this one."""
-        return other.lands > self.sent and other.sent > self.cleared_at
+        return other.lands > self.sent and other.sent >= self.cleared_at
 
 
 @dataclass
@@ -208,13 +208,11 @@ class World:
     def overlaps(self) -> list[tuple[Write, Write]]:
         """Return each write that lands after another process was permitted to write."""
         found: list[tuple[Write, Write]] = []
-        # Of each process the write that lands last, and the one that was sent last.
-        last: dict[str, tuple[Write, Write]] = {}
+        open_yet: list[Write] = []
         for write in sorted(self.writes, key=lambda item: item.sent):
-            others = [other for by, both in last.items() if by != write.by for other in both]
-            found += [(other, write) for other in others if write.is_met_by(other)]
-            known, _ = last.get(write.by, (write, write))
-            last[write.by] = (write if write.lands > known.lands else known), write
+            open_yet = [other for other in open_yet if other.lands > write.sent]
+            found += [(other, write) for other in open_yet if other.by != write.by and write.is_met_by(other)]
+            open_yet.append(write)
         return found
 
     def _clear(self, replica: Replica) -> None:

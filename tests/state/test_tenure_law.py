@@ -84,7 +84,7 @@ CREATED = Fate(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(fates)
 @example(UNSEEN)
 @example(CREATED)
