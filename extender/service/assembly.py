@@ -123,6 +123,7 @@ async def running(settings: Settings, credentials: Credentials, options: Options
     apis = Apis(api, lease_api)
     service, work = _assembled(settings, apis, options, metrics)
     try:
+        # Before anything else: of two processes in one pod the second ends here, and never contends (leading.pod).
         await service.server.start()
     except OSError:
         for part in work.values():
