@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 
@@ -250,9 +250,23 @@ async def pair(cluster: Cluster, leading: Leading = QUICK) -> tuple[Replica, Rep
     return a, b
 
 
-async def assert_in_vain(cluster: Cluster, claims: Mapping[str, ResourceClaim], pods: Mapping[str, Pod]) -> None:
-    """Have all be sent that somebody else, who knew *claims* and *pods*, may have sent before: it has to be in vain."""
-    given, free = claims["given"], claims["free"]
+class Known(NamedTuple):
+    """What somebody knew of a pod that waits with a device, *given*, and of one without, *free*."""
+
+    pods: dict[str, Pod]
+    claims: dict[str, ResourceClaim]
+
+
+def known_of(cluster: Cluster) -> Known:
+    """Have two such pods come, and return what is known of them now."""
+    pods = {name: cluster.pod(name) for name in ("given", "free")}
+    cluster.give(pods["given"], "gpu-3")
+    return Known(pods, {name: claim_of(cluster, name) for name in pods})
+
+
+async def assert_in_vain(cluster: Cluster, known: Known) -> None:
+    """Have all be sent that somebody may have sent who knew that, and nothing since: it has to be in vain."""
+    (given, free), pods = (known.claims[name] for name in ("given", "free")), known.pods
     allocation, consumer = given.allocation, Consumer(resource="pods", name="free", uid=pods["free"].uid)
     assert allocation is not None
     async with late(cluster) as writes:
@@ -264,3 +278,8 @@ async def assert_in_vain(cluster: Cluster, claims: Mapping[str, ResourceClaim], 
         ):
             assert isinstance(outcome, Refused)
             assert outcome.kind is Refusal.CONFLICT
+
+
+async def forbidden(*_asked: object) -> Refused:
+    """Answer as an API server that does not let us write."""
+    return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="not you")

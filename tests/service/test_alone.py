@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from extender.demo.apiserver.kinds import POD
-from extender.kube.outcome import Refused, Unknown
+from extender.kube.outcome import Unknown
 from extender.kube.writes import Writes
-from extender.scheduling.steps import Refusal
 from extender.service.alone import Alone
 from tests.service.replicas import (
     LIMITS,
@@ -17,7 +16,8 @@ from tests.service.replicas import (
     Cluster,
     asked,
     assert_in_vain,
-    claim_of,
+    forbidden,
+    known_of,
     on_loopback,
     until,
 )
@@ -34,23 +34,18 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 
 async def test_what_an_earlier_process_has_sent_lands_nowhere_once_the_next_is_ready(cluster: Cluster) -> None:
-    pods = {name: cluster.pod(name) for name in ("given", "free")}
-    cluster.give(pods["given"], "gpu-3")
-    claims = {name: claim_of(cluster, name) for name in pods}
+    known = known_of(cluster)
     only = await cluster.start("a", LASTING)
     assert only.leads
-    await assert_in_vain(cluster, claims, pods)
-    assert await asked(only, pods["free"]) == ""
+    await assert_in_vain(cluster, known)
+    assert await asked(only, known.pods["free"]) == ""
     assert cluster.devices() == ["gpu-0", "gpu-3"]
 
 
 async def test_what_cannot_be_moved_on_is_waited_for_and_nobody_is_answered_before(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_asked: object) -> Refused:
-        return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="not you")
-
-    monkeypatch.setattr(Writes, "touch_claim", refuse)
+    monkeypatch.setattr(Writes, "touch_claim", forbidden)
     pod, began = cluster.pod("waits"), asyncio.get_running_loop().time()
     only = await cluster.start("a", ALONE, is_awaited=False)
     await until(lambda: "what was written before this start may still arrive" in only.service.health.missing())

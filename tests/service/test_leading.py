@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from extender.demo.apiserver.kinds import LEASE, POD
-from extender.kube.outcome import Refused
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
-from extender.scheduling.steps import Refusal
 from extender.service import assembly, keeping, remaking
 from extender.web.verbs import BindRequest
 from tests.service.replicas import (
@@ -24,7 +22,8 @@ from tests.service.replicas import (
     Replica,
     asked,
     assert_in_vain,
-    claim_of,
+    forbidden,
+    known_of,
     on_loopback,
     pair,
     until,
@@ -92,22 +91,17 @@ async def test_a_dead_leader_is_followed_by_the_other_once_its_lease_has_run_out
 
 async def test_what_a_dead_leader_has_sent_lands_nowhere_once_the_other_leads(cluster: Cluster) -> None:
     a, b = await pair(cluster, LASTING)
-    pods = {name: cluster.pod(name) for name in ("given", "free")}
-    cluster.give(pods["given"], "gpu-3")
-    claims = {name: claim_of(cluster, name) for name in pods}
+    known = known_of(cluster)
     a.kill()
     cluster.scheduler_leads("b")
     await until(lambda: b.leads)
-    await assert_in_vain(cluster, claims, pods)
+    await assert_in_vain(cluster, known)
 
 
 async def test_where_nothing_can_be_moved_on_what_was_sent_is_waited_for(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_asked: object) -> Refused:
-        return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="not you")
-
-    monkeypatch.setattr(Writes, "touch_claim", refuse)
+    monkeypatch.setattr(Writes, "touch_claim", forbidden)
     a, b = await pair(cluster)
     cluster.pod("waits")
     loop = asyncio.get_running_loop()
@@ -121,16 +115,14 @@ async def test_where_nothing_can_be_moved_on_what_was_sent_is_waited_for(
 async def test_a_leader_that_is_started_again_in_its_pod_waits_for_no_lease(cluster: Cluster) -> None:
     here = replace(SLOW, pod="a-pod")
     a, _ = await pair(cluster, here)
-    pods = {name: cluster.pod(name) for name in ("given", "free")}
-    cluster.give(pods["given"], "gpu-3")
-    claims = {name: claim_of(cluster, name) for name in pods}
+    known = known_of(cluster)
     a.kill()
     before = cluster.identity
     again = await cluster.start("a", here)
     await until(lambda: again.leads)
     assert cluster.identity.rpartition(".")[0] == before.rpartition(".")[0] == "a_a-pod"
     assert cluster.identity != before
-    await assert_in_vain(cluster, claims, pods)
+    await assert_in_vain(cluster, known)
     await a.stack.aclose()
 
 
