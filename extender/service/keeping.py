@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -111,17 +112,25 @@ class Keeping:
         if served is None:
             self._complain(tuple(drivers), NOT_SERVED)
             return
+        lost = self.belief.ownership.lost.copy()
         failed = {driver: outcome for driver in drivers if (outcome := await self._put(served, driver))}
         if failed:
             self._complain(tuple(sorted(self._pauses.keys() | failed.keys())), _why(next(iter(failed.values()))))
-        if len(failed) == len(drivers):
-            return
+        if written := set(drivers) - failed.keys():
+            await self._show(written, lost)
+
+    async def _show(self, written: set[str], lost: Counter[str]) -> None:
+        """Wait until the watch has shown each rule, be it gone again: *lost* counts what was lost before."""
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
-                while (set(drivers) - failed.keys()) & set(self._missing()):
+                while self._unseen(written, lost):
                     await self._stirring(TICK_S)
         except TimeoutError:
-            self._unshown((set(drivers) - failed.keys()) & set(self._missing()))
+            self._unshown(self._unseen(written, lost))
+
+    def _unseen(self, written: set[str], lost: Counter[str]) -> set[str]:
+        now = self.belief.ownership.lost
+        return {driver for driver in written & set(self._missing()) if now[driver] == lost[driver]}
 
     def _unshown(self, drivers: set[str]) -> None:
         """Write rules more and more rarely that say more than we write, or that the watch does not show."""
@@ -152,6 +161,7 @@ class Keeping:
             self.metrics.owner_taint("failed")
             self._pause(driver, outcome)
             return outcome
+        self._kept.add(driver)
         self.metrics.owner_taint("put back" if is_back else "put")
         if is_back:
             LOG.warning("the owner taint was taken away, and is put back", extra={keys.DRIVER: driver})

@@ -24,12 +24,14 @@ class Ownership:
     """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid.
 
     *noted* grows with every change of a rule or slice: of one that is about the owner's taint alone no snapshot tells.
+    *lost* counts, by driver, how often a rule was no longer what it had been: between two looks one can come and go.
     """
 
     domain: Domain
     rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
     foreign: dict[Uid, Foreign] = field(default_factory=dict)
     noted: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
     _tainted: set[str] = field(default_factory=set)
     # How many foreign claims close each part, as far as any does.
     _closed: Counter[Part] = field(default_factory=Counter)
@@ -142,13 +144,16 @@ class Ownership:
             case Changed(Problem(key=key)) | Gone(_, key):
                 self._forget(of_kind, key.name)
             case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
-                (self.rules if kind is DeviceTaintRule else self._tainted).clear()
+                for name in list(self.rules if kind is DeviceTaintRule else self._tainted):
+                    self._forget(kind.__name__, name)
                 for listed in items:
                     self._remember(listed)
 
     def _forget(self, kind: str, name: str) -> None:
         if kind == DeviceTaintRule.__name__:
-            self.rules.pop(name, None)
+            rule = self.rules.pop(name, None)
+            if rule and rule.selector and rule.selector.driver:
+                self.lost[rule.selector.driver] += 1
         elif kind == ResourceSlice.__name__:
             self._tainted.discard(name)
 

@@ -10,7 +10,7 @@ import pytest
 from extender.allocation.features import Features
 from extender.config.settings import Ownership, Settings
 from extender.kube.outcome import Done, Outcome, Refused
-from extender.model.change import Changed, Gone
+from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.device import Traits
 from extender.model.names import DeviceName, DriverName, ObjectKey
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, TaintSelector
@@ -224,6 +224,44 @@ async def test_a_rule_that_keeps_nobody_away_though_it_is_written_is_said_and_wr
     assert spans == sorted(spans)
     assert (spans[0], spans[-1]) == (keeping.FIRST_S, keeping.LAST_S)
     assert work.warning().startswith(f"no owner taint on {DRIVER}: {keeping.NOT_SHOWN}; ")
+
+
+class Undone(Writing):
+    """What is written is shown, and taken away or spoiled, before anybody looks."""
+
+    def __init__(self, *after: Change) -> None:
+        super().__init__()
+        self.forbidden.clear()
+        self.after = after
+        self.belief: Belief | None = None
+
+    async def create_taint(self, served: object, driver: str, key: str) -> Outcome:
+        outcome = await super().create_taint(served, driver, key)
+        assert self.belief
+        for change in (Changed(rule_for(driver)), *self.after):
+            self.belief.apply(change)
+        return outcome
+
+
+@pytest.mark.parametrize("by", ["delete", "relist", "change"])
+async def test_a_rule_that_is_undone_before_anybody_looks_is_put_back_at_once(
+    by: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    narrowed = replace(rule_for(DRIVER), selector=TaintSelector(driver=DriverName(DRIVER), device=DeviceName("gpu-0")))
+    undone: dict[str, Change] = {
+        "delete": Gone(DeviceTaintRule, ObjectKey("", "by-hand")),
+        "relist": Listed(DeviceTaintRule, ()),
+        "change": Changed(narrowed),
+    }
+    writing = Undone(undone[by])
+    work, writing.belief, metrics = at_work(writing, DRIVER)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(3):
+            await work.round()
+    assert (work.warning(), caplog.records) == ("", [])
+    counted = samples(metrics)
+    for result, times in (("put", 1), ("put back", 2)):
+        assert counted["dra_extender_owner_taint_writes_total", frozenset({("result", result)})] == times
 
 
 async def test_what_is_forbidden_for_one_driver_keeps_no_other_waiting() -> None:
