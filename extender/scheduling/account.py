@@ -49,7 +49,7 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         best=plan.best,
         basis=_shared(*plan.placement.appraisal.basis) if plan.placement.appraisal else NO_BASIS,
         fitting=plan.fitting,
-        offered=len(plan.nodes),
+        offered=len(plan.scores),
         rejected=plan.rejected,
     )
 
@@ -67,8 +67,8 @@ def of_advice(pod: Pod, advice: Advice, generation: int, now: float) -> Decision
         node=placement.node if placement else None,
         given=given_by(placement) if placement else (),
         best=advice.best,
-        fitting=len(advice.nodes),
-        offered=len(advice.nodes),
+        fitting=int(advice.passes.sum()),
+        offered=int(advice.passes.sum()),
         rejected=advice.rejected,
     )
 

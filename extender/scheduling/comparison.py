@@ -1,14 +1,12 @@
 """The node that a pod is offered beside the next best: what is told of a choice."""
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from extender.model.names import NodeName
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.decision import Ranked
 from extender.scheduling.placement import Placement
-from extender.scheduling.ranking import Ranking
+from extender.scheduling.ranking import Numbers, Ranking
 from extender.scheduling.survey import Survey
 from extender.topology.appraisal import Part
 
@@ -17,9 +15,9 @@ _shared: Final = lru_cache(maxsize=4096)(tuple[Part, ...])
 
 
 def compared(
-    chooser: Chooser, surveyed: Survey, ranking: Ranking, scores: Mapping[NodeName, int], placement: Placement
+    chooser: Chooser, surveyed: Survey, ranking: Ranking, scores: Numbers, placement: Placement
 ) -> tuple[Ranked, ...]:
-    """Describe the node of *placement* and the best of the others."""
+    """Describe the node of *placement* and the best of the others: *scores* are those of the ranking's nodes."""
     names, found = surveyed.snapshot.layout.nodes, list[Ranked]()
     drivers = {item.device.driver for _, allocation in placement.claims for item in allocation.devices}
     for index, number in enumerate(ranking.nodes[:2].tolist()):
@@ -30,7 +28,7 @@ def compared(
             value, parts = int(ranking.values[index]), _parts(chooser, surveyed, number)
         worth = value if chooser.taste else 0
         free = surveyed.snapshot.count_free(number, drivers)
-        found.append(Ranked(name, scores[name], free, worth, _shared(parts)))
+        found.append(Ranked(name, int(scores[index]), free, worth, _shared(parts)))
     return tuple(found)
 
 

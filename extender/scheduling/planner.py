@@ -1,12 +1,9 @@
 """What the scheduler is told about a pod: where it may go, and which devices are kept for it meanwhile."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
@@ -20,6 +17,8 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
 from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
+from extender.scheduling.roll import Roll
+from extender.scheduling.scored import Scored
 from extender.scheduling.suitable import is_weighed
 from extender.scheduling.survey import Numbers, Survey, survey
 from extender.scheduling.tally import Tally, Unwanted
@@ -39,30 +38,17 @@ STEERS = 3
 GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
 
 
-Lookup = Callable[[Sequence[str]], NDArray[np.integer[Any]]]
-
-
-def by_dictionary(everything: Sequence[NodeName]) -> Lookup:
-    """Look names up one by one; -1 for those that are not known."""
-    numbers: dict[str, int] = {name: number for number, name in enumerate(everything)}
-    return lambda names: np.fromiter(map(numbers.get, names, repeat(-1)), np.int64, len(names))
-
-
 @dataclass(slots=True)
 class Planner:
-    """Plans pods. One writer: an offer is promised before anybody else is planned.
-
-    numbering: how the names of nodes are looked up, given all of them.
-    """
+    """Plans pods. One writer: an offer is promised before anybody else is planned."""
 
     belief: Belief
     chooser: Chooser
     policy: Policy = field(default_factory=Policy)
-    numbering: Callable[[Sequence[NodeName]], Lookup] = by_dictionary
+    roll: Roll = field(default_factory=Roll)
     trips: Travellers = field(default_factory=Travellers)
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
-    _lookup: tuple[Sequence[NodeName], Lookup] = ((), by_dictionary(()))
     _counted: Counted = field(init=False)
 
     def __post_init__(self) -> None:
@@ -172,7 +158,7 @@ class Planner:
             return None
         self.belief.ledger.offer(replace(promise, since=moment.now, is_answer=True))
         self.trips.of(needs.pod.uid).begin(node, is_answer=True)
-        return replace(offer, needs=needs, nodes=(node,), scores={node: FULL})
+        return replace(offer, needs=needs, scores={node: FULL})
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)
@@ -203,11 +189,9 @@ class Planner:
         if names is None:
             return nodes
         everything = snapshot.layout.nodes
-        if self._lookup[0] is not everything:
-            self._lookup = everything, self.numbering(everything)
-        # Names that are not known have the number -1, which is that of the spare place at the end.
+        # The spare place at the end is that of names that are not known.
         asked = np.zeros(len(everything) + 1, np.bool_)
-        asked[self._lookup[1](names)] = True
+        asked[self.roll.numbers(names, everything)] = True
         return nodes[asked[nodes]]
 
     def _nowhere(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
@@ -250,24 +234,29 @@ class Planner:
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
             return _unwanted(surveyed, nodes, is_open=is_open(self.chooser.taste, surveyed))
-        for number in ranking.nodes[:TRIES].tolist():
+        for place, number in enumerate(ranking.nodes[:TRIES].tolist()):
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
                 promise = placement.promise(needs, moment.now, is_answer=moment.is_answer)
                 if not self.belief.ledger.offer(promise):
                     return Trouble("the claims are being allocated for another pod")
                 trips.begin(names[number], is_answer=moment.is_answer)
-                return self._offer(needs, surveyed, ranking, placement, len(nodes))
+                scores = _leading(ranking.scores(self.policy), place)
+                best = compared(self.chooser, surveyed, ranking, scores, placement)
+                told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
+                return Offer(needs, told, placement, best, len(nodes), surveyed)
         return Trouble("the devices that were counted on could not be chosen")
 
-    def _offer(self, needs: Needs, surveyed: Survey, ranking: Ranking, placement: Placement, fitting: int) -> Offer:
-        names = surveyed.snapshot.layout.nodes
-        nodes = tuple(names[number] for number in ranking.nodes.tolist())
-        scores = _leading(dict(zip(nodes, ranking.scores(self.policy).tolist(), strict=True)), placement.node)
-        best = compared(self.chooser, surveyed, ranking, scores, placement)
-        if self._is_alone(needs.pod, placement, surveyed.snapshot):
-            nodes, scores = (placement.node,), {placement.node: FULL}
-        return Offer(needs, nodes, scores, placement, best, fitting, surveyed)
+    def _told(
+        self, pod: Pod, snapshot: Snapshot, ranking: Ranking, scores: Numbers, placement: Placement
+    ) -> Mapping[NodeName, int]:
+        """Say with which scores which nodes are offered."""
+        names = snapshot.layout.nodes
+        if self._is_alone(pod, placement, snapshot):
+            return {placement.node: FULL}
+        if self.policy.most is None:
+            return Scored(names, ranking.nodes, scores)
+        return dict(zip([names[number] for number in ranking.nodes.tolist()], scores.tolist(), strict=True))
 
     def _is_alone(self, pod: Pod, placement: Placement, snapshot: Snapshot) -> bool:
         """Tell whether a node is offered without the next best: its devices speak for it, and hardly any plugin."""
@@ -292,9 +281,12 @@ def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
     return {number for number in map(snapshot.layout.number, nodes) if number is not None}
 
 
-def _leading(scores: Mapping[NodeName, int], held: NodeName) -> Mapping[NodeName, int]:
-    """Set the node on which devices are *held* off from its equals: on those they may be promised to the next pod."""
-    lead = max(1, scores[held])
-    beyond = max((score for node, score in scores.items() if node != held), default=0) - lead + 1
+def _leading(scores: Numbers, held: int) -> Numbers:
+    """Set the node at *held*, on which devices are kept, off from its equals: there they may be the next pod's."""
+    others = scores.copy()
+    others[held] = 0
+    lead = max(1, int(scores[held]))
     # All others are lowered together, or a worse node would catch up with a better one.
-    return {node: lead if node == held else max(0, score - max(0, beyond)) for node, score in scores.items()}
+    led = np.maximum(others - max(0, int(others.max()) - lead + 1), 0)
+    led[held] = lead
+    return led

@@ -45,15 +45,18 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Nodes for the pod, the best first, and the devices on the best one."""
+    """Nodes for the pod with their scores, the best first, and the devices on the best one."""
 
     needs: Needs
-    nodes: tuple[NodeName, ...]
     scores: Mapping[NodeName, int]
     placement: Placement
     best: tuple[Ranked, ...]
     fitting: int
     surveyed: Survey
+
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        return tuple(self.scores)
 
     @property
     def rejected(self) -> tuple[Tally, ...]:

@@ -34,7 +34,10 @@ class Advising:
     advisor: Advisor
     journal: Journal
     missing: Callable[[], Sequence[str]]
-    _scores: Remembered = field(default_factory=Remembered)
+    _scores: Remembered = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._scores = Remembered(self.advisor.roll)
 
     async def hear(self, pod: Pod) -> None:
         """Wait for nothing: nodes pass meanwhile."""
@@ -49,7 +52,8 @@ class Advising:
         if plan.placement is not None:
             generation = self.advisor.belief.cluster.snapshot.generation
             self.journal.put(of_advice(request.pod, plan, generation, self.journal.wall()))
-        return Filtered(names=plan.nodes)
+        everything = self.advisor.belief.cluster.snapshot.layout.nodes
+        return Filtered(names=self._scores.kept(request.names, plan.passes, everything))
 
     def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
         """Score the nodes by what kube-scheduler would give the pod there."""

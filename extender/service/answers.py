@@ -10,6 +10,7 @@ from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
+from extender.scheduling.scored import Scored
 from extender.scheduling.survey import Unfinished
 from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
@@ -54,9 +55,10 @@ class Answers:
     # Told of each pod that others may be evicted for.
     evicting: Callable[[Uid], None] = lambda _pod: None
     evictions: Evictions = field(init=False)
-    _scores: Remembered = field(default_factory=Remembered)
+    _scores: Remembered = field(init=False)
 
     def __post_init__(self) -> None:
+        self._scores = Remembered(self.planner.roll)
         self.evictions = Evictions(self.now)
         self.belief.parting.append(self.evictions.forget)
 
@@ -90,12 +92,16 @@ class Answers:
             self.attention.rejected(pod, plan)
             return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
         self.attention.offered(pod)
-        return self._offered(pod.uid, plan)
+        return self._offered(request, plan)
 
-    def _offered(self, pod: Uid, plan: Offer) -> Filtered:
-        self._scores.put(pod, plan.scores)
+    def _offered(self, request: FilterRequest, plan: Offer) -> Filtered:
+        scores = plan.scores
+        self._scores.put(request.pod.uid, scores)
         # Of the others nothing is said: kube-scheduler asks why only where no node is left.
-        return Filtered(names=plan.nodes)
+        if not isinstance(scores, Scored):
+            return Filtered(names=plan.nodes)
+        numbers = self.planner.roll.numbers(request.names, scores.everything)
+        return Filtered(names=self._scores.kept(request.names, scores.offered[numbers], scores.everything))
 
     def prioritize(self, request: PrioritizeRequest) -> Scores | Failed:
         """Score the nodes as filter ranked them."""

@@ -11,6 +11,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.roll import Roll
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.state.domain import Domain, writer_of
@@ -46,8 +47,9 @@ def minds_of(settings: Settings) -> Minds:
     release = Release(int(settings.allocation.release.partition(".")[2]))
     chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
-    planner = Planner(belief, chooser, policy, lambda names: NameTable(names).rows)
-    advisor = Advisor(belief, chooser.share_id, manner, None, lambda names: NameTable(names).rows)
+    roll = Roll(lambda names: NameTable(names).rows)
+    planner = Planner(belief, chooser, policy, roll)
+    advisor = Advisor(belief, chooser.share_id, manner, None, roll)
     prefers = chooser if settings.allocation.order == "best" else None
     taster = prefers if settings.ownership.mode == "owner" else advisor
     return Minds(belief, chooser, planner, advisor, taster, Commons(belief.loads))

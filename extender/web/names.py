@@ -1,6 +1,7 @@
 """Names of nodes, thousands in a request, decoded only when somebody reads them."""
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from operator import eq
 from typing import Final, overload
 
@@ -12,6 +13,7 @@ QUOTE, COMMA, SPACE = b'", '
 APART: Final = len('","') - 1
 
 Positions = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
 class Names(Sequence[str]):
@@ -41,6 +43,24 @@ class Names(Sequence[str]):
             self._decoded = names
         return self._decoded
 
+    def only(self, flags: Flags) -> "Names":
+        """Leave the names with a flag."""
+        if flags.all():
+            return self
+        if self.quotes is None:
+            return Names(None, list(compress(self.decoded, flags.tolist())))
+        opening, closing = self.quotes[0::2], self.quotes[1::2]
+        # From each opening quote to before the next one, or the end.
+        letters = np.frombuffer(self.json, np.uint8)[1:][np.repeat(flags, np.diff(opening, append=len(self.json)))]
+        lengths = (closing - opening)[flags]
+        starts = np.cumsum(lengths + APART) - lengths - APART + 1
+        quotes = np.stack((starts, starts + lengths), axis=1).reshape(-1)
+        return Names(b"[" + letters[:-1].tobytes() + b"]", quotes=quotes)
+
+    def quoted(self) -> list[bytes]:
+        """Return each name as it stands in an array of plain strings, which hold no commas."""
+        return self.json[1:-1].split(b",")
+
     def __len__(self) -> int:
         return self._length
 
@@ -64,12 +84,20 @@ class Names(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple | Names):
             return NotImplemented
+        if isinstance(other, Names) and self.quotes is not None and other.quotes is not None:
+            # Plain strings can be written in one way only.
+            return self.json == other.json
         return len(self) == len(other) and all(map(eq, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # a long list is no key
 
     def __repr__(self) -> str:
         return f"Names({self.decoded!r})"
+
+
+def only(names: Sequence[str], flags: Flags) -> Sequence[str]:
+    """Leave the names with a flag."""
+    return names.only(flags) if isinstance(names, Names) else list(compress(names, flags.tolist()))
 
 
 def plain_names(json: bytes) -> Names | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 import pytest
 
@@ -12,8 +13,9 @@ from extender.model.device import Attribute, Device, ResourceSlice
 from extender.model.names import DeviceName
 from extender.model.node import Pod
 from extender.scheduling import survey
-from extender.scheduling.advice import SEARCHES, Advice, Advisor
+from extender.scheduling.advice import Advice, Advisor
 from extender.scheduling.commons import Commons
+from extender.scheduling.judging import SEARCHES
 from extender.scheduling.planner import Plain
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
@@ -47,6 +49,10 @@ def advice(belief: Belief, *asked: str) -> Advice:
     return found
 
 
+def passing(found: Advice, *asked: str) -> list[str]:
+    return list(compress(asked, found.passes))
+
+
 def given(found: Advice) -> list[str]:
     assert found.placement is not None
     return [item.device.device for _, allocation in found.placement.claims for item in allocation.devices]
@@ -70,7 +76,7 @@ def test_nothing_is_promised() -> None:
 
 def test_nodes_without_the_devices_are_left_out_as_long_as_others_remain() -> None:
     found = advice(believing(wanted("c", 6)), *EVERY)
-    assert found.nodes == ("a", "b")
+    assert passing(found, *EVERY) == ["a", "b"]
     assert [tally.example for tally in found.rejected] == ["c"]
 
 
@@ -80,7 +86,7 @@ def test_where_no_node_would_do_all_pass_for_the_plugin_knows_better() -> None:
 
 def test_a_node_that_is_not_known_yet_passes_without_a_score() -> None:
     found = advice(believing(wanted("c", 6)), "a", "new", "c")
-    assert found.nodes == ("a", "new")
+    assert passing(found, "a", "new", "c") == ["a", "new"]
     assert found.scores == {"a": 10}
 
 
@@ -91,7 +97,7 @@ def test_a_claim_that_is_allocated_leaves_the_nodes_where_it_can_be_used() -> No
     assert allocated.allocation is not None
     belief.apply(Changed(replace(held, resource_version="2", allocation=replace(allocated.allocation, devices=()))))
     found = advice(belief, *EVERY)
-    assert (found.nodes, dict(found.scores)) == (("b",), {})
+    assert (passing(found, *EVERY), dict(found.scores)) == (["b"], {})
 
 
 @pytest.mark.parametrize(
@@ -114,13 +120,13 @@ def test_while_a_question_takes_too_long_to_answer_all_nodes_pass(monkeypatch: p
     assert isinstance(advisor(belief).advise(POD, names(*EVERY)), Plain)
     for fitter in belief.questions.late():
         fitter.fit(belief.cluster.snapshot)
-    assert advice(belief, *EVERY).nodes == ("a", "b")
+    assert passing(advice(belief, *EVERY), *EVERY) == ["a", "b"]
 
 
 def test_without_a_placement_document_nodes_are_filtered_only() -> None:
     found = advisor(believing(wanted("c", 6)), scores=False).advise(POD, names(*EVERY))
     assert isinstance(found, Advice)
-    assert (found.nodes, dict(found.scores), found.placement) == (("a", "b"), {}, None)
+    assert (passing(found, *EVERY), dict(found.scores), found.placement) == (["a", "b"], {}, None)
 
 
 def test_nodes_beyond_what_may_be_searched_for_one_pod_pass_and_are_scored_next_time() -> None:
@@ -132,7 +138,7 @@ def test_nodes_beyond_what_may_be_searched_for_one_pod_pass_and_are_scored_next_
     first, second = (advising.advise(POD, asked) for _ in range(2))
     assert isinstance(first, Advice)
     assert isinstance(second, Advice)
-    assert len(first.nodes) == len(second.nodes) == len(machines)
+    assert first.passes.sum() == second.passes.sum() == len(machines)
     assert len(first.scores) == SEARCHES
     assert len(second.scores) == len(machines)
 

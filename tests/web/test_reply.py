@@ -96,7 +96,7 @@ def test_go_understands_scores(oracle: Oracle, scores: Sequence[int] | None, und
 
 
 def test_a_number_of_scores_that_is_not_that_of_names_is_a_bug() -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="2 scores for 3 names"):
         prioritize_reply(ASKED, [1, 2])
 
 

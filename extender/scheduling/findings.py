@@ -1,0 +1,79 @@
+"""What was found of each node for one question: where nothing has changed since nobody need look again."""
+
+from collections.abc import Hashable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.allocation.difference import changed_nodes
+from extender.allocation.snapshot import Snapshot
+from extender.scheduling.taste import NONE, Taste
+from extender.topology.appraisal import Appraisal
+from extender.topology.ratings import Values
+
+NOTHING: Final = Appraisal(NONE)
+# Appraisals that may be left over of earlier states, beside as many as there are nodes.
+SPARE: Final = 256
+
+
+class Findings:
+    """What each node's devices are worth, where that is known, by *taste* on one *basis*. One writer.
+
+    due: bool[nodes], which are to be looked at. Which appraisal a node has is told by a code: int32[nodes].
+    """
+
+    def __init__(self, taste: Taste, basis: Hashable, snapshot: Snapshot) -> None:
+        self.taste, self.basis = taste, basis
+        self._next = 0
+        self._begin(snapshot)
+
+    def are_of(self, taste: Taste, basis: Hashable) -> bool:
+        return self.taste is taste and self.basis == basis
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Forget what was found of nodes that are not as they were."""
+        changed = changed_nodes(self.snapshot, snapshot)
+        if changed is None or len(self._appraisals) > 2 * len(self.due) + SPARE:
+            self._begin(snapshot)
+            return
+        machines, editions = self._machines, self._editions
+        self._see(snapshot)
+        gone = self._machines != machines
+        gone[changed] = True
+        views = [view for view, number in self._editions.items() if editions.get(view) != number]
+        gone |= np.isin(snapshot.reach.view, views)
+        self.due[gone], self._codes[gone] = True, 0
+
+    def turn(self, nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """Return those of *nodes* that are to be looked at now, *most* of them: it is the turn of others next."""
+        due = np.sort(nodes[self.due[nodes]])
+        if len(due) > most:
+            due = np.roll(due, -int(np.searchsorted(due, self._next)))[:most]
+            self._next = int(due[-1]) + 1
+        return due
+
+    def put(self, node: int, found: Appraisal) -> None:
+        self.due[node] = False
+        self._codes[node] = self._appraisals.setdefault(found, len(self._appraisals))
+
+    def of(self, node: int) -> Appraisal:
+        return list(self._appraisals)[int(self._codes[node])]
+
+    def values(self) -> Values:
+        """Return what the devices are worth, int64[nodes]: NONE where there are none, or nobody has looked."""
+        return np.array([found.value for found in self._appraisals], np.int64)[self._codes]
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        self._see(snapshot)
+        count = len(snapshot.layout.nodes)
+        self.due: NDArray[np.bool_] = np.ones(count, np.bool_)
+        self._codes, self._appraisals = np.zeros(count, np.int32), {NOTHING: 0}
+
+    def _see(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._machines = self.taste.atlas.numbers(snapshot)
+        # What is published in the shared pools of each view, by one of the nodes that have it.
+        views, nodes = np.unique(snapshot.reach.view, return_index=True)
+        pairs = zip(views.tolist(), nodes.tolist(), strict=True)
+        self._editions = {view: self.taste.editions.of(snapshot, node) for view, node in pairs}

@@ -1,0 +1,84 @@
+"""What kube-scheduler's first fit would give on each node, and what that is worth."""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from extender.allocation.choose import choosing
+from extender.allocation.fit import Fitter
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.solve import Answer, Manner, Solution
+from extender.allocation.state import States
+from extender.allocation.work import counted
+from extender.model.node import Pod
+from extender.scheduling.findings import Findings
+from extender.scheduling.preferring import Preferring
+from extender.scheduling.survey import Numbers, Part
+from extender.scheduling.taste import NONE, Forbidden, Taste
+from extender.topology.appraisal import Appraisal
+from extender.topology.shared import Beside
+
+# New searches for one pod: nobody else is answered meanwhile. One that takes long counts as another at each pause. What
+# they find is remembered for the next.
+SEARCHES: Final = 64
+# Nodes that are looked at for one pod: to tell a thousand of them apart takes milliseconds.
+LOOKS: Final = 2048
+Key = tuple[int, Hashable, int, Hashable, Hashable, int]
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges nodes. One writer."""
+
+    manner: Manner
+    # They go with what a question saw last of the cluster.
+    _findings: WeakKeyDictionary[object, Findings] = field(default_factory=WeakKeyDictionary)
+
+    def judged(self, pod: Pod, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> Findings | None:
+        """Judge what *pod* would get on those of *nodes* that *part* is about, as far as that is not known."""
+        fitter, question = part.fitter, part.question
+        if fitter is None or question is None:
+            return None
+        try:
+            preferring = taste.preferring(question, taste.policies([item.claim for item in question.claims]))
+        except Forbidden:
+            return None
+        found, searched = self._known(taste, fitter, preferring.basis, snapshot), 0
+        needed, due = taste.meet(pod, question, fitter, snapshot), found.turn(nodes[part.nodes[nodes]], LOOKS)
+        for node, states, key in _told_apart(found, fitter, needed, due):
+            known = taste.advised.get(key)
+            if known is None or known[0] is not states:
+                if searched >= SEARCHES:
+                    continue
+                answer, pauses = counted(choosing(snapshot, node, question, self.manner))
+                searched += 1 + pauses
+                known = taste.advised[key] = states, _worth(preferring, answer)
+            found.put(node, known[1])
+        return found
+
+    def _known(self, taste: Taste, fitter: Fitter, basis: Hashable, snapshot: Snapshot) -> Findings:
+        """Return what was found before that holds in *snapshot*."""
+        found = self._findings.get(fitter.span)
+        if found is None or not found.are_of(taste, basis):
+            found = self._findings[fitter.span] = Findings(taste, basis, snapshot)
+        found.update(snapshot)
+        sharing = taste.sharing(fitter, snapshot)
+        if sharing is not None:
+            # What a pod needs beside such devices, and what is free there, is another each time.
+            found.due |= sharing
+        return found
+
+
+def _told_apart(found: Findings, fitter: Fitter, needed: Beside, nodes: Numbers) -> Iterator[tuple[int, States, Key]]:
+    """Name each of *nodes* by all that decides what is found there."""
+    taste, snapshot = found.taste, found.snapshot
+    states, names = fitter.states_of(snapshot, nodes)
+    machines = taste.atlas.numbers(snapshot)[nodes].tolist()
+    for node, machine, name in zip(nodes.tolist(), machines, names, strict=True):
+        beside = taste.beside(fitter, snapshot, node, needed)
+        yield node, states, (id(states), found.basis, machine, name, beside, taste.editions.of(snapshot, node))
+
+
+def _worth(preferring: Preferring, answer: Answer) -> Appraisal:
+    return preferring.appraise(answer) if isinstance(answer, Solution) else Appraisal(NONE)

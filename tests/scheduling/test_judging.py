@@ -1,0 +1,157 @@
+"""What an advisor has found of nodes is used again, and never makes a difference to what it says."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.model.change import Change, Changed
+from extender.model.device import Attribute, ResourceSlice, Traits
+from extender.model.names import DeviceKey, DeviceName, ObjectKey, PoolName
+from extender.scheduling import findings, judging
+from extender.scheduling.advice import Advice, Advisor
+from extender.scheduling.commons import Commons
+from extender.scheduling.plans import Plain
+from extender.scheduling.taste import Taste
+from extender.state.belief import Belief
+from extender.topology.document import Document
+from extender.topology.tables import with_shipped
+from tests.scheduling.cast import held, node, pod
+from tests.scheduling.machines import NVIDIA
+from tests.scheduling.mixed import NET, asks, cluster, gpus, published, some
+from tests.scheduling.story import NAMES, Story, crossed, forgotten, fresh_taste
+
+SHARED = 0.15
+PEERS = "example.com/nvlinkPeers"
+
+
+def fresh_advisor(belief: Belief) -> Advisor:
+    return Advisor(belief, lambda: "share", taste=fresh_taste(belief))
+
+
+def advice_of(advising: Advisor) -> Advice:
+    found = advising.advise(pod("p", "c"), NAMES)
+    assert isinstance(found, Advice)
+    return found
+
+
+def described(advice: Plain | Advice) -> object:
+    if isinstance(advice, Plain):
+        return advice
+    told = advice.passes.tolist(), dict(advice.scores), advice.placement, advice.best
+    return *told, sorted(advice.rejected)
+
+
+def shared(random: Random) -> Iterator[Change]:
+    """Yield what all nodes see beside their own: cards by network, other ones each time."""
+    if random.random() < SHARED:
+        cards = published("fabric", NET, random.choice((2, 4)), is_everywhere=True)
+        yield Changed(crossed(cards) if random.random() < 0.5 else cards)
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=60)
+def test_advice_is_what_would_be_said_without_memory(seed: int) -> None:
+    follow(seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_there_is_no_room_for_is_judged_again(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(findings, "SPARE", -2 * len(NAMES))
+    follow(seed)
+
+
+def follow(seed: int) -> None:
+    """Tell a story to an advisor who remembers and to one who does not: they say the same."""
+    story, random = Story(seed), Random(seed)  # noqa: S311 - no secret depends on it
+    belief, bare = story.begin(), Story(seed).begin()
+    advising, other = fresh_advisor(belief), fresh_advisor(bare)
+    for number in range(12):
+        made, subject = story.claim(), pod(f"p{number}", f"c{number}")
+        asked = story.names() or list(NAMES)
+        for known in (belief, bare):
+            known.apply(Changed(replace(made, key=ObjectKey("ns", f"c{number}"))))
+            known.apply(Changed(subject))
+        advice = advising.advise(subject, asked)
+        with forgotten(bare, other):
+            assert described(other.advise(subject, asked)) == described(advice)
+        placement = advice.placement if isinstance(advice, Advice) else None
+        changes = [*(story.showing(subject, placement) if placement else ()), *story.aside(), *shared(random)]
+        for known in (belief, bare):
+            for change in changes:
+                known.apply(change)
+
+
+def test_nodes_take_turns_where_they_are_too_many_for_one_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "LOOKS", 2)
+    belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
+    belief.apply(Changed(asks("c", some(1))))
+    advising = fresh_advisor(belief)
+    told = [advice_of(advising) for _ in range(4)]
+    assert all(advice.passes.all() for advice in told)
+    assert [len(advice.scores) for advice in told] == [2, 4, 5, 5]
+
+
+def test_where_each_look_may_be_another_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pod needs beside shares of devices is another each time: who was looked at is due again at once."""
+    monkeypatch.setattr(judging, "LOOKS", 2)
+    traits = Traits(allow_multiple_allocations=True)
+    belief = cluster(*(gpus(name, 2, traits=traits) for name in NAMES), nodes=NAMES)
+    belief.apply(Changed(asks("c", some(1))))
+    advising = fresh_advisor(belief)
+    assert [len(advice_of(advising).scores) for _ in range(3)] == [2, 4, 5]
+
+
+def test_a_node_that_has_changed_has_no_score_until_it_is_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
+    belief.apply(Changed(asks("c", some(1))))
+    advising = fresh_advisor(belief)
+    assert len(advice_of(advising).scores) == len(NAMES)
+    monkeypatch.setattr(judging, "LOOKS", 1)
+    for name in NAMES[:2]:
+        taken = DeviceKey(NVIDIA, PoolName(name), DeviceName("d0"))
+        belief.apply(Changed(held(asks(f"held-{name}", some(1)), taken)))
+    assert len(advice_of(advising).scores) == len(NAMES) - 1
+    assert len(advice_of(advising).scores) == len(NAMES)
+
+
+def linked(names: Sequence[str], *, is_everywhere: bool) -> ResourceSlice:
+    """Return cards of which the first one is linked to the one that is called d1, which no column tells."""
+    made = published("n0", NVIDIA, len(names), is_everywhere=is_everywhere)
+    first, *others = made.devices
+    told = replace(first, attributes=(*first.attributes, (PEERS, Attribute("strings", ("d1:4",)))))
+    devices = (replace(device, name=DeviceName(name)) for name, device in zip(names, (told, *others), strict=True))
+    return replace(made, devices=tuple(devices))
+
+
+@pytest.mark.parametrize("is_everywhere", [False, True], ids=["local", "shared"])
+def test_devices_that_are_called_otherwise_are_judged_again(*, is_everywhere: bool) -> None:
+    belief = cluster(linked(("d0", "d1", "d2"), is_everywhere=is_everywhere), nodes=NAMES[:2])
+    belief.apply(Changed(asks("c", some(2))))
+    peers = with_shipped({"deviceTopology": [{"match": {}, "peers": {"attribute": PEERS, "linkWeight": 25}}]})
+    taste = Taste(Document(configuration=peers), belief.learning.mix_for, Commons(belief.loads))
+    advising, values = Advisor(belief, lambda: "share", taste=taste), list[int]()
+    for names in (("d0", "d1", "d2"), ("d0", "d2", "d1"), ("d0", "d1", "d2")):
+        belief.apply(Changed(linked(names, is_everywhere=is_everywhere)))
+        values.append(advice_of(advising).best[0].value)
+    assert values[0] == values[2] > values[1]
+
+
+def test_a_node_that_says_something_else_of_its_links_is_judged_again() -> None:
+    cards = published("n0", NVIDIA, 3)
+    told = (
+        replace(device, attributes=(("type", Attribute("string", "gpu")), ("uuid", Attribute("string", device.name))))
+        for device in cards.devices
+    )
+    belief = cluster(replace(cards, devices=tuple(told)), nodes=NAMES[:1])
+    belief.apply(Changed(asks("c", some(2))))
+    advising, values = fresh_advisor(belief), list[int]()
+    for score in (210, 20):
+        links = json.dumps([{"uuid": "d0", "score": {"d1": score}}, {"uuid": "d1", "score": {"d2": 210}}])
+        belief.apply(Changed(replace(node(NAMES[0]), annotations=(("hami.io/node-nvidia-score", links),))))
+        values.append(advice_of(advising).best[0].value)
+    assert values[0] > values[1]
