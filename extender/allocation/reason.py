@@ -195,7 +195,7 @@ def _causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) -
         elif obstacle:
             causes[Shortage.OBSTACLE, obstacle] += 1
         else:
-            causes[_without_capacity(situation, ask, candidate, enough)] += 1
+            causes[_without_capacity(situation, ask, place, enough)] += 1
     updating = _updating(situation, ask)
     if updating:
         causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
@@ -208,15 +208,17 @@ def _causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) -
     return next(cause for cause, _ in listed if cause != NEVER)[0], ", ".join(details)
 
 
-def _without_capacity(
-    situation: Situation, ask: Ask, candidate: Candidate, enough: dict[int, bool]
-) -> tuple[Shortage, str]:
+def _without_capacity(situation: Situation, ask: Ask, place: int, enough: dict[int, bool]) -> tuple[Shortage, str]:
     """Say whether a device that is free of all else has too little left for *ask*, or never had *enough*."""
-    capacities = candidate.device.capacity
+    capacities = situation.board.candidates[place].device.capacity
     if id(capacities) not in enough:
         is_fractional = situation.question.features.fractional_capacity_range
         enough[id(capacities)] = gives(dict(ask.capacity), capacities, fractional=is_fractional) is True
-    return (Shortage.CAPACITY, "without enough capacity left") if enough[id(capacities)] else NEVER
+    if not enough[id(capacities)]:
+        return NEVER
+    # Of what has become one's alone since it was shared nothing is given until all shares are given back.
+    is_shared = situation.is_shareable(place)
+    return (Shortage.CAPACITY, "without enough capacity left") if is_shared else (Shortage.IN_USE, "in use")
 
 
 def _updating(situation: Situation, ask: Ask) -> int:

@@ -171,6 +171,17 @@ def test_devices_that_are_too_small_are_not_what_others_wait_for() -> None:
     assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
 
 
+def test_a_device_that_was_shared_and_is_no_longer_is_in_use_as_long_as_somebody_has_a_share() -> None:
+    once = device("d0", capacity={"memory": {"value": "40Gi"}})
+    taken = [entry | {"consumed": {"memory": "20Gi"}} for entry in used("d0")]
+    node = told([published(GPU, once)], exact("r"), usedCapacity=taken)
+    assert node["reason"] == "claim c, request r needs 1 free device, has 0: 1 in use"
+    too_much = exact("r", capacity={"requests": {"memory": "80Gi"}})
+    node = told([published(GPU, once)], too_much, usedCapacity=taken)
+    why = "1 without the capacity, no other matches"
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
+
+
 def test_of_all_devices_the_one_that_is_too_full_is_told() -> None:
     shared = [
         device(name, capacity={"memory": {"value": "40Gi"}}, allowMultipleAllocations=True) for name in ("d0", "d1")
