@@ -33,6 +33,8 @@ class Findings:
 
     def update(self, snapshot: Snapshot) -> None:
         """Forget what was found of nodes that are not as they were."""
+        if snapshot is self.snapshot:
+            return
         changed = changed_nodes(self.snapshot, snapshot)
         if changed is None or len(self._appraisals) > 2 * len(self.due) + SPARE:
             self._begin(snapshot)
@@ -74,6 +76,7 @@ class Findings:
         self.snapshot = snapshot
         self._machines = self.taste.atlas.numbers(snapshot)
         # What is published in the shared pools of each view, by one of the nodes that have it.
-        views, nodes = np.unique(snapshot.reach.view, return_index=True)
-        pairs = zip(views.tolist(), nodes.tolist(), strict=True)
-        self._editions = {view: self.taste.editions.of(snapshot, node) for view, node in pairs}
+        self._editions: dict[int, int] = {}
+        if snapshot.reach.view.any():
+            for view, node in zip(*np.unique(snapshot.reach.view, return_index=True), strict=True):
+                self._editions[int(view)] = self.taste.editions.of(snapshot, int(node))

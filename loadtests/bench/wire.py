@@ -2,9 +2,6 @@
 
 Each time is that of warm caches; another, in brackets, follows a walk through 96 MB, as between two calls of a
 scheduler that is busy itself.
-
-Measured and left out: knowing the names of prioritize by their bytes, and scores written without strings. Filter
-answers a shortlist, and then there are few of both.
 """
 
 import asyncio
