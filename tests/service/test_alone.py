@@ -42,17 +42,23 @@ async def test_what_an_earlier_process_has_sent_lands_nowhere_once_the_next_is_r
     assert cluster.devices() == ["gpu-0", "gpu-3"]
 
 
-async def test_what_cannot_be_moved_on_is_waited_for_and_nobody_is_answered_before(
+async def test_while_something_cannot_be_moved_on_nobody_is_answered_and_nothing_written(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Writes, "touch_claim", forbidden)
-    pod, began = cluster.pod("waits"), asyncio.get_running_loop().time()
-    only = await cluster.start("a", ALONE, is_awaited=False)
+    pod = cluster.pod("waits")
+    only = await cluster.start("a", LASTING, is_awaited=False)
     await until(lambda: "what was written before this start may still arrive" in only.service.health.missing())
+    await until(lambda: only.service.health.freshness.has_vital)
     await until(lambda: only.service.belief.pods.with_uid(pod.uid) is not None)
     assert await asked(only, pod) == "not ready: what was half written is still being looked after"
     assert (await only.readiness(), only.metric("leading"), only.writes()) == (503, 0, set())
-    await only.service.ready()
+
+
+async def test_what_cannot_be_moved_on_is_waited_for(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Writes, "touch_claim", forbidden)
+    pod, began = cluster.pod("waits"), asyncio.get_running_loop().time()
+    only = await cluster.start("a", ALONE)
     waited = asyncio.get_running_loop().time() - began
     assert waited >= LIMITS.bind_seconds + LIMITS.timeout_seconds + ALONE.server_seconds
     # What landed meanwhile is in a list of its own.
