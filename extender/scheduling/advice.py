@@ -81,6 +81,8 @@ class Advisor:
         # The spare place at the end is that of names that are not known: they pass.
         passes = np.append(surveyed.fits | _open(surveyed), np.True_)[numbers]
         if not passes.any():
+            for part in surveyed.parts:
+                self.judge.forget(part)
             return Plain()
         known = numbers[passes & (numbers >= 0)]
         judged = known[surveyed.fits[known]]

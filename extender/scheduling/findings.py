@@ -25,19 +25,15 @@ class Findings:
 
     def __init__(self, taste: Taste, basis: Hashable, snapshot: Snapshot) -> None:
         self.taste, self.basis = taste, basis
-        self._next = 0
         self._begin(snapshot)
-
-    def are_of(self, taste: Taste, basis: Hashable) -> bool:
-        return self.taste is taste and self.basis == basis
 
     def update(self, snapshot: Snapshot) -> None:
         """Forget what was found of nodes that are not as they were."""
-        if snapshot is self.snapshot:
-            return
         changed = changed_nodes(self.snapshot, snapshot)
         if changed is None or len(self._appraisals) > 2 * len(self.due) + SPARE:
             self._begin(snapshot)
+            return
+        if snapshot is self.snapshot:
             return
         machines, editions = self._machines, self._editions
         self._see(snapshot)
@@ -45,15 +41,11 @@ class Findings:
         gone[changed] = True
         views = [view for view, number in self._editions.items() if editions.get(view) != number]
         gone |= np.isin(snapshot.reach.view, views)
-        self.due[gone], self._codes[gone] = True, 0
+        self.drop(gone)
 
-    def turn(self, nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-        """Return those of *nodes* that are to be looked at now, *most* of them: it is the turn of others next."""
-        due = np.sort(nodes[self.due[nodes]])
-        if len(due) > most:
-            due = np.roll(due, -int(np.searchsorted(due, self._next)))[:most]
-            self._next = int(due[-1]) + 1
-        return due
+    def drop(self, nodes: NDArray[np.bool_]) -> None:
+        """Forget what was found of *nodes*, bool[nodes]."""
+        self.due[nodes], self._codes[nodes] = True, 0
 
     def put(self, node: int, found: Appraisal) -> None:
         self.due[node] = False

@@ -17,13 +17,14 @@ from extender.scheduling.preferring import Preferring
 from extender.scheduling.survey import Numbers, Part
 from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.topology.appraisal import Appraisal
+from extender.topology.memo import Memo
 from extender.topology.shared import Beside
 
 # New searches for one pod: nobody else is answered meanwhile. One that takes long counts as another at each pause. What
 # they find is remembered for the next.
 SEARCHES: Final = 64
-# Nodes that are looked at for one pod: to tell a thousand of them apart takes milliseconds.
-LOOKS: Final = 2048
+# Policies, and mixes that are expected, of which findings are kept for one question.
+BASES: Final = 4
 Key = tuple[int, Hashable, int, Hashable, Hashable, int]
 
 
@@ -32,8 +33,8 @@ class Judge:
     """Judges nodes. One writer."""
 
     manner: Manner
-    # They go with what a question saw last of the cluster.
-    _findings: WeakKeyDictionary[object, Findings] = field(default_factory=WeakKeyDictionary)
+    # By question and what is preferred; they go with what their question saw last of the cluster.
+    _findings: WeakKeyDictionary[object, Memo[Hashable, Findings]] = field(default_factory=WeakKeyDictionary)
 
     def judged(self, pod: Pod, taste: Taste, part: Part, snapshot: Snapshot, nodes: Numbers) -> Findings | None:
         """Judge what *pod* would get on those of *nodes* that *part* is about, as far as that is not known."""
@@ -45,7 +46,7 @@ class Judge:
         except Forbidden:
             return None
         found, searched = self._known(taste, fitter, preferring.basis, snapshot), 0
-        needed, due = taste.meet(pod, question, fitter, snapshot), found.turn(nodes[part.nodes[nodes]], LOOKS)
+        needed, due = taste.meet(pod, question, fitter, snapshot), nodes[part.nodes[nodes] & found.due[nodes]]
         for node, states, key in _told_apart(found, fitter, needed, due):
             known = taste.advised.get(key)
             if known is None or known[0] is not states:
@@ -57,16 +58,25 @@ class Judge:
             found.put(node, known[1])
         return found
 
+    def forget(self, part: Part) -> None:
+        """Keep nothing of a question that has no answer now: the cluster goes on, and would be kept as it was."""
+        if part.fitter is not None:
+            self._findings.pop(part.fitter.span, None)
+
     def _known(self, taste: Taste, fitter: Fitter, basis: Hashable, snapshot: Snapshot) -> Findings:
         """Return what was found before that holds in *snapshot*."""
-        found = self._findings.get(fitter.span)
-        if found is None or not found.are_of(taste, basis):
-            found = self._findings[fitter.span] = Findings(taste, basis, snapshot)
+        by_basis = self._findings.setdefault(fitter.span, Memo(BASES))
+        # Where nodes have come or gone everything is looked at anew, and what is large is not to stay for it.
+        for other in [other for other, known in by_basis.items() if known.snapshot.layout is not snapshot.layout]:
+            del by_basis[other]
+        found = by_basis.get(basis)
+        if found is None or found.taste is not taste:
+            found = by_basis[basis] = Findings(taste, basis, snapshot)
         found.update(snapshot)
         sharing = taste.sharing(fitter, snapshot)
         if sharing is not None:
             # What a pod needs beside such devices, and what is free there, is another each time.
-            found.due |= sharing
+            found.drop(sharing)
         return found
 
 

@@ -26,8 +26,11 @@ SHOWN_WITHIN_S: Final = 5.0
 FIRST_S: Final = 5.0
 LAST_S: Final = 300.0
 WAY_OUT: Final = "docs/ownership.md says what can be done"
+# What somebody takes away as soon as it is there is put back at once so often, and then as what is refused.
+AT_ONCE: Final = 3
 NOT_SERVED: Final = "the API server does not serve devicetaintrules"
 NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: look at what else it says"
+UNDONE: Final = "its rule is taken away as soon as it is written"
 NOT_KEPT: Final = "ownership.keepTaint is false, and nobody else has put it there"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
@@ -60,6 +63,7 @@ class Keeping:
     _known: tuple[int, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
+    _undone: Counter[str] = field(default_factory=Counter)
 
     def stir(self) -> None:
         """Have the rules looked at: something has changed."""
@@ -86,6 +90,7 @@ class Keeping:
         missing, named = self._missing(), self.belief.ownership.domain.drivers
         # What somebody else has tainted meanwhile is no trouble any more.
         self._pauses = {driver: pause for driver, pause in self._pauses.items() if driver in missing}
+        self._undone = Counter({driver: count for driver, count in self._undone.items() if driver in missing})
         left = tuple(driver for driver in self._trouble[1] if driver in missing)
         self._trouble = (self._trouble[0] if left else "", left)
         if not missing:
@@ -126,18 +131,21 @@ class Keeping:
                 while self._unseen(written, lost):
                     await self._stirring(TICK_S)
         except TimeoutError:
-            self._unshown(self._unseen(written, lost))
+            self._unshown(self._unseen(written, lost), NOT_SHOWN)
+        # At once it is put back a few times only: somebody else may mean it.
+        self._undone.update(written & set(self._missing()) - self._unseen(written, lost))
+        self._unshown({driver for driver in written if self._undone[driver] > AT_ONCE}, UNDONE)
 
     def _unseen(self, written: set[str], lost: Counter[str]) -> set[str]:
         now = self.belief.ownership.lost
         return {driver for driver in written & set(self._missing()) if now[driver] == lost[driver]}
 
-    def _unshown(self, drivers: set[str]) -> None:
+    def _unshown(self, drivers: set[str], why: str) -> None:
         """Write rules more and more rarely that say more than we write, or that the watch does not show."""
         for driver in drivers:
             self._rest(driver, grows=True)
         if drivers:
-            self._complain(tuple(sorted(drivers.union(self._trouble[1]))), self._trouble[0] or NOT_SHOWN)
+            self._complain(tuple(sorted(drivers.union(self._trouble[1]))), self._trouble[0] or why)
 
     def _missing(self) -> tuple[str, ...]:
         """Name the drivers without the taint; where neither slices nor rules have changed they are the same."""

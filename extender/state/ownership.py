@@ -24,7 +24,7 @@ class Ownership:
     """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid.
 
     *noted* grows with every change of a rule or slice: of one that is about the owner's taint alone no snapshot tells.
-    *lost* counts, by driver, how often a rule was no longer what it had been: between two looks one can come and go.
+    *lost* counts, by driver, how often no rule kept others from it any more: between two looks one can come and go.
     """
 
     domain: Domain
@@ -60,6 +60,11 @@ class Ownership:
     def keeps(self, driver: str) -> bool:
         """Tell whether a rule keeps others away from all devices of *driver*."""
         return any(rule.selector is not None and _is_whole(rule, driver) for rule in self.rules.values())
+
+    def _whole(self) -> set[str]:
+        """Name the drivers that rules about nothing else keep others away from."""
+        chosen = (rule.selector.driver for rule in self.rules.values() if rule.selector and rule.selector.driver)
+        return {driver for driver in chosen if self.keeps(driver)}
 
     def unkept(self, inventory: Inventory) -> tuple[str, ...]:
         """Name the drivers of ours from which nothing keeps others away: of those named, or of all that publish.
@@ -136,6 +141,7 @@ class Ownership:
     def _note(self, change: Change) -> None:
         """Remember where the owner's taint is: afterwards nobody is told."""
         of_kind = kind_of(change)
+        kept = self._whole() if of_kind == DeviceTaintRule.__name__ else set()
         self.noted += of_kind in (DeviceTaintRule.__name__, ResourceSlice.__name__)
         match change:
             case Changed(DeviceTaintRule() | ResourceSlice() as item):
@@ -144,16 +150,15 @@ class Ownership:
             case Changed(Problem(key=key)) | Gone(_, key):
                 self._forget(of_kind, key.name)
             case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
-                for name in list(self.rules if kind is DeviceTaintRule else self._tainted):
-                    self._forget(kind.__name__, name)
+                (self.rules if kind is DeviceTaintRule else self._tainted).clear()
                 for listed in items:
                     self._remember(listed)
+        if kept:
+            self.lost.update(kept - self._whole())
 
     def _forget(self, kind: str, name: str) -> None:
         if kind == DeviceTaintRule.__name__:
-            rule = self.rules.pop(name, None)
-            if rule and rule.selector and rule.selector.driver:
-                self.lost[rule.selector.driver] += 1
+            self.rules.pop(name, None)
         elif kind == ResourceSlice.__name__:
             self._tainted.discard(name)
 

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.allocation.fit import Fitter
 from extender.model.change import Change, Changed
 from extender.model.device import Attribute, ResourceSlice, Traits
 from extender.model.names import DeviceKey, DeviceName, ObjectKey, PoolName
 from extender.scheduling import findings, judging
 from extender.scheduling.advice import Advice, Advisor
 from extender.scheduling.commons import Commons
+from extender.scheduling.findings import Findings
 from extender.scheduling.plans import Plain
+from extender.scheduling.survey import Numbers
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from extender.topology.shared import Beside
 from extender.topology.tables import with_shipped
 from tests.scheduling.cast import held, node, pod
 from tests.scheduling.machines import NVIDIA
@@ -86,37 +90,60 @@ def follow(seed: int) -> None:
                 known.apply(change)
 
 
-def test_nodes_take_turns_where_they_are_too_many_for_one_pod(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "LOOKS", 2)
+def test_where_a_node_has_changed_and_nobody_has_looked_it_has_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
     belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
     belief.apply(Changed(asks("c", some(1))))
     advising = fresh_advisor(belief)
-    told = [advice_of(advising) for _ in range(4)]
-    assert all(advice.passes.all() for advice in told)
-    assert [len(advice.scores) for advice in told] == [2, 4, 5, 5]
+    assert len(advice_of(advising).scores) == len(NAMES)
+    monkeypatch.setattr(judging, "SEARCHES", 0)
+    for name in NAMES[:2]:
+        taken = DeviceKey(NVIDIA, PoolName(name), DeviceName("d0"))
+        belief.apply(Changed(held(asks(f"held-{name}", some(1)), taken)))
+    assert sorted(advice_of(advising).scores) == list(NAMES[2:])
 
 
-def test_where_each_look_may_be_another_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a pod needs beside shares of devices is another each time: who was looked at is due again at once."""
-    monkeypatch.setattr(judging, "LOOKS", 2)
+def test_what_was_found_of_shares_for_one_pod_is_not_told_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pod needs beside shares of devices, and what is free there, is another each time."""
     traits = Traits(allow_multiple_allocations=True)
     belief = cluster(*(gpus(name, 2, traits=traits) for name in NAMES), nodes=NAMES)
     belief.apply(Changed(asks("c", some(1))))
     advising = fresh_advisor(belief)
-    assert [len(advice_of(advising).scores) for _ in range(3)] == [2, 4, 5]
+    assert len(advice_of(advising).scores) == len(NAMES)
+    assert advising.taste is not None
+    advising.taste.advised.clear()
+    monkeypatch.setattr(judging, "SEARCHES", 0)
+    assert len(advice_of(advising).scores) == 0
 
 
-def test_a_node_that_has_changed_has_no_score_until_it_is_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_the_same_by_another_policy_takes_nothing_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
     belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
+    for policy in ("pack", "spread"):
+        belief.apply(Changed(asks(policy, some(1), policy=policy)))
+    advising = fresh_advisor(belief)
+    for policy in ("pack", "spread"):
+        assert isinstance(advising.advise(pod(policy, policy), NAMES), Advice)
+    looked, told_apart = list[int](), judging._told_apart
+
+    def looking(found: Findings, fitter: Fitter, needed: Beside, nodes: Numbers) -> object:
+        looked.extend(nodes.tolist())
+        return told_apart(found, fitter, needed, nodes)
+
+    monkeypatch.setattr(judging, "_told_apart", looking)
+    for policy in ("pack", "spread"):
+        advice = advising.advise(pod(policy, policy), NAMES)
+        assert isinstance(advice, Advice)
+        assert len(advice.scores) == len(NAMES)
+    assert looked == []
+
+
+def test_of_a_question_that_fits_nowhere_nothing_is_kept() -> None:
+    belief = cluster(gpus("n0", 1), nodes=NAMES[:1])
     belief.apply(Changed(asks("c", some(1))))
     advising = fresh_advisor(belief)
-    assert len(advice_of(advising).scores) == len(NAMES)
-    monkeypatch.setattr(judging, "LOOKS", 1)
-    for name in NAMES[:2]:
-        taken = DeviceKey(NVIDIA, PoolName(name), DeviceName("d0"))
-        belief.apply(Changed(held(asks(f"held-{name}", some(1)), taken)))
-    assert len(advice_of(advising).scores) == len(NAMES) - 1
-    assert len(advice_of(advising).scores) == len(NAMES)
+    assert len(advice_of(advising).scores) == len(advising.judge._findings) == 1
+    belief.apply(Changed(held(asks("held", some(1)), DeviceKey(NVIDIA, PoolName("n0"), DeviceName("d0")))))
+    assert isinstance(advising.advise(pod("p", "c"), NAMES[:1]), Plain)
+    assert len(advising.judge._findings) == 0
 
 
 def linked(names: Sequence[str], *, is_everywhere: bool) -> ResourceSlice:

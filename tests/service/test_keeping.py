@@ -229,16 +229,18 @@ async def test_a_rule_that_keeps_nobody_away_though_it_is_written_is_said_and_wr
 class Undone(Writing):
     """What is written is shown, and taken away or spoiled, before anybody looks."""
 
-    def __init__(self, *after: Change) -> None:
+    def __init__(self, *after: Change, is_shown: bool = True) -> None:
         super().__init__()
         self.forbidden.clear()
-        self.after = after
+        self.after, self.is_shown = after, is_shown
         self.belief: Belief | None = None
 
     async def create_taint(self, served: object, driver: str, key: str) -> Outcome:
         outcome = await super().create_taint(served, driver, key)
         assert self.belief
-        for change in (Changed(rule_for(driver)), *self.after):
+        whole = rule_for(driver)
+        narrowed = replace(whole, selector=TaintSelector(driver=DriverName(driver), device=DeviceName("gpu-0")))
+        for change in (Changed(whole if self.is_shown else narrowed), *self.after):
             self.belief.apply(change)
         return outcome
 
@@ -262,6 +264,21 @@ async def test_a_rule_that_is_undone_before_anybody_looks_is_put_back_at_once(
     counted = samples(metrics)
     for result, times in (("put", 1), ("put back", 2)):
         assert counted["dra_extender_owner_taint_writes_total", frozenset({("result", result)})] == times
+
+
+@pytest.mark.parametrize("is_shown", [True, False], ids=["shown", "never-whole"])
+async def test_a_rule_that_is_undone_each_time_is_told_and_put_back_ever_more_rarely(
+    *, is_shown: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "SHOWN_WITHIN_S", 0.0)
+    writing = Undone(Gone(DeviceTaintRule, ObjectKey("", "by-hand")), is_shown=is_shown)
+    work, writing.belief, _ = at_work(writing, DRIVER)
+    with caplog.at_level(logging.ERROR):
+        await rounds(work, writing, 5 * keeping.LAST_S)
+    assert [vars(record)["error"] for record in caplog.records] == [keeping.UNDONE if is_shown else keeping.NOT_SHOWN]
+    spans = [int(later - earlier) for (earlier, _), (later, _) in pairwise(writing.tried)]
+    assert spans == sorted(spans)
+    assert spans[-1] == keeping.LAST_S
 
 
 async def test_what_is_forbidden_for_one_driver_keeps_no_other_waiting() -> None:
