@@ -132,16 +132,17 @@ class Keeping:
                     await self._stirring(TICK_S)
         except TimeoutError:
             self._unshown(self._unseen(written, lost), NOT_SHOWN)
-        # At once it is put back a few times only: somebody else may mean it.
-        self._undone.update(written & set(self._missing()) - self._unseen(written, lost))
-        self._unshown({driver for driver in written if self._undone[driver] > AT_ONCE}, UNDONE)
+        undone = (written & set(self._missing())) - self._unseen(written, lost)
+        self._undone.update(undone)
+        # It is put back at once a few times only: somebody else may mean it.
+        self._unshown({driver for driver in undone if self._undone[driver] > AT_ONCE}, UNDONE)
 
     def _unseen(self, written: set[str], lost: Counter[str]) -> set[str]:
         now = self.belief.ownership.lost
         return {driver for driver in written & set(self._missing()) if now[driver] == lost[driver]}
 
     def _unshown(self, drivers: set[str], why: str) -> None:
-        """Write rules more and more rarely that say more than we write, or that the watch does not show."""
+        """Write rules more and more rarely that say more than we write, are not shown, or are undone each time."""
         for driver in drivers:
             self._rest(driver, grows=True)
         if drivers:
