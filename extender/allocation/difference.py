@@ -1,9 +1,8 @@
-"""Which nodes may have another answer in one snapshot than in another."""
+"""Which nodes may have another answer in one snapshot than in another, where rows and nodes are the same."""
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping
-from functools import lru_cache
-from itertools import compress
+from itertools import compress, count
 from operator import is_not
 from typing import TypeVar
 
@@ -20,8 +19,6 @@ from extender.model.node import Node
 V = TypeVar("V", bound=Hashable)
 
 
-# Everybody who goes on from one snapshot to the next asks about the same two.
-@lru_cache(maxsize=2)
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
     """Return the nodes, int64[n], about which anything differs; None where that is all of them, or hard to tell."""
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
@@ -30,11 +27,11 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     rows = _changed(before.usage, after.usage)
     slices: NDArray[np.int64] | None = np.zeros(0, np.int64)
     if before.inventory is not after.inventory:
-        # A rule may name a device whose name no column has.
-        if after.rules:
-            return None
         rows = _together(rows, _changed_rows(before.inventory, after.inventory))
         slices = _changed(before.inventory.standing, after.inventory.standing)
+        if after.rules:
+            # A rule may name a device whose name no column has.
+            slices = _together(slices, _republished(before.inventory, after.inventory))
     if rows is None or slices is None:
         return None
     if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
@@ -94,6 +91,11 @@ def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | No
     for path in before.columns.keys() | after.columns.keys():
         rows = _together(rows, _changed(before.column(path), after.column(path)))
     return rows
+
+
+def _republished(before: Inventory, after: Inventory) -> NDArray[np.int64]:
+    """Return the slices that are other objects than before, of as many."""
+    return np.fromiter(compress(count(), map(is_not, before.slices, after.slices)), np.int64)
 
 
 def _changed(before: Column[V], after: Column[V]) -> NDArray[np.int64] | None:

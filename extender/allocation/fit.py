@@ -10,11 +10,11 @@ from extender.allocation.added import Taints, added_taints
 from extender.allocation.cel import Budget
 from extender.allocation.choose import choosing
 from extender.allocation.columns import Dictionary
-from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import Grid, grid_of
 from extender.allocation.likeness import Likeness, State
 from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft, Reasons, Span, renumbered
 from extender.allocation.offer import Offers, offers_of
+from extender.allocation.passage import passage
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, formulas
 from extender.allocation.selectors import ROOM
@@ -191,12 +191,13 @@ class Fitter:
     def _carried(self, snapshot: Snapshot) -> tuple[Draft, NDArray[np.int64]]:
         """Take over what the last answer said of nodes that did not change since; return the others."""
         last = self._last
-        changed = None if last is None else changed_nodes(last.snapshot, snapshot)
-        if last is None or changed is None:
+        way = None if last is None else passage(last.snapshot, snapshot)
+        if last is None or way is None:
             changed = np.arange(len(snapshot.layout.nodes))
             verdicts, codes = np.zeros(len(changed), np.int8), np.zeros(len(changed), np.int32)
         else:
-            verdicts, codes = last.verdicts.copy(), last.reason_codes.copy()
+            changed = way.changed
+            verdicts, codes = way.carried(last.verdicts), way.carried(last.reason_codes)
         verdicts[changed], codes[changed] = Verdict.UNKNOWN, NO_REASON
         return Draft(snapshot, verdicts, codes, self._reasons, self._states), changed
 

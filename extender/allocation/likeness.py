@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.columns import Column
-from extender.allocation.difference import changed_nodes
 from extender.allocation.grid import grid_of
 from extender.allocation.memory import Basis
+from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.state import Found, Naming, States
 from extender.model.node import Node
@@ -72,11 +72,11 @@ class Likeness:
         """Forget the states of the nodes that are not as they were when any was asked about last."""
         if self._seen is snapshot:
             return
-        changed = changed_nodes(self._seen, snapshot) if self._seen else None
-        if changed is None:
+        way = passage(self._seen, snapshot) if self._seen else None
+        if way is None:
             self._told.clear()
         else:
-            for node in changed.tolist():
+            for node in way.changed.tolist():
                 self._told.pop(node, None)
         self._seen = snapshot
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from extender.allocation.difference import changed_nodes
+from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.model.footprint import CPU
 from extender.model.names import NodeName
@@ -66,7 +66,9 @@ class Commons:
         if not is_same:
             self._lay(holdings_of(snapshot, self.catalogue))
         if len(self.holdings.node):
-            self._renew(snapshot, changed_nodes(seen[0], snapshot) if seen else None)
+            way = passage(seen[0], snapshot) if seen else None
+            # Where nodes are numbered anew, so are rows.
+            self._renew(snapshot, None if way is None or way.origin is not None else way.changed)
         self._seen = snapshot, version
 
     def meet(self, asks: Iterable[Ask]) -> None:

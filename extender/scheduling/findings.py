@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.difference import changed_nodes
+from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.scheduling.taste import NONE, Taste
 from extender.topology.appraisal import Appraisal
@@ -25,20 +25,23 @@ class Findings:
 
     def __init__(self, taste: Taste, basis: Hashable, snapshot: Snapshot) -> None:
         self.taste, self.basis = taste, basis
+        self.due: NDArray[np.bool_]
+        self._codes: NDArray[np.int32]
         self._begin(snapshot)
 
     def update(self, snapshot: Snapshot) -> None:
         """Forget what was found of nodes that are not as they were."""
-        changed = changed_nodes(self.snapshot, snapshot)
-        if changed is None or len(self._appraisals) > 2 * len(self.due) + SPARE:
+        way = passage(self.snapshot, snapshot)
+        if way is None or len(self._appraisals) > 2 * len(self.due) + SPARE:
             self._begin(snapshot)
             return
         if snapshot is self.snapshot:
             return
-        machines, editions = self._machines, self._editions
+        machines, editions = way.carried(self._machines), self._editions
+        self.due, self._codes = way.carried(self.due), way.carried(self._codes)
         self._see(snapshot)
         gone = self._machines != machines
-        gone[changed] = True
+        gone[way.changed] = True
         views = [view for view, number in self._editions.items() if editions.get(view) != number]
         gone |= np.isin(snapshot.reach.view, views)
         self.drop(gone)
@@ -61,7 +64,7 @@ class Findings:
     def _begin(self, snapshot: Snapshot) -> None:
         self._see(snapshot)
         count = len(snapshot.layout.nodes)
-        self.due: NDArray[np.bool_] = np.ones(count, np.bool_)
+        self.due = np.ones(count, np.bool_)
         self._codes, self._appraisals = np.zeros(count, np.int32), {NOTHING: 0}
 
     def _see(self, snapshot: Snapshot) -> None:

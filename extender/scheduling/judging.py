@@ -66,11 +66,14 @@ class Judge:
     def _known(self, taste: Taste, fitter: Fitter, basis: Hashable, snapshot: Snapshot) -> Findings:
         """Return what was found before that holds in *snapshot*."""
         by_basis = self._findings.setdefault(fitter.span, Memo(BASES))
-        # Where nodes have come or gone everything is looked at anew, and what is large is not to stay for it.
-        for other in [other for other, known in by_basis.items() if known.snapshot.layout is not snapshot.layout]:
-            del by_basis[other]
+        for other, known in list(by_basis.items()):
+            # What is large is not to stay for those who are not asked.
+            if known.taste is not taste:
+                del by_basis[other]
+            elif known.snapshot.layout is not snapshot.layout:
+                known.update(snapshot)
         found = by_basis.get(basis)
-        if found is None or found.taste is not taste:
+        if found is None:
             found = by_basis[basis] = Findings(taste, basis, snapshot)
         found.update(snapshot)
         sharing = taste.sharing(fitter, snapshot)

@@ -136,7 +136,7 @@ class Questions:
     def move_on(self, snapshot: Snapshot) -> None:
         """Let idle questions let go of clusters that are past, now that it is *snapshot*.
 
-        From another layout nobody can go on: of two that are past one is enough.
+        Other layouts are large, and each idle question may keep one: of two that are past one is enough.
         """
         generation = snapshot.generation
         if snapshot.layout is not self._layout:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from extender.allocation.board import Board
 from extender.allocation.columns import Column
-from extender.allocation.difference import changed_nodes
 from extender.allocation.distinct import distinct
 from extender.allocation.inventory import DRIVER, Inventory
+from extender.allocation.passage import Passage, passage
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import ResourceSlice
 from extender.model.node import Node
@@ -69,11 +69,12 @@ class Atlas:
         )
         if not is_continued:
             self._numbers, self._dictionaries, last = {}, dictionaries, None
-        changed = _changed(last[0], snapshot) if last else None
-        if last is None or changed is None:
-            numbers, changed = np.zeros(len(snapshot.layout.nodes), np.int32), range(len(snapshot.layout.nodes))
+        way = _way(last[0], snapshot) if last else None
+        changed: Sequence[int] = range(len(snapshot.layout.nodes))
+        if last is None or way is None:
+            numbers = np.zeros(len(changed), np.int32)
         else:
-            numbers = last[1].copy()
+            numbers, changed = way.carried(last[1]), _changed(last[0], snapshot, way)
         self._number(snapshot, columns, changed, numbers)
         # With more nodes than that, each of its own, there would be something to forget at every change.
         if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)) or self._cells > CELLS:
@@ -187,20 +188,21 @@ def _is_same(before: Snapshot, after: Snapshot) -> bool:
     return before.inventory is after.inventory and before.layout is after.layout and before.nodes is after.nodes
 
 
-def _changed(before: Snapshot, after: Snapshot) -> Sequence[int] | None:
-    """Return the nodes that may be other machines than before; None for all."""
-    if before.layout is not after.layout:
-        return None
-    moved: list[int] = []
+def _way(before: Snapshot, after: Snapshot) -> Passage | None:
+    """Say what has become of nodes; None where any may be another machine."""
+    if before.layout is after.layout and before.inventory is after.inventory:
+        return Passage(np.zeros(0, np.int64))
+    return passage(before, after)
+
+
+def _changed(before: Snapshot, after: Snapshot, way: Passage) -> Sequence[int]:
+    """Return the nodes that may be other machines than before."""
+    moved: Iterable[int] = ()
     if before.nodes is not after.nodes:
-        if list(before.nodes) != list(after.nodes):
-            return None
-        others = set(compress(after.nodes, map(is_not, before.nodes.values(), after.nodes.values())))
-        moved = [index for index, name in enumerate(after.layout.nodes) if name in others]
-    if before.inventory is after.inventory:
-        return sorted(moved)
-    found = changed_nodes(before, after)
-    return None if found is None else sorted({*moved, *found.tolist(), *_renamed(before, after)})
+        names = after.layout.nodes
+        moved = compress(count(), map(is_not, map(before.nodes.get, names), map(after.nodes.get, names)))
+    renamed = _renamed(before, after) if way.origin is None and before.inventory is not after.inventory else ()
+    return sorted({*moved, *way.changed.tolist(), *renamed})
 
 
 def _renamed(before: Snapshot, after: Snapshot) -> Iterable[int]:

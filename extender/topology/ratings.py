@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.difference import changed_nodes
 from extender.allocation.distinct import either
 from extender.allocation.grid import Flags, grid_of
+from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
 from extender.topology.choice import Choice, Chooser
@@ -55,7 +55,7 @@ class Ratings:
         numbers, last = self.atlas.numbers(snapshot), self._last
         if last and last[0] is snapshot and last[1] is usable and last[3] is numbers:
             return last[2]
-        nodes, values = self._open(snapshot, usable, numbers)
+        nodes, values = self._open(snapshot, numbers)
         few = len(nodes) <= FEW
         keys = self._each(snapshot, usable, nodes, numbers) if few else self._all(snapshot, usable, nodes, numbers)
         values[nodes] = [self._value(key) for key in keys]
@@ -94,15 +94,17 @@ class Ratings:
         number = int(self.atlas.numbers(snapshot)[node])
         return self._best(self.atlas.machines[number], free, among)
 
-    def _open(self, snapshot: Snapshot, usable: Flags, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int64], Values]:
+    def _open(self, snapshot: Snapshot, numbers: NDArray[np.int32]) -> tuple[NDArray[np.int64], Values]:
         """Return the nodes whose value is not known, and the values of the others."""
         last = self._last
-        changed = changed_nodes(last[0], snapshot) if last and last[1] is usable else None
-        if last is None or changed is None:
+        way = passage(last[0], snapshot) if last else None
+        if last is None or way is None:
             return np.arange(len(numbers)), np.full(len(numbers), NONE)
+        # What is usable of the devices of others is what was.
+        changed = way.changed
         if last[3] is not numbers:
-            changed = either(changed, np.flatnonzero(last[3] != numbers))
-        return changed, last[2].copy()
+            changed = either(changed, np.flatnonzero(way.carried(last[3]) != numbers))
+        return changed, way.carried(last[2])
 
     def _value(self, key: Key) -> int:
         # What is free of kinds that are not asked for makes no difference, but would make many states of one.

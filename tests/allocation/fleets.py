@@ -85,7 +85,7 @@ class Fleet:
         if what < 0.95:
             selector = TaintSelector(driver=self.random.choice((*DRIVERS, None)), device=self.device_name())
             return Changed(DeviceTaintRule(name="rule", selector=selector, taint=TAINT))
-        return Changed(self.node(node))
+        return Changed(self.node(node)) if what < 0.975 else Gone(Node, ObjectKey("", node))
 
     def change_of_slices(self, node: NodeName, *, is_shared: bool, goes: bool) -> Change:
         fresh = self.shared(self.random.randrange(3)) if is_shared else self.slice(node, self.random.choice(DRIVERS))

@@ -124,6 +124,13 @@ class Story:
         elif what < 0.75:
             config = (DeviceConfig(opaque={"said": random.choice("ab")}),)
             yield Changed(replace(GPU_CLASS, config=config))
-        elif what < 0.8:
+        elif what < 0.95:
+            yield from self.moving(name)
+
+    def moving(self, name: NodeName) -> Iterator[Change]:
+        """Yield what happens to a node: it comes, goes, or goes and comes back at once."""
+        what = self.random.random()
+        if what < 0.6:
             yield Gone(Node, ObjectKey("", name))
+        if what > 0.3:
             yield Changed(node(name))

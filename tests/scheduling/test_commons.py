@@ -24,7 +24,7 @@ from extender.model.device import (
 )
 from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, DeviceName, NodeName, ObjectKey, PoolName, Uid
-from extender.model.node import Container, Pod
+from extender.model.node import Container, Node, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
@@ -372,3 +372,19 @@ def test_what_is_kept_up_to_date_is_what_would_be_built_anew(changes: list[tuple
         assert state(kept) == state(fresh)
         anew = Placer(Fleet(kept.placer.fleet.rows), Measure(kept.placer.measure.typical, kept.whole))
         assert np.array_equal(kept.placer.gains(ask), anew.gains(ask))
+
+
+def test_where_one_node_goes_and_its_like_comes_nobody_has_what_another_had() -> None:
+    belief = world({"a": Machine([0, 0]), "b": Machine([1000, 1000]), "c": Machine([1000, 1000])})
+    kept = Commons(belief.loads)
+    kept.use(PRODUCTS)
+    kept.look(belief.cluster.snapshot)
+    belief.apply(Changed(node("d", {"cpu": Machine([]).cpu, "memory": 1 << 38, "pods": 100})))
+    belief.apply(Changed(published("d", 2)))
+    belief.apply(Gone(ResourceSlice, ObjectKey("", "a-gpus")))
+    belief.apply(Gone(Node, ObjectKey("", "a")))
+    kept.look(belief.cluster.snapshot)
+    fresh = Commons(belief.loads)
+    fresh.use(PRODUCTS)
+    fresh.look(belief.cluster.snapshot)
+    assert state(kept) == state(fresh)

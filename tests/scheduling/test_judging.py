@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.fit import Fitter
-from extender.model.change import Change, Changed
+from extender.model.change import Change, Changed, Gone
 from extender.model.device import Attribute, ResourceSlice, Traits
 from extender.model.names import DeviceKey, DeviceName, ObjectKey, PoolName
+from extender.model.node import Node
 from extender.scheduling import findings, judging
 from extender.scheduling.advice import Advice, Advisor
 from extender.scheduling.commons import Commons
@@ -134,6 +135,24 @@ def test_who_asks_the_same_by_another_policy_takes_nothing_from_others(monkeypat
         assert isinstance(advice, Advice)
         assert len(advice.scores) == len(NAMES)
     assert looked == []
+    belief.apply(Gone(Node, ObjectKey("", NAMES[0])))
+    assert isinstance(advising.advise(pod("pack", "pack"), NAMES), Advice)
+    ((_, by_basis),) = advising.judge._findings.items()
+    # What is large is not kept for those who are not asked.
+    assert [known.snapshot.layout is belief.cluster.snapshot.layout for known in by_basis.values()] == [True, True]
+    assert looked == []
+
+
+def test_what_was_found_by_another_configuration_is_not_kept() -> None:
+    belief = cluster(*(gpus(name, 4) for name in NAMES), nodes=NAMES)
+    for policy in ("pack", "spread"):
+        belief.apply(Changed(asks(policy, some(1), policy=policy)))
+    advising = fresh_advisor(belief)
+    assert isinstance(advising.advise(pod("pack", "pack"), NAMES), Advice)
+    advising.taste = fresh_taste(belief)
+    assert isinstance(advising.advise(pod("spread", "spread"), NAMES), Advice)
+    ((_, by_basis),) = advising.judge._findings.items()
+    assert [known.taste for known in by_basis.values()] == [advising.taste]
 
 
 def test_of_a_question_that_fits_nowhere_nothing_is_kept() -> None:

@@ -1,6 +1,7 @@
 """Node and devices are chosen together, by links, and the decision says why."""
 
 import gc
+import json
 from dataclasses import replace
 from itertools import count
 from weakref import ref
@@ -10,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.allocation.difference import changed_nodes
+from extender.allocation.passage import passage
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
-from extender.model.device import Counter, CounterConsumption, CounterSet, Traits
-from extender.model.names import DriverName, NodeName
-from extender.model.node import Pod
+from extender.model.device import Attribute, Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName
+from extender.model.node import Node, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan
 from extender.scheduling.planner import Offer, Planner, Rejection
@@ -27,9 +28,9 @@ from extender.state.belief import Belief
 from extender.state.questions import AGE, PAUSE
 from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
-from tests.scheduling.cast import gpus, names, node, pod
-from tests.scheduling.machines import NUMA, fleet, planner_with_taste, sample, wanted
-from tests.scheduling.mixed import asks, some
+from tests.scheduling.cast import gpus, held, names, node, pod
+from tests.scheduling.machines import NUMA, NVIDIA, fleet, planner_with_taste, sample, wanted
+from tests.scheduling.mixed import asks, cluster, published, some
 
 DGX = "dgx-1v"
 NUMBERS = count()
@@ -314,6 +315,40 @@ def test_a_question_that_nobody_asks_keeps_no_slices_that_are_replaced_for_its_r
         turned = slices[number % 2].devices[:: (-1) ** (number // 2)]
         belief.apply(Changed(replace(slices[number % 2], devices=turned)))
     assert isinstance(planned(belief, planner, wanted("d", 3)), Offer)
-    changed_nodes.cache_clear()
+    passage.cache_clear()
     gc.collect()
     assert seen() is None
+
+
+def test_a_node_that_says_something_else_of_its_links_is_rated_again() -> None:
+    names = ("n0", "n1", "n2")
+    belief = cluster(*(with_uuids(published(name, NVIDIA, 3)) for name in names), nodes=names)
+    for name in names:
+        taken = DeviceKey(NVIDIA, PoolName(name), DeviceName("d2"))
+        belief.apply(Changed(held(asks(f"held-{name}", some(1)), taken)))
+    belief.apply(Changed(linked("n0", 20)))
+    planner = planner_with_taste(belief)
+    for best, gone in (("n1", ""), ("n2", ""), ("n1", "n0"), ("n2", "")):
+        for name in names[1:]:
+            belief.apply(Changed(linked(name, 210 if name == best else 20)))
+        if gone:
+            belief.apply(Gone(Node, ObjectKey("", gone)))
+        plan = planned(belief, planner, asks(f"c{next(NUMBERS)}", some(2)))
+        assert isinstance(plan, Offer)
+        assert plan.placement.node == best
+        for change in (Changed(plan.needs.pod), Gone(Pod, plan.needs.pod.key)):
+            belief.apply(change)
+
+
+def linked(name: str, score: int) -> Node:
+    """Return a node that tells how its first device is linked to its second one, which is linked well to its third."""
+    links = [{"uuid": "d0", "score": {"d1": score}}, {"uuid": "d1", "score": {"d2": 210}}]
+    return replace(node(name), annotations=(("hami.io/node-nvidia-score", json.dumps(links)),))
+
+
+def with_uuids(cards: ResourceSlice) -> ResourceSlice:
+    told = (
+        replace(device, attributes=(("type", Attribute("string", "gpu")), ("uuid", Attribute("string", device.name))))
+        for device in cards.devices
+    )
+    return replace(cards, devices=tuple(told))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from extender.allocation.difference import changed_nodes
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
 from extender.allocation.formula import CHARACTER_SIZE
 from extender.allocation.memory import Basis, Draft
+from extender.allocation.passage import passage
 from extender.allocation.question import Refusal, formulas
 from extender.allocation.selectors import OUTCOME_SIZE
 from extender.allocation.snapshot import Snapshot
@@ -182,7 +182,7 @@ def test_a_question_that_nobody_asks_keeps_nothing_of_slices_that_are_replaced(s
     for pool in POOLS:
         built.apply(Changed(published(pool, device("d"), device("f"))))
     taken(built, AGE + 2 * PAUSE, questions.move_on)
-    changed_nodes.cache_clear()
+    passage.cache_clear()
     gc.collect()
     assert seen() is None
     assert question.fit(built.snapshot).mask.all()
@@ -204,7 +204,7 @@ def test_of_layouts_that_are_past_an_idle_question_keeps_one_at_most(changes: li
     seen = ref(built.snapshot.layout.rows)
     for change in changes:
         questions.move_on(built.apply(change))
-    changed_nodes.cache_clear()
+    passage.cache_clear()
     gc.collect()
     assert seen() is None
 
