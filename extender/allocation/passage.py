@@ -58,7 +58,6 @@ def _is_comparable(before: Snapshot, after: Snapshot) -> bool:
         (before.rules, after.rules),
         (before.classes, after.classes),
         (before.usage.dictionary, after.usage.dictionary),
-        (before.inventory.standing.dictionary, after.inventory.standing.dictionary),
     )
     return all(left is right for left, right in pairs)
 
@@ -70,10 +69,8 @@ def _are_changed(before: Snapshot, after: Snapshot, origin: Whole) -> NDArray[np
     if before.nodes is not after.nodes:
         changed |= _are_told_otherwise(before, after)
     slices = _origins(before.inventory.slices, after.inventory.slices, is_not)
-    is_other = slices == FRESH
-    known = np.flatnonzero(~is_other)
-    is_other[known] = before.inventory.standing.codes[slices[known]] != after.inventory.standing.codes[known]
-    homes = after.layout.node_of_slice[is_other]
+    # What a slice means to its pool changes with other slices of it: they are the same node's, or it is shared.
+    homes = after.layout.node_of_slice[slices == FRESH]
     changed[homes[homes >= 0]] = True
     # A node may have lost a slice, too.
     changed |= np.diff(after.layout.slice_starts) != np.diff(before.layout.slice_starts)[origin]
@@ -81,13 +78,13 @@ def _are_changed(before: Snapshot, after: Snapshot, origin: Whole) -> NDArray[np
 
 
 def _are_told_otherwise(before: Snapshot, after: Snapshot) -> NDArray[np.bool_]:
-    """Tell which nodes declare other features, or were not there."""
+    """Tell which nodes declare other features than before."""
     found = np.zeros(len(after.layout.nodes), np.bool_)
     names = after.layout.nodes
     left, right = list(map(before.nodes.get, names)), list(map(after.nodes.__getitem__, names))
     for place in compress(count(), map(is_not, left, right)):
         known = left[place]
-        found[place] = known is None or known.declared_features != right[place].declared_features
+        found[place] = known is not None and known.declared_features != right[place].declared_features
     return found
 
 

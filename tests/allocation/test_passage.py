@@ -96,18 +96,26 @@ def test_where_what_is_said_of_all_nodes_has_changed_any_may_have(what: str) -> 
     assert passage(before, known.apply(Gone(Node, ObjectKey("", "n2")))) is None
 
 
-@pytest.mark.parametrize("what", ["usage", "standing"])
-def test_where_codes_mean_something_else_any_node_may_have_changed(what: str) -> None:
+def test_where_codes_mean_something_else_any_node_may_have_changed() -> None:
     known = cluster()
     before = known.snapshot
     after = known.apply(Gone(Node, ObjectKey("", "n2")))
-    usage, inventory = after.usage, after.inventory
-    if what == "usage":
-        after = replace(after, usage=Column(usage.codes, Dictionary(list(usage.dictionary.values))))
-    else:
-        standing = Column(inventory.standing.codes, Dictionary(list(inventory.standing.dictionary.values)))
-        after = replace(after, inventory=replace(inventory, standing=standing))
-    assert passage(before, after) is None
+    usage = Column(after.usage.codes, Dictionary(list(after.usage.dictionary.values)))
+    assert passage(before, replace(after, usage=usage)) is None
+
+
+def test_a_node_is_new_though_its_devices_were_published_before() -> None:
+    known = cluster()
+    known.apply(Changed(published("n2a", 2)))
+    assert found(known.snapshot, known.apply(Changed(Node(name=NodeName("n2a"))))) == ["n2a"]
+
+
+def test_of_a_cluster_without_nodes_nothing_is_carried_on() -> None:
+    known = cluster()
+    before = known.snapshot
+    bare = known.apply(Listed(Node, ()))
+    assert passage(bare, before) is None
+    assert found(before, bare) == []
 
 
 def test_a_node_that_tells_otherwise_has_changed_where_another_has_gone() -> None:
@@ -134,6 +142,14 @@ def test_what_was_taken_meanwhile_has_changed_too() -> None:
     after = known.apply(Gone(Node, ObjectKey("", "n2")))
     taken = after.layout.local(3)[:1].tolist()
     assert found(before, with_usage(after, dict.fromkeys(taken, Usage(dedicated=1)))) == ["n4"]
+
+
+def test_what_becomes_of_a_part_elsewhere_concerns_who_has_another_part() -> None:
+    known = cluster()
+    for home in ("n1", "elsewhere"):
+        known.apply(Changed(replace(published(home, 2), pool=PoolName("both"), slice_count=2)))
+    newer = replace(published("elsewhere", 3), pool=PoolName("both"), generation=2)
+    assert found(known.snapshot, known.apply(Changed(newer))) == ["n1"]
 
 
 def told(snapshot: Snapshot, paths: Iterable[Path]) -> dict[NodeName, object]:
