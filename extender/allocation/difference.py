@@ -36,7 +36,7 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
         return None
     if before.inventory is after.inventory and before.nodes is after.nodes and not after.reach.spots:
         # Nearly always: something was taken or given back, somewhere.
-        return _frozen(_homes(after.layout.node_of_row[rows]))
+        return _homes(after.layout.node_of_row[rows])
     layout = after.layout
     nodes = either(layout.node_of_row[rows], layout.node_of_slice[slices])
     if before.nodes is not after.nodes:
@@ -44,12 +44,7 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     # What is shared is seen from elsewhere.
     if len(after.reach.pools) > 1 and _is_any_shared(before.inventory, after.inventory, rows, slices):
         nodes = either(nodes, np.flatnonzero(after.reach.view))
-    return _frozen(nodes[nodes >= 0].astype(np.int64))
-
-
-def _frozen(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    nodes.setflags(write=False)
-    return nodes
+    return nodes[nodes >= 0]
 
 
 def _homes(nodes: NDArray[np.int32]) -> NDArray[np.int64]:

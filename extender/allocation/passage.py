@@ -41,7 +41,7 @@ def passage(before: Snapshot, after: Snapshot) -> Passage | None:
     """Say what has become of the nodes; None where anything may have, or where it is hard to tell."""
     if before.layout is after.layout:
         seen = changed_nodes(before, after)
-        return None if seen is None else Passage(seen)
+        return None if seen is None else Passage(_frozen(seen))
     if not before.layout.nodes or not _is_comparable(before, after):
         return None
     origin = _origins(before.layout.nodes, after.layout.nodes, ne)

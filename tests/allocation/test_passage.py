@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,51 +16,38 @@ from extender.allocation.snapshot import Snapshot, with_usage
 from extender.allocation.usage import Usage
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import DeviceClass
-from extender.model.device import Device, NodeSelection, ResourceSlice
-from extender.model.names import ClassName, DeviceName, DriverName, NodeName, ObjectKey, PoolName
+from extender.model.device import ResourceSlice
+from extender.model.names import ClassName, NodeName, ObjectKey
 from extender.model.node import Node
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.state.cluster import Cluster
+from tests.allocation import small
 from tests.allocation.fleets import Fleet
 
 NAMES = tuple(NodeName(f"n{index}") for index in range(6))
-DRIVER = DriverName("gpu.example.com")
 
 
-def published(home: str, devices: int, name: str = "") -> ResourceSlice:
-    return ResourceSlice(
-        name=name or f"s-{home}",
-        driver=DRIVER,
-        pool=PoolName(home),
-        generation=1,
-        slice_count=1,
-        selection=NodeSelection(node_name=NodeName(home)),
-        devices=tuple(Device(name=DeviceName(f"d{index}")) for index in range(devices)),
-    )
+def published(home: str, devices: int, **parts: Any) -> ResourceSlice:
+    return small.published(home, *(small.device(f"d{index}") for index in range(devices)), **parts)
 
 
 def cluster() -> Cluster:
-    made = Cluster()
-    made.apply(Listed(Node, tuple(Node(name=name) for name in NAMES)))
-    made.apply(Listed(ResourceSlice, tuple(published(name, 2) for name in NAMES)))
-    return made
+    return small.cluster(*map(small.node, NAMES), *(published(name, 2) for name in NAMES))
 
 
-RULE = DeviceTaintRule(name="rule", selector=TaintSelector(driver=DRIVER), taint=Taint(key="ours", effect="NoSchedule"))
+TAINT = Taint(key="ours", effect="NoSchedule")
+RULE = DeviceTaintRule(name="rule", selector=TaintSelector(driver=small.DRIVER), taint=TAINT)
 CHANGES: dict[str, tuple[Change, list[str]]] = {
     "a node has gone": (Gone(Node, ObjectKey("", "n2")), []),
-    "a node has come": (Changed(Node(name=NodeName("n2a"))), ["n2a"]),
+    "a node has come": (Changed(small.node("n2a")), ["n2a"]),
     "the first node has gone": (Gone(Node, ObjectKey("", "n0")), []),
     "the last node has gone": (Gone(Node, ObjectKey("", "n5")), []),
-    "a node declares another feature": (Changed(Node(name=NodeName("n3"), declared_features=("f",))), ["n3"]),
-    "a slice has gone": (Gone(ResourceSlice, ObjectKey("", "s-n3")), ["n3"]),
-    "a slice has come": (Changed(replace(published("n1", 1, "more"), pool=PoolName("other"))), ["n1"]),
+    "a node declares another feature": (Changed(small.node("n3", declared_features=("f",))), ["n3"]),
+    "a slice has gone": (Gone(ResourceSlice, ObjectKey("", "n3")), ["n3"]),
+    "a slice has come": (Changed(published("other", 1, node_name=NodeName("n1"))), ["n1"]),
     "a slice has one device more": (Changed(published("n4", 3)), ["n4"]),
-    "a slice is another's": (
-        Changed(replace(published("n4", 2), selection=NodeSelection(node_name=NAMES[0]))),
-        ["n0", "n4"],
-    ),
-    "a pool is short of a slice": (Changed(replace(published("n4", 3), slice_count=2)), ["n4"]),
+    "a slice is another's": (Changed(published("n4", 2, node_name=NAMES[0])), ["n0", "n4"]),
+    "a pool is short of a slice": (Changed(published("n4", 3, count=2)), ["n4"]),
 }
 
 
@@ -79,8 +67,7 @@ def found(before: Snapshot, after: Snapshot) -> list[str] | None:
 
 def test_a_node_whose_slice_is_published_anew_has_changed_where_rules_may_name_its_devices() -> None:
     """A rule may name a device whose name no column has."""
-    known, fresh = cluster(), published("n1", 2)
-    renamed = replace(fresh, devices=tuple(replace(one, name=DeviceName(f"x{one.name}")) for one in fresh.devices))
+    known, renamed = cluster(), small.published("n1", small.device("d1"), small.device("d0"))
     known.apply(Changed(RULE))
     assert found(known.snapshot, known.apply(Changed(renamed))) == ["n1"]
 
@@ -107,7 +94,7 @@ def test_where_codes_mean_something_else_any_node_may_have_changed() -> None:
 def test_a_node_is_new_though_its_devices_were_published_before() -> None:
     known = cluster()
     known.apply(Changed(published("n2a", 2)))
-    assert found(known.snapshot, known.apply(Changed(Node(name=NodeName("n2a"))))) == ["n2a"]
+    assert found(known.snapshot, known.apply(Changed(small.node("n2a")))) == ["n2a"]
 
 
 def test_of_a_cluster_without_nodes_nothing_is_carried_on() -> None:
@@ -122,17 +109,21 @@ def test_a_node_that_tells_otherwise_has_changed_where_another_has_gone() -> Non
     known = cluster()
     before = known.snapshot
     known.apply(Gone(Node, ObjectKey("", "n2")))
-    known.apply(Changed(Node(name=NAMES[1], labels=(("zone", "a"),))))
-    assert found(before, known.apply(Changed(Node(name=NAMES[3], declared_features=("f",))))) == ["n3"]
+    known.apply(Changed(small.node("n1", "a")))
+    assert found(before, known.apply(Changed(small.node("n3", declared_features=("f",))))) == ["n3"]
+
+
+def part(home: str, devices: int) -> ResourceSlice:
+    """Publish a part of a pool that two nodes have in common."""
+    return published("both", devices, name=home, count=2, node_name=NodeName(home))
 
 
 def test_what_becomes_of_a_pool_concerns_all_who_have_a_part_of_it() -> None:
     """A pool of two generations: what is left of the older one is given to nobody."""
     known = cluster()
-    parts = [replace(published(home, 2), pool=PoolName("both"), slice_count=2) for home in ("n1", "n4")]
-    for part in parts:
-        known.apply(Changed(part))
-    newer = replace(published("n1", 3), pool=PoolName("both"), generation=2)
+    for home in ("n1", "n4"):
+        known.apply(Changed(part(home, 2)))
+    newer = replace(part("n1", 3), generation=2)
     assert found(known.snapshot, known.apply(Changed(newer))) == ["n1", "n4"]
 
 
@@ -147,8 +138,8 @@ def test_what_was_taken_meanwhile_has_changed_too() -> None:
 def test_what_becomes_of_a_part_elsewhere_concerns_who_has_another_part() -> None:
     known = cluster()
     for home in ("n1", "elsewhere"):
-        known.apply(Changed(replace(published(home, 2), pool=PoolName("both"), slice_count=2)))
-    newer = replace(published("elsewhere", 3), pool=PoolName("both"), generation=2)
+        known.apply(Changed(part(home, 2)))
+    newer = replace(part("elsewhere", 3), generation=2)
     assert found(known.snapshot, known.apply(Changed(newer))) == ["n1"]
 
 

@@ -64,6 +64,15 @@ def _device(index: int, count: int, product: str, traits: Traits, *, is_reserved
     return Device(DeviceName(f"d{index}"), tuple(sorted(found.items())), amounts, traits)
 
 
+def with_uuids(cards: ResourceSlice) -> ResourceSlice:
+    """Return the same cards with the identities that links in annotations of nodes go by."""
+    told = (
+        replace(device, attributes=(("type", Attribute("string", "gpu")), ("uuid", Attribute("string", device.name))))
+        for device in cards.devices
+    )
+    return replace(cards, devices=tuple(told))
+
+
 def gpus(node_name: str, count: int, reserved: Iterable[int] = (), **others: object) -> ResourceSlice:
     return published(node_name, NVIDIA, count, reserved, product=H100, **others)  # type: ignore[arg-type]  # as there
 

@@ -27,7 +27,7 @@ from extender.topology.shared import Beside
 from extender.topology.tables import with_shipped
 from tests.scheduling.cast import held, node, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import NET, asks, cluster, gpus, published, some
+from tests.scheduling.mixed import NET, asks, cluster, gpus, published, some, with_uuids
 from tests.scheduling.story import NAMES, Story, crossed, forgotten, fresh_taste
 
 SHARED = 0.15
@@ -188,12 +188,7 @@ def test_devices_that_are_called_otherwise_are_judged_again(*, is_everywhere: bo
 
 
 def test_a_node_that_says_something_else_of_its_links_is_judged_again() -> None:
-    cards = published("n0", NVIDIA, 3)
-    told = (
-        replace(device, attributes=(("type", Attribute("string", "gpu")), ("uuid", Attribute("string", device.name))))
-        for device in cards.devices
-    )
-    belief = cluster(replace(cards, devices=tuple(told)), nodes=NAMES[:1])
+    belief = cluster(with_uuids(published("n0", NVIDIA, 3)), nodes=NAMES[:1])
     belief.apply(Changed(asks("c", some(2))))
     advising, values = fresh_advisor(belief), list[int]()
     for score in (210, 20):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from extender.allocation.passage import passage
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
-from extender.model.device import Attribute, Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
+from extender.model.device import Counter, CounterConsumption, CounterSet, Traits
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName
 from extender.model.node import Node, Pod
 from extender.model.quantity import parse_quantity
@@ -30,7 +30,7 @@ from extender.topology.policies import ANNOTATION
 from extender.topology.policy import Placing, Policy, Trait, Wish
 from tests.scheduling.cast import gpus, held, names, node, pod
 from tests.scheduling.machines import NUMA, NVIDIA, fleet, planner_with_taste, sample, wanted
-from tests.scheduling.mixed import asks, cluster, published, some
+from tests.scheduling.mixed import asks, cluster, published, some, with_uuids
 
 DGX = "dgx-1v"
 NUMBERS = count()
@@ -344,11 +344,3 @@ def linked(name: str, score: int) -> Node:
     """Return a node that tells how its first device is linked to its second one, which is linked well to its third."""
     links = [{"uuid": "d0", "score": {"d1": score}}, {"uuid": "d1", "score": {"d2": 210}}]
     return replace(node(name), annotations=(("hami.io/node-nvidia-score", json.dumps(links)),))
-
-
-def with_uuids(cards: ResourceSlice) -> ResourceSlice:
-    told = (
-        replace(device, attributes=(("type", Attribute("string", "gpu")), ("uuid", Attribute("string", device.name))))
-        for device in cards.devices
-    )
-    return replace(cards, devices=tuple(told))
