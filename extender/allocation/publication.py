@@ -43,7 +43,7 @@ def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: Usa
 
 def differs(left: ResourceSlice, right: ResourceSlice) -> bool:
     """Tell whether two slices differ in anything, be it in how an amount is spelled."""
-    return left != right or not is_spelled_alike(left, right)
+    return left is not right and (left != right or not is_spelled_alike(left, right))
 
 
 def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Snapshot:
@@ -110,14 +110,14 @@ def _laid_out(snapshot: Snapshot, inventory: Inventory, usage: Column[Usage]) ->
 def with_nodes(snapshot: Snapshot, nodes: Mapping[NodeName, Node]) -> Snapshot:
     """Tell otherwise of some nodes: these are the nodes that are there, and only what is read of them matters."""
     pairs = ((index, snapshot.nodes[name], nodes[name]) for index, name in enumerate(snapshot.layout.nodes))
-    changed = [pair for pair in pairs if not _are_alike(pair[1], pair[2])]
+    changed = [pair for pair in pairs if not are_alike(pair[1], pair[2])]
     return _told(snapshot, nodes, changed) if changed else snapshot
 
 
 def with_node(snapshot: Snapshot, node: Node) -> Snapshot:
     """Tell of one node that is there: of most nothing new is told, again and again."""
     before = snapshot.nodes[node.name]
-    if _are_alike(before, node):
+    if are_alike(before, node):
         return snapshot
     place = bisect_left(snapshot.layout.nodes, node.name), before, node
     return _told(snapshot, {**snapshot.nodes, node.name: node}, [place])
@@ -135,7 +135,8 @@ def _told(snapshot: Snapshot, nodes: Mapping[NodeName, Node], changed: Sequence[
     return replace(snapshot, nodes=nodes, reach=reach, boards=Boards())
 
 
-def _are_alike(left: Node, right: Node) -> bool:
+def are_alike(left: Node, right: Node) -> bool:
+    """Tell whether two nodes of one name say the same in the same words."""
     return left is right or (left == right and node_is_spelled_alike(left, right))
 
 

@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 from extender.kube.api import Api, Stream
 from extender.kube.delivery import Delivery
-from extender.kube.listing import Listing
+from extender.kube.listing import Listing, Recall, itself
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
 from extender.kube.reached import Reached
@@ -38,12 +38,15 @@ class Rhythm:
     """How following goes about it. All follows of a process share all of it, one after the other too.
 
     *reached* says how far each resource was known: whoever follows it anew may meet a cluster that was set back.
+    *recall* is asked of each object that is listed for the one that is told: one that is known already and says the
+    same is taken over at once, where thousands are listed again.
     """
 
     pace: Pace = field(default_factory=Pace)
     turns: Turns = field(default_factory=Turns)
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
+    recall: Recall = itself
     reached: Reached = field(default_factory=Reached)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
@@ -121,7 +124,7 @@ class _Following:
         is_for_now = reached.is_for_now(self._resource, self._pace.now())
         if is_for_now and isinstance(found := await self._probed(served), Setback):
             return found
-        listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items)
+        listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items, self._rhythm.recall)
         self._rhythm.recent.forget()
         asked = self._pace.now()
         version = await listing.read()

@@ -1,6 +1,6 @@
 """All objects of a resource as they were at one moment, page by page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from extender.kube.api import Api
@@ -12,20 +12,27 @@ from extender.model.change import Noun
 from extender.model.problem import Problem
 
 Item = Noun | Problem
+Recall = Callable[[Item], Item]
 
 PAGE_TIMEOUT_S: Final = 60.0
 GROWTH: Final = 4
 RESTARTS: Final = 4
 
 
+def itself(item: Item) -> Item:
+    """Recall nothing."""
+    return item
+
+
 class Listing:
     """One list. Asked without a version it is consistent: no older than the moment at which it was begun."""
 
-    def __init__(self, api: Api, served: Served, turns: Turns, page_items: int) -> None:
+    def __init__(self, api: Api, served: Served, turns: Turns, page_items: int, recall: Recall = itself) -> None:
         self._api = api
         self._served = served
         self._turns = turns
         self._page_items = page_items
+        self._recall = recall
         self.items: list[Item] = []
 
     async def read(self) -> str | Setback:
@@ -63,5 +70,5 @@ class Listing:
 
     def _steps(self, items: list[object]) -> Iterator[None]:
         for item in items:
-            self.items.append(self._served.resource.parse(item, self._served.version))
+            self.items.append(self._recall(self._served.resource.parse(item, self._served.version)))
             yield

@@ -18,6 +18,7 @@ from extender.kube.api import CONNECTIONS, Api
 from extender.kube.fence import Fence
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
+from extender.kube.listing import Recall
 from extender.kube.pace import Pace, since_boot
 from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES
 from extender.kube.versions import Versions
@@ -158,7 +159,7 @@ def _assembled(settings: Settings, apis: Apis, options: Options, metrics: Metric
     belief, chooser, planner, advisor, *_ = minds = minds_of(settings)
     placing = PlacementFile(settings.placement.file, metrics, minds.take)
     minds.take(placing.document)
-    versions, rhythm = Versions(api, pace, sink), _rhythm(settings, pace)
+    versions, rhythm = Versions(api, pace, sink), _rhythm(settings, pace, belief.recalled)
     inspection = Inspection(settings, api, versions, freshness, pace)
     leading = leading_of(settings, apis.leases, inspection.allows)
     fence = Fence(lambda: history.why_not() or leading.why_not(), since_boot, settings.leading.server_seconds)
@@ -228,9 +229,9 @@ def _may_audit(health: Health, leading: Alone | Leading) -> bool:
     return freshness.has_vital and not freshness.outdated(health.now() - health.max_age_s) and leading.leads()
 
 
-def _rhythm(settings: Settings, pace: Pace) -> Rhythm:
+def _rhythm(settings: Settings, pace: Pace, recall: Recall) -> Rhythm:
     # Where nothing happens nothing is heard: asked about in time, a quiet view does not grow too old.
-    return Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3))
+    return Rhythm(pace=pace, quiet_s=min(QUIET_S, settings.watch.max_age_seconds / 3), recall=recall)
 
 
 async def _begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> None:

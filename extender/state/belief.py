@@ -27,6 +27,7 @@ from extender.state.loads import Loads
 from extender.state.ownership import Ownership
 from extender.state.pods import Pods
 from extender.state.questions import Questions
+from extender.state.recalling import recalled
 from extender.state.sealing import Sealing
 from extender.state.seniority import Seniority
 from extender.state.unread import Unread
@@ -104,7 +105,7 @@ class Belief:
                 self._apply(change)
 
     def _apply(self, change: Change) -> None:
-        before, known = self._known(change), _uids(self.cluster, change)
+        before, news = self._known(change), _news(self.cluster, change)
         self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
@@ -122,10 +123,9 @@ class Belief:
                 # Of claims that are not served nobody knows whether they are over.
                 self._open(set(self.ownership.foreign) if change.is_served else set())
                 self._has_listed = change.is_served
-                claims = [item for item in items if isinstance(item, ResourceClaim)]
                 self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
-                for claim in sorted(claims, key=self._place_of):
-                    if claim.uid not in known:
+                for claim, is_new in sorted(news, key=lambda each: self._place_of(each[0])):
+                    if is_new:
                         self.learning.saw(claim)
                     self._place(claim)
                 self._conclude_all()
@@ -145,6 +145,10 @@ class Belief:
         inventory, claims = self.cluster.snapshot.inventory, [item for item in shown if isinstance(item, ResourceClaim)]
         return tuple(self.ownership.judged(claim, inventory) for claim in claims if self._is_foreign(claim))
 
+    def recalled(self, item: Noun | Problem) -> Noun | Problem:
+        """Return what is known in place of *item* where that says the same in the same words, and else *item*."""
+        return recalled(item, self.cluster, self.loads)
+
     def close(self, found: Sequence[Foreign]) -> None:
         """Give nothing more from where somebody else allocates."""
         self.sealing.close(found)
@@ -154,9 +158,9 @@ class Belief:
         self.sealing.open_all()
 
     def _is_foreign(self, claim: ResourceClaim) -> bool:
-        if not self.ownership.domain.devices_in(claim) or is_borne(claim):
-            return False
         known = self.cluster.claims.with_uid(claim.uid)
+        if known is claim or not self.ownership.domain.devices_in(claim) or is_borne(claim):
+            return False
         if known is not None and known.allocation == claim.allocation and not is_borne(known):
             return False
         hold = self.ledger.hold_of(claim.uid)
@@ -270,10 +274,12 @@ class Belief:
             self.ledger.tell_claim(hold.claim, Event.OUTDATED)
 
 
-def _uids(cluster: Cluster, change: Change) -> frozenset[Uid]:
-    """Return which claims are known, where *change* lists them anew."""
-    is_list = isinstance(change, Listed) and change.kind is ResourceClaim
-    return frozenset(claim.uid for claim in cluster.claims) if is_list else frozenset()
+def _news(cluster: Cluster, change: Change) -> list[tuple[ResourceClaim, bool]]:
+    """Return the claims that *change* lists and that are not known just so, each with whether it is new."""
+    listed = change.items if isinstance(change, Listed) else ()
+    known = cluster.claims
+    claims = [item for item in listed if isinstance(item, ResourceClaim) and known.get(item.key) is not item]
+    return [(claim, known.with_uid(claim.uid) is None) for claim in claims]
 
 
 def version(what: ResourceClaim | Pod) -> int:

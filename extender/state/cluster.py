@@ -139,12 +139,13 @@ class Cluster:
             self._slices = {item.name: key_of(item) for item in nouns}
             self.snapshot = published(self.snapshot, nouns, self._occupancy.usage)
         elif kind is ResourceClaim:
-            kept = [*(claim.key for claim in nouns), *unreadable]
+            kept = {*(claim.key for claim in nouns), *unreadable}
+            news = [claim for claim in nouns if self.claims.get(claim.key) is not claim]
             self.claims.keep_only(kept)
-            for claim in nouns:
+            for claim in news:
                 self.claims.put(claim)
             touched = self._occupancy.keep_only(kept)
-            self._retake(touched.union(*map(self._occupancy.put, nouns)))
+            self._retake(touched.union(*map(self._occupancy.put, news)))
         elif kind is Node:
             self._set_nodes({node.name: node for node in nouns})
         elif kind is DeviceClass:

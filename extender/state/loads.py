@@ -19,6 +19,8 @@ from extender.state.seats import Rows, Seats
 from extender.state.table import Numbers, Table
 
 FEWEST: Final = 64
+# With so many pods listed that were not known, one by one is as slow as all anew.
+FEW: Final = 4096
 
 
 class Loads:
@@ -52,6 +54,10 @@ class Loads:
         """Name the node of the pod *key* with *uid*, where it is bound and has not finished."""
         known = self._footprints.get(key)
         return known.node if known is not None and known.uid == uid else None
+
+    def footprint(self, key: ObjectKey) -> Footprint | None:
+        """Return the bound pod *key*, where it takes anything."""
+        return self._footprints.get(key)
 
     def free(self, node: NodeName) -> dict[str, int] | None:
         """Return what is free on *node* of all that it has, less than nothing where too much is taken.
@@ -135,8 +141,21 @@ class Loads:
         self._tidy(footprint.node)
 
     def _list(self, footprints: Sequence[Footprint]) -> None:
+        taking = {item.key: item for item in footprints if item.amounts}
+        news = [item for key, item in taking.items() if self._footprints.get(key) is not item]
+        gone = self._footprints.keys() - taking.keys()
+        self.version += 1
+        if len(news) + len(gone) > FEW:
+            self._begin(taking)
+            return
+        for key in gone:
+            self._drop(key)
+        for item in news:
+            self._put(item)
+
+    def _begin(self, footprints: dict[ObjectKey, Footprint]) -> None:
         """Begin anew: column by column, for there may be a hundred thousand."""
-        self._footprints = {item.key: item for item in footprints if item.amounts}
+        self._footprints = footprints
         taking = tuple(self._footprints.values())
         for node in {item.node for item in taking}:
             self._seat(node)
@@ -145,7 +164,6 @@ class Loads:
         for resource, numbers in _by_resource([item.amounts for item in taking]):
             self._used.add_all(rows, resource, numbers)
         self._pods = np.bincount(rows, minlength=len(self._pods)).astype(np.int64)
-        self.version += 1
         self._tidy(*self._seats)
 
     def _put_node(self, node: Node) -> None:

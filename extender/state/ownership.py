@@ -133,7 +133,7 @@ class Ownership:
     def _shown(self, published: ResourceSlice) -> ResourceSlice:
         bare = _untainted(published, self.domain.taint) if self.domain.taint else published
         seal = self.seal_of(published)
-        return bare if seal is None else replace(bare, seal=seal)
+        return bare if bare.seal is seal else replace(bare, seal=seal)
 
     def _is_owners(self, item: Noun | Problem) -> bool:
         return isinstance(item, DeviceTaintRule) and bool(self.domain.taint) and item.taint.key == self.domain.taint

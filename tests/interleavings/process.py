@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -220,18 +221,16 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         feed.take(told)
         intrusion.after(told)
 
-    watches = _watches(desk, followed, recent, take, now)
+    watch = partial(Watching, recent=recent, tell=take, moment=now, complain=desk.complaints.append)
+    watches = _watches(desk, followed, partial(watch, recall=belief.recalled))
     follows = _follows(watches)
     works = [*_works(leading, follows, attention, health, lambda: binds.is_idle), *nominating.works]
     return Process(loop, line, belief, answers, attention, leading, watches, follows, prefer, works)
 
 
-def _watches(
-    desk: Desk, followed: Sequence[Resource], recent: Recent, take: Callable[[Told], None], now: Callable[[], float]
-) -> dict[str, Watching]:
+def _watches(desk: Desk, followed: Sequence[Resource], watch: Callable[..., Watching]) -> dict[str, Watching]:
     kinds = {kind.plural: kind for kind in desk.api.kinds.values()}
-    parts = recent, take, now, desk.complaints.append
-    return {item.name: Watching(desk.api.store, kinds[item.served_as or item.name], item, *parts) for item in followed}
+    return {item.name: watch(desk.api.store, kinds[item.served_as or item.name], item) for item in followed}
 
 
 def _follows(watches: dict[str, Watching]) -> Follows:

@@ -9,6 +9,7 @@ from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
 from extender.demo.apiserver.selection import selection_of
 from extender.demo.apiserver.store import Record, Store
+from extender.kube.listing import Recall
 from extender.kube.recent import Recent
 from extender.kube.resource import Resource
 from extender.kube.told import Seen, Told
@@ -31,6 +32,7 @@ class Watching:
     tell: Callable[[Told], None]
     moment: Callable[[], float]
     complain: Callable[[str], None]
+    recall: Recall
     position: int = 0
     is_on: bool = True
     listed: tuple[Listed, int] | None = None
@@ -53,7 +55,7 @@ class Watching:
     def read(self) -> None:
         """Read everything as it is now; whoever is told hears of it later."""
         selection = selection_of(self.resource.only, self.kind)
-        items = [self._parsed(item) for item in self.store.all(self.kind) if selection.matches(item)]
+        items = [self.recall(self._parsed(item)) for item in self.store.all(self.kind) if selection.matches(item)]
         self.listed = Listed(self.resource.kind, tuple(items)), self.store.revision
 
     def step(self) -> None:
