@@ -142,7 +142,7 @@ class World:
             case Gone(kind, key):
                 self._drop(kind, key)
             case Listed(kind, items):
-                kept = {item.key if isinstance(item, Problem) else key_of_noun(item) for item in items}
+                kept = set(map(key_of_noun, items))
                 for key in self.objects[kind].keys() - kept:
                     self._drop(kind, key)
                 for item in items:

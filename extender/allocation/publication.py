@@ -13,6 +13,7 @@ from extender.allocation.layout import layout_of
 from extender.allocation.reach import is_wasteful, moved, reach_of
 from extender.allocation.snapshot import Snapshot, free_of, with_usage
 from extender.allocation.usage import UNUSED, Usage
+from extender.model.change import compared
 from extender.model.device import ResourceSlice
 from extender.model.names import DeviceKey, NodeName
 from extender.model.node import Node
@@ -25,17 +26,17 @@ SPLICES = 64
 
 def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: UsageOf) -> Snapshot:
     """Publish exactly *slices*."""
-    before = dict(zip(snapshot.inventory.keys, snapshot.inventory.slices, strict=True))
-    after = {key_of(item): item for item in slices}
-    gone = before.keys() - after.keys()
-    changed = [item for key, item in after.items() if key not in before or differs(before[key], item)]
+    listed, inventory = tuple(slices), snapshot.inventory
+    news, gone = compared(inventory.slices, listed, key_of)
+    old = map(inventory.with_key, map(key_of, news))
+    changed = [item for item, known in zip(news, old, strict=True) if known is None or differs(known, item)]
     if len(gone) + len(changed) <= SPLICES:
         for key in gone:
             snapshot = without(snapshot, key)
         for item in changed:
             snapshot = with_slice(snapshot, item, usage_of)
         return snapshot
-    inventory = inventory_of(after.values())
+    inventory = inventory_of({key_of(item): item for item in listed}.values())
     dictionary: Dictionary[Usage] = Dictionary()
     codes = [code for item in inventory.slices for code in _usage_codes(item, usage_of, dictionary)]
     return _laid_out(snapshot, inventory, frozen(np.array(codes, np.int32), dictionary))
@@ -43,7 +44,7 @@ def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: Usa
 
 def differs(left: ResourceSlice, right: ResourceSlice) -> bool:
     """Tell whether two slices differ in anything, be it in how an amount is spelled."""
-    return left is not right and (left != right or not is_spelled_alike(left, right))
+    return left != right or not is_spelled_alike(left, right)
 
 
 def with_slice(snapshot: Snapshot, item: ResourceSlice, usage_of: UsageOf) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.kube.resource import RESOURCES
 from extender.kube.told import Told, Trouble, Unserved
-from extender.model.change import Changed, Listed, Noun, problem_in
+from extender.model.change import Changed, Listed, problem_in
 from extender.model.problem import Problem
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
@@ -35,14 +35,14 @@ class Observer:
                 self.metrics.listed(NAMES[kind])
                 LOG.info("listed", extra={keys.RESOURCE: NAMES[kind], keys.COUNT: len(items)})
                 self._told.clear()
-                for item in items:
-                    self._complain(item)
+                for problem in filter(None, map(problem_in, items)):
+                    self._complain(problem)
             case Changed(what):
-                self._complain(what)
+                if (found := problem_in(what)) is not None:
+                    self._complain(found)
 
-    def _complain(self, what: Noun | Problem) -> None:
-        problem = problem_in(what)
-        if problem is None or (said := hash(problem)) in self._told:
+    def _complain(self, problem: Problem) -> None:
+        if (said := hash(problem)) in self._told:
             return
         if len(self._told) >= MOST_TOLD:
             self._told.clear()

@@ -12,13 +12,13 @@ from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
-from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
+from extender.model.change import Change, Changed, Gone, Listed, Noun, compared, kind_of
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
-from extender.state.cluster import OF_PODS, Cluster
+from extender.state.cluster import OF_PODS, Cluster, key_of_noun
 from extender.state.contest import contested, overdrafts
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import Foreign, is_borne, is_ours
@@ -105,7 +105,7 @@ class Belief:
                 self._apply(change)
 
     def _apply(self, change: Change) -> None:
-        before, news = self._known(change), _news(self.cluster, change)
+        before, (news, gone) = self._known(change), _compared(self.cluster, change)
         self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
@@ -119,11 +119,12 @@ class Belief:
             case Gone(kind, key) if kind is ResourceClaim:
                 self._open({before.uid} if before else set())
                 self._seniority.drop(key)
-            case Listed(kind, items) if kind is ResourceClaim:
+            case Listed(kind) if kind is ResourceClaim:
                 # Of claims that are not served nobody knows whether they are over.
                 self._open(set(self.ownership.foreign) if change.is_served else set())
                 self._has_listed = change.is_served
-                self._seniority.keep_only(item.key for item in items if isinstance(item, ResourceClaim | Problem))
+                for key in gone:
+                    self._seniority.drop(key)
                 for claim, is_new in sorted(news, key=lambda each: self._place_of(each[0])):
                     if is_new:
                         self.learning.saw(claim)
@@ -137,9 +138,9 @@ class Belief:
         """
         match change:
             case Changed(ResourceClaim() as claim):
-                shown: tuple[object, ...] = (claim,)
+                shown: Sequence[Noun | Problem] = (claim,)
             case Listed(kind, items) if kind is ResourceClaim and self._has_listed:
-                shown = items
+                shown, _ = compared(self.cluster.claims, items, key_of_noun)
             case _:
                 return ()
         inventory, claims = self.cluster.snapshot.inventory, [item for item in shown if isinstance(item, ResourceClaim)]
@@ -158,9 +159,9 @@ class Belief:
         self.sealing.open_all()
 
     def _is_foreign(self, claim: ResourceClaim) -> bool:
-        known = self.cluster.claims.with_uid(claim.uid)
-        if known is claim or not self.ownership.domain.devices_in(claim) or is_borne(claim):
+        if not self.ownership.domain.devices_in(claim) or is_borne(claim):
             return False
+        known = self.cluster.claims.with_uid(claim.uid)
         if known is not None and known.allocation == claim.allocation and not is_borne(known):
             return False
         hold = self.ledger.hold_of(claim.uid)
@@ -274,12 +275,13 @@ class Belief:
             self.ledger.tell_claim(hold.claim, Event.OUTDATED)
 
 
-def _news(cluster: Cluster, change: Change) -> list[tuple[ResourceClaim, bool]]:
-    """Return the claims that *change* lists and that are not known just so, each with whether it is new."""
-    listed = change.items if isinstance(change, Listed) else ()
-    known = cluster.claims
-    claims = [item for item in listed if isinstance(item, ResourceClaim) and known.get(item.key) is not item]
-    return [(claim, known.with_uid(claim.uid) is None) for claim in claims]
+def _compared(cluster: Cluster, change: Change) -> tuple[list[tuple[ResourceClaim, bool]], set[ObjectKey]]:
+    """Return the claims that *change* lists as they were not known, each with whether it is new, and who is gone."""
+    if not isinstance(change, Listed) or change.kind is not ResourceClaim:
+        return [], set()
+    news, gone = compared(cluster.claims, change.items, key_of_noun)
+    claims = [item for item in news if isinstance(item, ResourceClaim)]
+    return [(claim, cluster.claims.with_uid(claim.uid) is None) for claim in claims], gone
 
 
 def version(what: ResourceClaim | Pod) -> int:

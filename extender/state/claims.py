@@ -1,6 +1,6 @@
 """Claims by name, and which of them a pod asks for."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
@@ -90,11 +90,6 @@ class Claims:
             _take_out(claim.key, self._by_owner, owner)
         for keeper in _keepers(claim):
             _take_out(claim.key, self._leaving, keeper)
-
-    def keep_only(self, keys: Iterable[ObjectKey]) -> None:
-        """Forget all other claims."""
-        for key in self._by_key.keys() - set(keys):
-            self.drop(key)
 
     def lack(self, pod: Pod) -> bool:
         """Tell whether *pod* names a claim that is not known."""

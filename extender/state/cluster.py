@@ -11,7 +11,7 @@ from extender.allocation.publication import differs, published, with_node, with_
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.allocation.usage import Hold
-from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of, problem_in
+from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, compared, kind_of, problem_in
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice, Seal
 from extender.model.footprint import Footprint
@@ -20,7 +20,7 @@ from extender.model.node import Node, Pod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.state.claims import Claims
-from extender.state.occupancy import Occupancy, Touched
+from extender.state.occupancy import NOTHING, Occupancy, Touched
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -128,30 +128,36 @@ class Cluster:
 
     def _list(self, kind: Kind, items: tuple[Noun | Problem, ...]) -> None:
         nouns = [item for item in items if not isinstance(item, Problem)]
-        unreadable = [item.key for item in items if isinstance(item, Problem)]
         self._problems = {place: old for place, old in self._problems.items() if place[0] != kind.__name__}
         self._problems |= {(kind.__name__, found.key): found for found in map(problem_in, items) if found}
         self._show_problems()
-        self._replace(kind, nouns, unreadable)
+        if kind is ResourceClaim:
+            self._list_claims(items)
+        else:
+            self._replace(kind, nouns)
 
-    def _replace(self, kind: Kind, nouns: list[Any], unreadable: list[ObjectKey]) -> None:
+    def _replace(self, kind: Kind, nouns: list[Any]) -> None:
         if kind is ResourceSlice:
-            self._slices = {item.name: key_of(item) for item in nouns}
             self.snapshot = published(self.snapshot, nouns, self._occupancy.usage)
-        elif kind is ResourceClaim:
-            kept = {*(claim.key for claim in nouns), *unreadable}
-            news = [claim for claim in nouns if self.claims.get(claim.key) is not claim]
-            self.claims.keep_only(kept)
-            for claim in news:
-                self.claims.put(claim)
-            touched = self._occupancy.keep_only(kept)
-            self._retake(touched.union(*map(self._occupancy.put, news)))
+            self._slices = {key.name: key for key in self.snapshot.inventory.keys}
         elif kind is Node:
-            self._set_nodes({node.name: node for node in nouns})
+            if any(compared(self.snapshot.nodes.values(), nouns, key_of_noun)):
+                self._set_nodes({node.name: node for node in nouns})
         elif kind is DeviceClass:
             self._set(classes={item.name: item for item in nouns})
         elif kind is DeviceTaintRule:
             self._set(rules={item.name: item for item in nouns})
+
+    def _list_claims(self, items: tuple[Noun | Problem, ...]) -> None:
+        """Take over what has changed. What can no longer be read is there, and holds what it did."""
+        news, gone = compared(self.claims, items, key_of_noun)
+        for key in gone:
+            self.claims.drop(key)
+        touched = NOTHING.union(*map(self._occupancy.drop, gone))
+        fresh = [item for item in news if isinstance(item, ResourceClaim)]
+        for claim in fresh:
+            self.claims.put(claim)
+        self._retake(touched.union(*map(self._occupancy.put, fresh)))
 
     def _put_node(self, node: Node) -> None:
         nodes = self.snapshot.nodes
@@ -203,8 +209,8 @@ KINDS: Mapping[str, Kind] = {
 OF_PODS: Final = (Pod.__name__, Footprint.__name__)
 
 
-def key_of_noun(noun: Noun) -> ObjectKey:
-    return noun.key if isinstance(noun, ResourceClaim | Pod | Footprint) else ObjectKey("", noun.name)
+def key_of_noun(noun: Noun | Problem) -> ObjectKey:
+    return noun.key if isinstance(noun, ResourceClaim | Pod | Footprint | Problem) else ObjectKey("", noun.name)
 
 
 def _with(mapping: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.model.change import Change, Changed, Gone, Listed, kind_of
+from extender.model.change import Change, Changed, Gone, Listed, compared, kind_of
 from extender.model.footprint import Footprint, amount
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
@@ -141,21 +141,19 @@ class Loads:
         self._tidy(footprint.node)
 
     def _list(self, footprints: Sequence[Footprint]) -> None:
-        taking = {item.key: item for item in footprints if item.amounts}
-        news = [item for key, item in taking.items() if self._footprints.get(key) is not item]
-        gone = self._footprints.keys() - taking.keys()
+        news, gone = compared(self._footprints.values(), footprints, lambda item: item.key)
         self.version += 1
         if len(news) + len(gone) > FEW:
-            self._begin(taking)
+            self._begin(footprints)
             return
         for key in gone:
             self._drop(key)
         for item in news:
             self._put(item)
 
-    def _begin(self, footprints: dict[ObjectKey, Footprint]) -> None:
+    def _begin(self, footprints: Sequence[Footprint]) -> None:
         """Begin anew: column by column, for there may be a hundred thousand."""
-        self._footprints = footprints
+        self._footprints = {item.key: item for item in footprints if item.amounts}
         taking = tuple(self._footprints.values())
         for node in {item.node for item in taking}:
             self._seat(node)

@@ -1,7 +1,5 @@
 """Who holds which device. Counted by device, whether it is published or not, and forgotten claim by claim."""
 
-from collections.abc import Iterable
-
 from extender.allocation.usage import UNUSED, Hold, Usage, add, holds_of, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, ObjectKey
@@ -51,11 +49,6 @@ class Occupancy:
             else:
                 del self._usage[hold.device]
         return frozenset(hold.device for hold in holds)
-
-    def keep_only(self, keys: Iterable[ObjectKey]) -> Touched:
-        """Let go of what all other claims held."""
-        gone = self._holds.keys() - set(keys)
-        return NOTHING.union(*map(self.drop, gone))
 
     def devices(self) -> frozenset[DeviceKey]:
         """Name every device that anybody holds."""

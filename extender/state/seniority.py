@@ -54,11 +54,6 @@ class Seniority:
             if not holders:
                 self._holders.pop(hold.device.pool_key, None)
 
-    def keep_only(self, keys: Iterable[ObjectKey]) -> None:
-        """Forget all other claims."""
-        for key in self._places.keys() - set(keys):
-            self.drop(key)
-
     def before(self, key: ObjectKey) -> dict[DeviceKey, Usage]:
         """Add up what earlier claims hold in the pools that the claim holds devices of."""
         used: dict[DeviceKey, Usage] = {}

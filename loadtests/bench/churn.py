@@ -21,6 +21,7 @@ from tests.scheduling.machines import NVIDIA, wanted
 PODS = 30
 # The first pods of a question find out what its nodes are worth.
 FIRST = 5
+LOOP = 500_000
 SICK = (Taint(key="sick", effect=NO_SCHEDULE),)
 RULE = DeviceTaintRule(name="owned", selector=TaintSelector(driver=NVIDIA), taint=Taint(key="owned", effect="None"))
 
@@ -62,6 +63,13 @@ def streams(nodes: int) -> Iterator[tuple[str, Stream]]:
     yield f"2 GPUs, {nodes} DGX-1V", Stream(known, lambda: wanted(f"c{next(NUMBERS)}", 2), _names(known))
 
 
+def same() -> float:
+    """Return what a loop took that is always the same, in ms of CPU: how these differ is the machine's."""
+    started = thread_time_ns()
+    sum(range(LOOP))
+    return (thread_time_ns() - started) / 1e6
+
+
 def _names(known: Belief) -> list[str]:
     return list(map(str, known.cluster.snapshot.layout.nodes))
 
@@ -77,6 +85,8 @@ def main() -> None:
                 seen, planned = zip(*took, strict=True)
                 beside = f"the longest {max(planned):.1f}; seeing it {median(seen):.1f}"
                 report.add(f"{shape}, {what}: plan, ms of CPU", f"{median(planned):.1f}", "50", beside)
+    alike = [same() for _ in range((len(report.rows) - 1) * PODS)]
+    report.add("a loop, as often as all that: ms of CPU", f"{median(alike):.1f}", "", f"the longest {max(alike):.1f}")
     report.note(f"medians of {PODS} pods, before each of which something comes or goes")
     report.keep()
 
