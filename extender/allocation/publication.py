@@ -13,7 +13,7 @@ from extender.allocation.layout import layout_of
 from extender.allocation.reach import is_wasteful, moved, reach_of
 from extender.allocation.snapshot import Snapshot, free_of, with_usage
 from extender.allocation.usage import UNUSED, Usage
-from extender.model.change import compared
+from extender.model.change import relisted
 from extender.model.device import ResourceSlice
 from extender.model.names import DeviceKey, NodeName
 from extender.model.node import Node
@@ -27,7 +27,7 @@ SPLICES = 64
 def published(snapshot: Snapshot, slices: Iterable[ResourceSlice], usage_of: UsageOf) -> Snapshot:
     """Publish exactly *slices*."""
     listed, inventory = tuple(slices), snapshot.inventory
-    news, gone = compared(inventory.slices, listed, key_of)
+    news, gone = relisted(inventory.slices, listed, key_of)
     old = map(inventory.with_key, map(key_of, news))
     changed = [item for item, known in zip(news, old, strict=True) if known is None or differs(known, item)]
     if len(gone) + len(changed) <= SPLICES:

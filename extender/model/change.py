@@ -60,8 +60,8 @@ def problem_in(what: object) -> Problem | None:
     return what.problem if isinstance(what, ResourceClaim) else what if isinstance(what, Problem) else None
 
 
-def compared(known: Iterable[A], items: Iterable[B], key: Callable[[A | B], K]) -> tuple[list[B], set[K]]:
-    """Return the *items* that are none of those *known*, and the keys of those of which there is nothing any more.
+def relisted(known: Iterable[A], items: Iterable[B], key: Callable[[A | B], K]) -> tuple[list[B], set[K]]:
+    """Return which of the *items*, no two of one key, are none of those *known*, and the keys that are not listed now.
 
     Objects are compared, not what they say: of tens of thousands that are listed again nothing is looked at.
     """

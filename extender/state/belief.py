@@ -12,7 +12,7 @@ from extender.allocation.extended import Classes, served_by_classes
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner
-from extender.model.change import Change, Changed, Gone, Listed, Noun, compared, kind_of
+from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of, relisted
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
@@ -101,12 +101,14 @@ class Belief:
                 self._list_pods(items)
             case Changed(Problem() as problem) if problem.kind == Pod.__name__:
                 self._part(self.pods.drop(problem.key))
+            case Listed(kind) if kind is ResourceClaim:
+                self._list_claims(change)
             case _:
                 self._apply(change)
 
     def _apply(self, change: Change) -> None:
-        before, (news, gone) = self._known(change), _compared(self.cluster, change)
-        self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
+        before = self._known(change)
+        self._take_over(change)
         if before is not None and self.cluster.claims.with_uid(before.uid) is None:
             self.ledger.tell_claim(before.uid, Event.OUTDATED)
         match change:
@@ -119,17 +121,27 @@ class Belief:
             case Gone(kind, key) if kind is ResourceClaim:
                 self._open({before.uid} if before else set())
                 self._seniority.drop(key)
-            case Listed(kind) if kind is ResourceClaim:
-                # Of claims that are not served nobody knows whether they are over.
-                self._open(set(self.ownership.foreign) if change.is_served else set())
-                self._has_listed = change.is_served
-                for key in gone:
-                    self._seniority.drop(key)
-                for claim, is_new in sorted(news, key=lambda each: self._place_of(each[0])):
-                    if is_new:
-                        self.learning.saw(claim)
-                    self._place(claim)
-                self._conclude_all()
+
+    def _take_over(self, change: Change) -> None:
+        self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
+
+    def _list_claims(self, listed: Listed) -> None:
+        """Take a list of claims over: of tens of thousands few are others than before."""
+        known = self.cluster.claims
+        news, gone = relisted(known, listed.items, key_of_noun)
+        claims = [item for item in news if isinstance(item, ResourceClaim)]
+        unknown = {claim.uid for claim in claims if known.with_uid(claim.uid) is None}
+        self._take_over(listed)
+        # Of claims that are not served nobody knows whether they are over.
+        self._open(set(self.ownership.foreign) if listed.is_served else set())
+        self._has_listed = listed.is_served
+        for key in gone:
+            self._seniority.drop(key)
+        for claim in sorted(claims, key=self._place_of):
+            if claim.uid in unknown:
+                self.learning.saw(claim)
+            self._place(claim)
+        self._conclude_all()
 
     def foreign_in(self, change: Change) -> tuple[Foreign, ...]:
         """Find the allocations by others that *change*, which is yet to be taken over, shows for the first time.
@@ -140,7 +152,7 @@ class Belief:
             case Changed(ResourceClaim() as claim):
                 shown: Sequence[Noun | Problem] = (claim,)
             case Listed(kind, items) if kind is ResourceClaim and self._has_listed:
-                shown, _ = compared(self.cluster.claims, items, key_of_noun)
+                shown, _ = relisted(self.cluster.claims, items, key_of_noun)
             case _:
                 return ()
         inventory, claims = self.cluster.snapshot.inventory, [item for item in shown if isinstance(item, ResourceClaim)]
@@ -273,15 +285,6 @@ class Belief:
             self._conclude(claim)
         elif hold is not None and not hold.is_of_unmade_claim and hold.unseen is None:
             self.ledger.tell_claim(hold.claim, Event.OUTDATED)
-
-
-def _compared(cluster: Cluster, change: Change) -> tuple[list[tuple[ResourceClaim, bool]], set[ObjectKey]]:
-    """Return the claims that *change* lists as they were not known, each with whether it is new, and who is gone."""
-    if not isinstance(change, Listed) or change.kind is not ResourceClaim:
-        return [], set()
-    news, gone = compared(cluster.claims, change.items, key_of_noun)
-    claims = [item for item in news if isinstance(item, ResourceClaim)]
-    return [(claim, cluster.claims.with_uid(claim.uid) is None) for claim in claims], gone
 
 
 def version(what: ResourceClaim | Pod) -> int:

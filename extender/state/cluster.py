@@ -11,7 +11,7 @@ from extender.allocation.publication import differs, published, with_node, with_
 from extender.allocation.reach import reach_of
 from extender.allocation.snapshot import Snapshot, empty, free_of, with_usage
 from extender.allocation.usage import Hold
-from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, compared, kind_of, problem_in
+from extender.model.change import Change, Changed, Gone, Kind, Listed, Noun, kind_of, problem_in, relisted
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice, Seal
 from extender.model.footprint import Footprint
@@ -141,7 +141,7 @@ class Cluster:
             self.snapshot = published(self.snapshot, nouns, self._occupancy.usage)
             self._slices = {key.name: key for key in self.snapshot.inventory.keys}
         elif kind is Node:
-            if any(compared(self.snapshot.nodes.values(), nouns, key_of_noun)):
+            if any(relisted(self.snapshot.nodes.values(), nouns, key_of_noun)):
                 self._set_nodes({node.name: node for node in nouns})
         elif kind is DeviceClass:
             self._set(classes={item.name: item for item in nouns})
@@ -150,7 +150,7 @@ class Cluster:
 
     def _list_claims(self, items: tuple[Noun | Problem, ...]) -> None:
         """Take over what has changed. What can no longer be read is there, and holds what it did."""
-        news, gone = compared(self.claims, items, key_of_noun)
+        news, gone = relisted(self.claims, items, key_of_noun)
         for key in gone:
             self.claims.drop(key)
         touched = NOTHING.union(*map(self._occupancy.drop, gone))

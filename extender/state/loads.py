@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.model.change import Change, Changed, Gone, Listed, compared, kind_of
+from extender.model.change import Change, Changed, Gone, Listed, kind_of, relisted
 from extender.model.footprint import Footprint, amount
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
@@ -19,8 +19,8 @@ from extender.state.seats import Rows, Seats
 from extender.state.table import Numbers, Table
 
 FEWEST: Final = 64
-# With so many pods listed that were not known, one by one is as slow as all anew.
-FEW: Final = 4096
+# One of so many pods may be another when they are listed again: with more, one by one is as slow as all anew.
+SAME: Final = 4
 
 
 class Loads:
@@ -141,9 +141,9 @@ class Loads:
         self._tidy(footprint.node)
 
     def _list(self, footprints: Sequence[Footprint]) -> None:
-        news, gone = compared(self._footprints.values(), footprints, lambda item: item.key)
+        news, gone = relisted(self._footprints.values(), footprints, lambda item: item.key)
         self.version += 1
-        if len(news) + len(gone) > FEW:
+        if SAME * (len(news) + len(gone)) > len(footprints):
             self._begin(footprints)
             return
         for key in gone:

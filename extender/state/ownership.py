@@ -54,8 +54,9 @@ class Ownership:
         """Say why nothing of a slice is given, if that is so."""
         if not self.domain.has_driver(published.driver):
             return Seal.NOT_OURS
-        is_closed = (published.driver,) in self._closed or published.pool_key in self._closed
-        return Seal.CLOSED if is_closed else None
+        if self._closed and ((published.driver,) in self._closed or published.pool_key in self._closed):
+            return Seal.CLOSED
+        return None
 
     def keeps(self, driver: str) -> bool:
         """Tell whether a rule keeps others away from all devices of *driver*."""

@@ -25,7 +25,7 @@ def recalled(item: Item, cluster: Cluster, loads: Loads) -> Item:
 def _known(item: Item, cluster: Cluster, loads: Loads) -> Item | None:
     match item:
         case ResourceClaim():
-            # Claims carry their version: of equal ones it is one and the same text.
+            # Claims carry their version: unless the cluster was set back, equal ones are one and the same text.
             claim = cluster.claims.get(item.key)
             return claim if claim == item else None
         case ResourceSlice():

@@ -14,6 +14,7 @@ from extender.kube.recent import Recent
 from extender.kube.resource import Resource
 from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed
+from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey
 
 Json = dict[str, Any]
@@ -55,7 +56,7 @@ class Watching:
     def read(self) -> None:
         """Read everything as it is now; whoever is told hears of it later."""
         selection = selection_of(self.resource.only, self.kind)
-        items = [self.recall(self._parsed(item)) for item in self.store.all(self.kind) if selection.matches(item)]
+        items = [self._recalled(self._parsed(item)) for item in self.store.all(self.kind) if selection.matches(item)]
         self.listed = Listed(self.resource.kind, tuple(items)), self.store.revision
 
     def step(self) -> None:
@@ -97,6 +98,13 @@ class Watching:
         else:
             return
         self.tell(self.last)
+
+    def _recalled(self, fresh: Any) -> Any:
+        """Return what is known in place of *fresh*, which has to say the same."""
+        known = self.recall(fresh)
+        if known != fresh and not isinstance(fresh, ResourceSlice):
+            self.complain(f"{fresh.key} was taken for something else")
+        return known
 
     def _parsed(self, item: Json) -> Any:
         """Read *item*, or return what an answer has shown of it, which has to be the same."""

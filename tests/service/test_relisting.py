@@ -5,7 +5,7 @@ import asyncio
 from extender.demo.apiserver.kinds import LEASE
 from extender.model.names import ObjectKey
 from tests.service.door import Door, opened
-from tests.service.test_counted import PATIENCE_S
+from tests.service.test_counted import PATIENCE_S, until
 
 LISTED = 'dra_extender_watch_lists_total{resource="%s"} '
 FOLLOWED = ("nodes", "resourceslices", "resourceclaims", "pods")
@@ -15,6 +15,7 @@ async def lists(door: Door) -> list[int]:
     """Count how often each resource was listed."""
     lines = (await door.scrape()).splitlines()
     counts = [line.removeprefix(LISTED % name) for name in FOLLOWED for line in lines if line.startswith(LISTED % name)]
+    assert len(counts) == len(FOLLOWED)
     return [int(float(count)) for count in counts]
 
 
@@ -34,8 +35,9 @@ async def listed_again(door: Door) -> None:
 async def test_what_has_not_changed_stays_what_it_was() -> None:
     async with opened() as door:
         await door.pod("p")
-        cluster = door.service.belief.cluster
-        claim, snapshot = cluster.claims.get(ObjectKey("default", "p")), cluster.snapshot
+        cluster, key = door.service.belief.cluster, ObjectKey("default", "p")
+        await until(lambda: cluster.claims.get(key) is not None)
+        claim, snapshot = cluster.claims.get(key), cluster.snapshot
         await listed_again(door)
-        assert cluster.claims.get(ObjectKey("default", "p")) is claim
+        assert cluster.claims.get(key) is claim
         assert cluster.snapshot is snapshot

@@ -9,20 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.allocation.features import Features
-from extender.model.change import Change, Changed, Listed, Noun
+from extender.model.change import Change, Changed, Kind, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.device import Capacity, ResourceSlice, Seal
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
+from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from extender.state import loads
 from extender.state.belief import Belief
+from extender.state.cluster import key_of_noun
 from extender.state.domain import Domain
 from extender.state.loads import Loads
 from extender.state.occupancy import NOTHING, Touched
 from tests.state.test_cluster import device, holder, node_slice, told
-from tests.worlds import changes
+from tests.worlds import DRIVERS, KINDS, NOUNS, World, changes
 
 NAMES = N1, N2 = NodeName("n1"), NodeName("n2")
 GIBI, SPELT = parse_quantity("1Gi"), parse_quantity("1073741824")
@@ -87,21 +89,79 @@ def test_a_slice_that_is_not_given_is_recalled_as_it_is_known() -> None:
 
 
 def account(belief: Belief) -> list[object]:
-    claims = list(belief.cluster.claims)
+    claims, ownership = list(belief.cluster.claims), belief.ownership
     before = {claim.key: belief._seniority.before(claim.key) for claim in claims}
-    return [told(belief.cluster.snapshot), belief.cluster.snapshot.generation, claims, before]
+    owned = ownership._tainted, ownership.rules, ownership.foreign, ownership.lost, belief.sealing.is_due
+    return [told(belief.cluster.snapshot), belief.cluster.snapshot.generation, claims, before, *owned]
 
 
-@given(st.lists(changes(), max_size=25))
-def test_a_list_that_is_recalled_is_taken_over_like_one_that_is_not(steps: list[Change]) -> None:
-    plain, recalling = belief_of(), belief_of()
+def here(world: World, kind: Kind, other: Noun | None) -> Listed:
+    """List all that is there of *kind*, *other* in place of what is called like it."""
+    items = {**world.objects[kind], **({key_of_noun(other): other} if other is not None else {})}
+    return Listed(kind, tuple(items.values()))
+
+
+# A kind that is listed as it is, or with one object that is another.
+relists = st.sampled_from(KINDS).flatmap(lambda kind: st.tuples(st.just(kind), st.none() | NOUNS[kind]))
+domains = st.sampled_from((Domain(), Domain(taint="sick", drivers=frozenset(DRIVERS[:1]))))
+
+
+@given(domains, st.lists(st.one_of(changes(), relists), max_size=25))
+def test_a_list_that_is_recalled_is_taken_over_like_one_that_is_not(
+    domain: Domain, steps: list[Change | tuple[Kind, Noun | None]]
+) -> None:
+    plain, recalling, world = belief_of(domain=domain), belief_of(domain=domain), World()
     for step in steps:
-        plain.apply(step)
-        again = deepcopy(step)
+        change = here(world, *step) if isinstance(step, tuple) else step
+        world.apply(change)
+        again = deepcopy(change)
         if isinstance(again, Listed):
             again = replace(again, items=tuple(map(recalling.recalled, again.items)))
+        assert recalling.foreign_in(again) == plain.foreign_in(change)
+        plain.apply(deepcopy(change))
         recalling.apply(again)
         assert account(recalling) == account(plain)
+
+
+@pytest.mark.parametrize("kind", [ResourceSlice, ResourceClaim, Node])
+@given(st.lists(changes(), max_size=25))
+def test_what_is_listed_as_it_is_stays_the_same_objects(kind: Kind, steps: list[Change]) -> None:
+    belief, world = belief_of(), World()
+    for step in steps:
+        belief.apply(step)
+        world.apply(step)
+    belief.apply(here(world, kind, None))
+    known, snapshot = list(belief.cluster.claims), belief.cluster.snapshot
+    listed = deepcopy(here(world, kind, None))
+    belief.apply(replace(listed, items=tuple(map(belief.recalled, listed.items))))
+    assert [*map(id, belief.cluster.claims)] == [*map(id, known)]
+    assert belief.cluster.snapshot is snapshot
+
+
+def test_a_claim_that_is_listed_in_another_version_keeps_its_place() -> None:
+    first, second = (replace(CLAIM, key=ObjectKey("default", name), uid=Uid(name)) for name in "ab")
+    belief = belief_of(SLICE, first, second)
+    later = replace(first, resource_version="99")
+    belief.apply(Listed(ResourceClaim, (later, belief.recalled(deepcopy(second)))))
+    assert [*belief.cluster.claims] == [later, second]
+    assert belief.contested(later) is None
+    assert belief.contested(second) == device("n1", "d0")
+
+
+def test_a_claim_that_can_be_read_again_has_nothing_wrong_with_it() -> None:
+    belief = belief_of(SLICE, CLAIM)
+    belief.apply(Listed(ResourceClaim, (Problem("ResourceClaim", CLAIM.key, "spec", "is broken"),)))
+    assert belief.cluster.snapshot.problems
+    belief.apply(Listed(ResourceClaim, (belief.recalled(deepcopy(CLAIM)),)))
+    assert not belief.cluster.snapshot.problems
+
+
+def test_a_pool_that_is_closed_while_it_is_listed_stays_closed() -> None:
+    belief = belief_of(SLICE)
+    again = belief.recalled(deepcopy(SLICE))
+    belief.close([belief.ownership.judged(CLAIM, belief.cluster.snapshot.inventory)])
+    belief.apply(Listed(ResourceSlice, (again,)))
+    assert [item.seal for item in belief.cluster.snapshot.inventory.slices] == [Seal.CLOSED]
 
 
 def test_of_a_list_of_claims_only_what_is_new_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,26 +191,25 @@ footprints = st.builds(
 )
 
 
-@given(st.lists(st.lists(footprints, unique_by=lambda item: item.key, max_size=3), max_size=5), st.sampled_from((0, 9)))
-def test_bound_pods_listed_again_count_as_if_listed_for_the_first_time(lists: list[list[Footprint]], few: int) -> None:
+@pytest.mark.parametrize("same", [0, loads.SAME, 100], ids=["one by one", "as it is", "all anew"])
+@given(lists=st.lists(st.lists(footprints, unique_by=lambda item: item.key, max_size=3), max_size=5))
+def test_bound_pods_listed_again_count_as_they_are(same: int, lists: list[list[Footprint]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loads, "FEW", few)
-        again = loads_of()
+        patch.setattr(loads, "SAME", same)
+        known = Loads()
         for items in lists:
-            kept = {item.key: again.footprint(item.key) for item in items}
-            recalled = [known if (known := kept[item.key]) == item else item for item in items]
-            listed = Listed(Footprint, tuple(item for item in recalled if item is not None))
-            before = again.version
-            again.apply(listed)
-            first = loads_of()
-            first.apply(listed)
-            assert [*map(again.free, NAMES)] == [*map(first.free, NAMES)]
-            assert len(again) == len(first)
-            assert again.version > before
+            known.apply(Listed(Footprint, tuple(map(recalled_by(known), items))))
+            there = [item for item in items if item.amounts]
+            # A node has a row as long as it is known, or a pod is bound to it.
+            assert {*known._seats} == {item.node for item in there}
+            assert len(known) == len(there)
+            taken = [sum(dict(item.amounts)["cpu"] for item in there if item.node == name) for name in NAMES]
+            assert known.used("cpu", known.rows_of(NAMES)).tolist() == taken
 
 
-def loads_of() -> Loads:
-    made = Loads()
-    for name in NAMES:
-        made.apply(Changed(Node(name=name, allocatable=(("cpu", parse_quantity("4")),))))
-    return made
+def recalled_by(known: Loads) -> Callable[[Footprint], Footprint]:
+    def recalled(item: Footprint) -> Footprint:
+        before = known.footprint(item.key)
+        return before if before is not None and before == item else item
+
+    return recalled
