@@ -138,14 +138,33 @@ def test_what_is_listed_as_it_is_stays_the_same_objects(kind: Kind, steps: list[
     assert belief.cluster.snapshot is snapshot
 
 
+# Two claims that hold the same device.
+FIRST, SECOND = (replace(CLAIM, key=ObjectKey("default", name), uid=Uid(name)) for name in "ab")
+
+
 def test_a_claim_that_is_listed_in_another_version_keeps_its_place() -> None:
-    first, second = (replace(CLAIM, key=ObjectKey("default", name), uid=Uid(name)) for name in "ab")
-    belief = belief_of(SLICE, first, second)
-    later = replace(first, resource_version="99")
+    belief = belief_of(SLICE, FIRST, SECOND)
+    later, second = replace(FIRST, resource_version="99"), SECOND
     belief.apply(Listed(ResourceClaim, (later, belief.recalled(deepcopy(second)))))
     assert [*belief.cluster.claims] == [later, second]
     assert belief.contested(later) is None
     assert belief.contested(second) == device("n1", "d0")
+
+
+def test_a_claim_that_a_list_shows_first_is_the_earlier_one() -> None:
+    belief = belief_of(SLICE)
+    belief.apply(Listed(ResourceClaim, (FIRST,)))
+    belief.apply(Changed(SECOND))
+    assert belief.contested(SECOND) == device("n1", "d0")
+    belief.apply(Listed(ResourceClaim, (belief.recalled(deepcopy(SECOND)),)))
+    assert belief.contested(SECOND) is None
+
+
+def test_what_people_ask_for_is_learnt_from_a_claim_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief, learnt = belief_of(SLICE, FIRST), list[ResourceClaim]()
+    monkeypatch.setattr(belief.learning, "saw", learnt.append)
+    belief.apply(Listed(ResourceClaim, (replace(FIRST, resource_version="99"), SECOND)))
+    assert learnt == [SECOND]
 
 
 def test_a_claim_that_can_be_read_again_has_nothing_wrong_with_it() -> None:
