@@ -23,7 +23,7 @@ from extender.state.cluster import key_of_noun
 from extender.state.domain import Domain
 from extender.state.loads import Loads
 from extender.state.occupancy import NOTHING, Touched
-from tests.state.test_cluster import device, holder, node_slice, told
+from tests.state.test_cluster import device, free_devices, holder, node_slice, told
 from tests.worlds import DRIVERS, KINDS, NOUNS, World, changes
 
 NAMES = N1, N2 = NodeName("n1"), NodeName("n2")
@@ -158,6 +158,8 @@ def test_a_claim_that_a_list_shows_first_is_the_earlier_one() -> None:
     assert belief.contested(SECOND) == device("n1", "d0")
     belief.apply(Listed(ResourceClaim, (belief.recalled(deepcopy(SECOND)),)))
     assert belief.contested(SECOND) is None
+    belief.apply(Listed(ResourceClaim, ()))
+    assert free_devices(belief.cluster.snapshot) == {("n1", 0)}
 
 
 def test_what_people_ask_for_is_learnt_from_a_claim_once(monkeypatch: pytest.MonkeyPatch) -> None:
