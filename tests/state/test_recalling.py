@@ -152,7 +152,7 @@ def test_a_claim_that_is_listed_in_another_version_keeps_its_place() -> None:
 
 
 def test_a_claim_that_a_list_shows_first_is_the_earlier_one() -> None:
-    belief = belief_of(SLICE)
+    belief = belief_of(NODE, SLICE)
     belief.apply(Listed(ResourceClaim, (FIRST,)))
     belief.apply(Changed(SECOND))
     assert belief.contested(SECOND) == device("n1", "d0")
