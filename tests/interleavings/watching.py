@@ -103,7 +103,7 @@ class Watching:
         """Return what is known in place of *fresh*, which has to say the same."""
         known = self.recall(fresh)
         if known != fresh and not isinstance(fresh, ResourceSlice):
-            self.complain(f"{fresh.key} was taken for something else")
+            self.complain(f"{fresh} was taken for {known}")
         return known
 
     def _parsed(self, item: Json) -> Any:
