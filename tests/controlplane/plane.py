@@ -18,6 +18,7 @@ import yaml
 
 from tests.controlplane.client import PATIENCE_SECONDS, Client, until
 from tests.controlplane.credentials import kubeconfig, signing_key, token_file
+from tests.controlplane.probes import end_of
 from tests.controlplane.processes import free_port, start, stop
 
 # Whoever asks as admin may do everything; the others may do what they are granted, which at first is nothing.
@@ -151,7 +152,7 @@ class Plane:
 
     def told(self, name: str) -> str:
         """Return the end of a program's log, with its name."""
-        return f"{name}: {self.log(name).read_text(errors='replace')[-2000:]}"
+        return end_of(self.log(name))
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"

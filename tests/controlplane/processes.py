@@ -6,11 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 LEASH = Path(__file__).with_name("leash.py")
 # Below those that the kernel gives to outgoing connections: nobody takes one between our look and its use.
 PORTS = range(20_000, 32_000)
+BLOCK = 60
 PATIENCE_SECONDS = 10
 
 
@@ -47,12 +49,31 @@ def can_name_hosts() -> bool:
 
 
 def free_port() -> int:
-    """Return a port on loopback that nobody listens on."""
-    while True:
-        port = random.choice(PORTS)  # noqa: S311 - to differ from others, not to be secret
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    """Return a port on loopback that nobody listens on, and that nobody is given again."""
+    for port in _GIVEN:
+        if (held := _held(port)) is not None:
+            held.close()
             return port
+    raise RuntimeError("all ports are given")
+
+
+def _ports() -> Iterator[int]:
+    """Go through blocks of ports; whoever holds the first port of one, for as long as it lives, has all of it."""
+    for block in random.sample(PORTS[::BLOCK], len(PORTS[::BLOCK])):
+        if (held := _held(block)) is not None:
+            with held:
+                yield from range(block + 1, block + BLOCK)
+
+
+def _held(port: int) -> socket.socket | None:
+    """Hold a port, without listening to it; None where it is somebody's."""
+    holder = socket.socket()
+    try:
+        holder.bind(("127.0.0.1", port))
+    except OSError:
+        holder.close()
+        return None
+    return holder
+
+
+_GIVEN = _ports()

@@ -10,11 +10,11 @@ from subprocess import Popen
 from types import MappingProxyType
 from typing import Final
 
-import aiohttp
 import yaml
 
 from tests.controlplane.client import Client, Object, RefusedError, until
 from tests.controlplane.plane import Plane, Scheduler
+from tests.controlplane.probes import asked, until_ready
 from tests.controlplane.processes import free_port, start, stop
 from tests.e2e.world import CONFIGURATION, impatient
 from tests.faults.proxy import Proxy
@@ -76,7 +76,7 @@ class Pod:
             command = ["tests.e2e.mortal", kubeconfig, *ports, self.dies_after, str(path)]
         log = self.plane.log(f"extender-{self.host}")
         self.extender = start(Path(sys.executable), "-m", *command, log=log)
-        await until(self.is_ready, f"the extender of {self.host} to be ready")
+        await until_ready(self.extender, self.probes, log)
 
     async def start_scheduler(self) -> None:
         document = yaml.safe_load(CONFIGURATION.read_text())
@@ -87,24 +87,14 @@ class Pod:
         running = self.plane.scheduler(path, extender=f"http://127.0.0.1:{self.verbs}", host=self.host)
         self.scheduler = await self.stack.enter_async_context(running)
 
-    async def asked(self, path: str) -> tuple[int, str]:
-        """Ask a probe; nothing where nobody answers."""
-        timeout = aiohttp.ClientTimeout(total=2)
-        try:
-            async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
-                response = await session.get(f"http://127.0.0.1:{self.probes}/{path}")
-                return response.status, await response.text()
-        except (aiohttp.ClientError, TimeoutError):
-            return 0, ""
-
     async def is_ready(self) -> bool:
-        return (await self.asked("readyz"))[0] == 200
+        return (await asked(self.probes, "readyz"))[0] == 200
 
     async def is_dead(self) -> bool:
         return self.extender is not None and self.extender.poll() is not None
 
     async def leads(self) -> bool:
-        return "dra_extender_leading 1.0" in (await self.asked("metrics"))[1]
+        return "dra_extender_leading 1.0" in (await asked(self.probes, "metrics"))[1]
 
     def signal_extender(self, number: signal.Signals = signal.SIGKILL) -> None:
         assert self.extender is not None

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from subprocess import Popen
 
-import aiohttp
 import pytest
 
 from extender.scheduling.vocabulary import TEXTS, Word
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
+from tests.controlplane.probes import until_ready
 from tests.controlplane.processes import free_port, start, stop
 from tests.e2e.world import World, behind, impatient, served, unserved, world_on
 from tests.faults.scene import moment_of
@@ -36,17 +36,10 @@ async def mortal(plane: Plane, port: int, pattern: str) -> AsyncIterator[Popen[b
     """Run the service as a program until it is ready; it dies after *pattern*."""
     probes, kubeconfig = free_port(), plane.kubeconfig("extender")
     command = ("-m", "tests.e2e.mortal", str(kubeconfig), str(port), str(probes), pattern)
-    process = start(Path(sys.executable), *command, log=plane.log("mortal"))
+    log = plane.log("mortal")
+    process = start(Path(sys.executable), *command, log=log)
     try:
-
-        async def ready() -> bool:
-            try:
-                async with aiohttp.ClientSession() as session:
-                    return (await session.get(f"http://127.0.0.1:{probes}/readyz")).status == 200
-            except aiohttp.ClientError:
-                return False
-
-        await until(ready, "the service to be ready")
+        await until_ready(process, probes, log)
         yield process
     finally:
         stop(process)

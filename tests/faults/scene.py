@@ -20,6 +20,7 @@ from tests.controlplane import objects
 from tests.controlplane.client import Client, Object, RefusedError, until
 from tests.controlplane.manifests import SCHEDULER as CONFIGURATION
 from tests.controlplane.plane import Plane, Scheduler
+from tests.controlplane.probes import asked, until_ready
 from tests.controlplane.processes import free_port, start, stop
 from tests.faults import cluster
 from tests.faults.account import account
@@ -65,7 +66,7 @@ class Extender:
         log = self.log or self.plane.log(self.name)
         self.process = start(Path(sys.executable), "-m", "tests.faults.clocked", *self._arguments(), log=log)
         self.lives += 1
-        await until(self.is_ready, f"{self.name} to be ready")
+        await until_ready(self.process, self.probes, log)
 
     def _arguments(self) -> list[str]:
         path = by_proxy(self.plane, self.proxy, self.name)
@@ -73,23 +74,8 @@ class Extender:
         own = f"--ownership-drivers={cluster.GPU},{cluster.SHARE},{cluster.PART}"
         return [str(self.clock), "serve", *listen, f"--api-kubeconfig={path}", own, *self.flags]
 
-    async def asked(self, path: str) -> tuple[int, str]:
-        """Ask a probe; nothing where nobody answers."""
-        try:
-            timeout = aiohttp.ClientTimeout(total=5)
-            async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
-                response = await session.get(f"http://127.0.0.1:{self.probes}/{path}")
-                return response.status, await response.text()
-        except (aiohttp.ClientError, TimeoutError):
-            return 0, ""
-
-    async def is_ready(self) -> bool:
-        if self.process is None or self.process.poll() is not None:
-            raise RuntimeError(f"{self.name} has ended: {self.plane.told(self.name)}")
-        return (await self.asked("readyz"))[0] == 200
-
     async def metrics(self) -> str:
-        return (await self.asked("metrics"))[1]
+        return (await asked(self.probes, "metrics"))[1]
 
     def set_clock(self, ahead_s: float) -> None:
         # Whole at once: an earlier signal may be read still.

@@ -5,13 +5,13 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from tests.controlplane.client import Client, Object, until
 from tests.controlplane.manifests import BASE, SCHEDULER, documents
 from tests.controlplane.objects import device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
+from tests.controlplane.probes import until_ready
 from tests.controlplane.processes import free_port, start, stop
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -41,26 +41,17 @@ async def address(
     for each in (lease("dra-extender"), lease("dra-scheduler", f"{socket.gethostname()}_scheduler")):
         await admin.delete(each)
         await admin.create(each)
-    verbs, probes = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    here = [f"--listen-verbs={verbs}", f"--listen-probes={probes}"]
+    verbs, probes = free_port(), free_port()
+    here = [f"--listen-verbs=127.0.0.1:{verbs}", f"--listen-probes=127.0.0.1:{probes}"]
     here.append(f"--api-kubeconfig={control_plane.kubeconfig('extender')}")
     arguments, environment = told()
     program = Path(sys.executable), "-m", "extender"
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    process = start(*program, *arguments, *here, log=tmp_path / "log")
-
-    async def ready() -> bool:
-        assert process.poll() is None, (tmp_path / "log").read_text()
-        try:
-            async with aiohttp.ClientSession() as session, session.get(f"http://{probes}/readyz") as response:
-                return response.status == 200
-        except aiohttp.ClientError:
-            return False
-
+    process = start(*program, *arguments, *here, log=tmp_path / "extender.log")
     try:
-        await until(ready, "the extender to be ready")
-        yield f"http://{verbs}"
+        await until_ready(process, probes, tmp_path / "extender.log")
+        yield f"http://127.0.0.1:{verbs}"
     finally:
         stop(process)
 
