@@ -10,7 +10,7 @@ from extender.kube.answer import Json, Unanswered
 from extender.kube.api import Api
 from extender.kube.request import Body
 from extender.scheduling.decision import Decision, Outcome
-from extender.service.assembly import Service
+from extender.service.parts import Service
 
 Tell = Callable[[str], None]
 WORDS = {

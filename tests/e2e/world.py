@@ -18,7 +18,8 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.planner import Plan, Planner
-from extender.service.assembly import Service, running
+from extender.service.assembly import running
+from extender.service.parts import Service
 from extender.web.server import Address, Options
 from tests.accepting import accepting
 from tests.controlplane.client import Client, Object, until

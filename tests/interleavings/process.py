@@ -1,4 +1,4 @@
-"""The extender, put together as in ``service.assembly`` but for HTTP: its line, its watches and its clock are ours."""
+"""The extender, put together as in ``service.parts`` but for HTTP: its line, its watches and its clock are ours."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence

@@ -14,7 +14,8 @@ from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
-from extender.service.assembly import Service, running
+from extender.service.assembly import running
+from extender.service.parts import Service
 from extender.web.server import Address, Options
 from tests import kube_objects
 from tests.accepting import accepting

@@ -12,7 +12,8 @@ from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer
 from extender.kube.api import Api
 from extender.kube.request import Body
-from extender.service.assembly import Service, running
+from extender.service.assembly import running
+from extender.service.parts import Service
 from extender.web.server import Address, Options
 from tests.kube_objects import CLAIMS, allocation, claim
 

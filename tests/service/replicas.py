@@ -23,7 +23,8 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
 from extender.scheduling.steps import Refusal
-from extender.service.assembly import Service, running
+from extender.service.assembly import running
+from extender.service.parts import Service
 from extender.web.server import Address, Options
 from extender.web.verbs import BindRequest, FilterRequest
 from tests import kube_objects

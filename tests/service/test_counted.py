@@ -18,7 +18,8 @@ from extender.demo.scheduler.loop import Scheduler, Tried
 from extender.kube.access import Access, Fixed
 from extender.kube.resource import BOUND
 from extender.model.names import NodeName
-from extender.service.assembly import Service, running
+from extender.service.assembly import running
+from extender.service.parts import Service
 from extender.web.server import Address, Options
 from tests.accepting import accepting
 from tests.kube_objects import pod
