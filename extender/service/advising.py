@@ -1,16 +1,13 @@
 """The answers of an advisor: kube-scheduler's own plugin allocates and binds; nodes are filtered and scored for it."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.kube.pace import Pace
 from extender.model.node import Pod
 from extender.scheduling.account import of_advice
 from extender.scheduling.advice import Advisor
 from extender.scheduling.planner import Plain
-from extender.service.health import Health
 from extender.service.journal import Journal
 from extender.service.scores import Remembered
 from extender.web.verbs import (
@@ -28,8 +25,6 @@ NOT_BINDING: Final = (
     "ownership.mode is advisor: kube-scheduler's own plugins allocate and bind; remove bindVerb from the extender in "
     "the configuration of kube-scheduler, or set ownership.mode to owner"
 )
-
-LOOK_S: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -71,11 +66,3 @@ class Advising:
     async def bind(self, _request: BindRequest) -> str:
         """Bind nothing, and say why."""
         return NOT_BINDING
-
-
-async def begun(health: Health, is_able: Callable[[], bool], pace: Pace) -> None:
-    """Begin as soon as everything is known: an advisor has nothing to look after."""
-    while not is_able():
-        await pace.sleep(LOOK_S)
-    health.begin()
-    await asyncio.Event().wait()

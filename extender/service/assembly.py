@@ -35,6 +35,7 @@ async def running(settings: Settings, credentials: Credentials, options: Options
         for each in (api, lease_api):
             stack.push_async_callback(each.close)
         service = Service(settings, api, lease_api, options, metrics)
+        stack.push_async_callback(service.server.stop)
         # Before anything else: of two processes in one pod the second ends here, and never contends (leading.pod).
         await service.server.start()
         tasks = [asyncio.create_task(part, name=name) for name, part in service.work().items()]

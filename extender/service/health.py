@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.freshness import Freshness
+from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS
 from extender.service.history import History
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
+LOOK_S: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -35,6 +37,13 @@ class Health:
     def begin(self) -> None:
         """Remember that what was half written has been looked after."""
         self.begun.set()
+
+    async def begin_when(self, is_able: Callable[[], bool], pace: Pace) -> None:
+        """Begin as soon as everything is known, where nothing has to be looked after before; and stay."""
+        while not is_able():
+            await pace.sleep(LOOK_S)
+        self.begin()
+        await asyncio.Event().wait()
 
     def lost(self, task: asyncio.Task[object]) -> None:
         """Note that a part of the service has ended, which none does but by a mistake of ours: a restart helps."""

@@ -21,7 +21,7 @@ from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
 from extender.service.accession import Accession
-from extender.service.advising import Advising, begun
+from extender.service.advising import Advising
 from extender.service.ahead import Ahead
 from extender.service.alone import Alone, Solitude
 from extender.service.answers import Answers
@@ -59,7 +59,10 @@ QUIET_S: Final = 75.0
 
 
 class Service:
-    """The service: each part is put together out of the others when it is first asked for."""
+    """The service. Each part is put together out of others when it is first asked for, so that nobody keeps an order.
+
+    Nearly all are there once this is made. Who looks after pods on our behalf, and when, ``work`` says.
+    """
 
     now = staticmethod(time.monotonic)
 
@@ -83,7 +86,7 @@ class Service:
         await self.health.begun.wait()
 
     def work(self) -> Work:
-        """Return what goes on unasked; nothing waits for the API server before that begins."""
+        """Return what goes on unasked, to be asked for once; nothing waits for the API server before it begins."""
         unasked: Work = {
             "follows": self.follows.run(),
             "events": self.notices.run(),
@@ -97,7 +100,7 @@ class Service:
     def _beginning(self) -> Work:
         """Return what comes before the scheduler is answered: an advisor has nothing to look after."""
         if not self.is_owner:
-            return {"beginning": begun(self.health, self.inspection.allows, self.pace)}
+            return {"beginning": self.health.begin_when(self.inspection.allows, self.pace)}
         accession = Accession(self.leading, self.follows, self._clearing(), self.freshness)
         if isinstance(self.leading, Alone):
             solitude = Solitude(accession, self.attention, self.health, self.inspection.allows)
@@ -107,12 +110,16 @@ class Service:
         return {"election": self.leading.run(), "reign": reign.run()}
 
     def _join(self) -> None:
-        """Tell of each other those that know each other; of what follows tell, and the scheduler asks, all the rest."""
+        """Tell of each other those that know each other, who cannot both be made first."""
         self.minds.take(self.placing.document)
         self.metrics.watch(self.gauges)
         self.belief.parting += (self.notices.forget, self.offers.forget)
         self.attention.wakes.victims = self.answers.evictions.victims
         self.attention.expiry.is_offered = self.offers.has
+        self._listen()
+
+    def _listen(self) -> None:
+        """Have what follows tell, and what the scheduler asks, passed on to whoever is to know."""
         sink = self.sink
         sink.feed, sink.observer, sink.intrusion = self.carrier.feed, Observer(self.metrics), self._intrusion()
         sink.keeping, sink.attention, sink.journal = self.keeping, self.attention, self.journal
@@ -140,7 +147,7 @@ class Service:
 
     @cached_property
     def follows(self) -> Follows:
-        """All resources followed."""
+        """What lists and watches everything."""
         begin = partial(follow, self.api, self.versions, sink=self.sink, rhythm=self.rhythm)
         return Follows(begin, self.followed)
 
@@ -162,7 +169,7 @@ class Service:
 
     @cached_property
     def writes(self) -> Writes:
-        """What is written to the API server."""
+        """What writes, past the fence."""
         return Writes(self.api, lambda: self.versions.known(CLAIMS), self.settings.api.timeout_seconds, self.fence)
 
     @cached_property
@@ -185,7 +192,7 @@ class Service:
 
     @cached_property
     def notices(self) -> Notices:
-        """Events."""
+        """Events, posted a few at a time."""
         told = self.settings.events
         return Notices(self.writes, uuid4().hex[:8], told.per_second, told.enabled, self.metrics.event)
 
@@ -202,7 +209,7 @@ class Service:
 
     @cached_property
     def binds(self) -> Binds:
-        """Bindings under way."""
+        """Who binds, one pod at a time each."""
         ignored = self.settings.allocation.ignored_resources
         binder = Binder(self.belief, self.minds.chooser, time.time, self.offers.has, ignored)
         ended = (self.journal.ended, self.attention.ended, self.planner.trips.ended)

@@ -23,7 +23,7 @@ async def asked(port: int, path: str) -> tuple[int, str]:
 
 async def until_ready(process: Popen[bytes], port: int, log: Path) -> None:
     """Wait until a program is ready; one that does not become so, or ends, is an error with what it said last."""
-    said = "nothing"
+    said = ""
 
     async def is_ready() -> bool:
         nonlocal said
@@ -35,7 +35,7 @@ async def until_ready(process: Popen[bytes], port: int, log: Path) -> None:
     try:
         await until(is_ready, "a program to be ready")
     except TimeoutError as error:
-        raise TimeoutError(f"{error}; it answers {said!r}: {end_of(log)}") from None
+        raise TimeoutError(f"{error}; it answers {said or 'nothing'}: {end_of(log)}") from None
 
 
 def end_of(log: Path) -> str:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 LEASH = Path(__file__).with_name("leash.py")
@@ -59,9 +60,10 @@ def free_port() -> int:
 
 def _ports() -> Iterator[int]:
     """Go through blocks of ports; whoever holds the first port of one, for as long as it lives, has all of it."""
-    for block in random.sample(PORTS[::BLOCK], len(PORTS[::BLOCK])):
-        if (held := _held(block)) is not None:
-            with held:
+    with ExitStack() as holders:
+        for block in random.sample(PORTS[::BLOCK], len(PORTS[::BLOCK])):
+            if (held := _held(block)) is not None:
+                holders.enter_context(held)
                 yield from range(block + 1, block + BLOCK)
 
 
