@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
+from extender.allocation.cells import DRIVER, FAULT, SHAREABLE
 from extender.allocation.columns import Column, Dictionary, frozen
-from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.projection import project
 from extender.allocation.selectors import PIECE
 from extender.allocation.tainting import may_match, program_of, texts_of

@@ -4,32 +4,23 @@ An inventory never changes: a changed slice makes another one, which shares ever
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
-from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
-from extender.allocation.columns import Column, Dictionary, blank, column_of, frozen
-from extender.allocation.sight import is_qualified
+from extender.allocation.cells import TRAITS, Columns, piles_of
+from extender.allocation.columns import Column, Dictionary, blank, column_of
 from extender.allocation.standing import Standing, standings
-from extender.model.device import Capacity, Device, ResourceSlice, Traits
+from extender.model.device import Device, ResourceSlice, Traits
 from extender.model.frozen import dataclass
-from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolName, split_qualified
-
-# Beside these, each attribute and each capacity has a column: ("attributes", domain, name), ("capacity", domain, name).
-DRIVER: Final[Path] = ("driver",)
-SHAREABLE: Final[Path] = ("allowMultipleAllocations",)
-TRAITS: Final[Path] = ("traits",)
-FAULT: Final[Path] = ("fault",)
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, PoolName
 
 # Devices of which it is remembered where they are: those that are promised, written and shown meanwhile.
 FOUND: Final = 4096
-
-Columns = Mapping[Path, Column[Hashable]]
 
 
 class SliceKey(NamedTuple):
@@ -38,23 +29,6 @@ class SliceKey(NamedTuple):
     driver: DriverName
     pool: PoolName
     name: str
-
-
-class Stated(NamedTuple):
-    """A capacity and the name it is published by: requests for it must spell that name alike.
-
-    The spelling of its amounts is part of it: CEL and policies can tell 1 from 1000m, though they are equal.
-    *beside* is the capacity of the bare name where one with a domain hides it from selectors: requests see both.
-    """
-
-    name: str
-    capacity: Capacity
-    spelling: Hashable
-    beside: "Stated | None" = None
-
-
-def stated(name: str, capacity: Capacity, beside: Stated | None = None) -> Stated:
-    return Stated(name, capacity, (capacity.value.spelling, capacity.policy and str(capacity.policy)), beside)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -185,7 +159,7 @@ def inventory_of(slices: Iterable[ResourceSlice]) -> Inventory:
     np.cumsum([len(published.devices) for published in ordered], out=starts[1:])
     starts.setflags(write=False)
     rows = int(starts[-1])
-    columns = {path: pile.column(rows) for path, pile in _piles(ordered).items()}
+    columns = {path: pile.column(rows) for path, pile in piles_of(ordered).items()}
     home, standing = column_of(map(home_of, ordered)), column_of(standings(ordered))
     return Inventory(ordered, tuple(map(key_of, ordered)), starts, home, standing, columns)
 
@@ -212,75 +186,16 @@ def key_of(published: ResourceSlice) -> SliceKey:
     return SliceKey(published.driver, published.pool, published.name)
 
 
-class _Pile:
-    """A column being filled: the rows that have a value, and its code."""
-
-    __slots__ = ("codes", "dictionary", "rows")
-
-    def __init__(self, dictionary: Dictionary[Hashable]) -> None:
-        self.rows: list[int] = []
-        self.codes: list[int] = []
-        self.dictionary = dictionary
-
-    def column(self, rows: int) -> Column[Hashable]:
-        codes = np.zeros(rows, np.int32)
-        codes[self.rows] = self.codes
-        return frozen(codes, self.dictionary)
-
-
-def _piles(slices: Iterable[ResourceSlice], known: Columns | None = None) -> dict[Path, _Pile]:
-    """Encode every device by the dictionaries of *known* columns, by new ones elsewhere; rows count from 0."""
-    piles: dict[Path, _Pile] = {}
-    row = 0
-    for published in slices:
-        for device in published.devices:
-            for path, value in _cells(published, device):
-                pile = piles.get(path)
-                if pile is None:
-                    column = known.get(path) if known else None
-                    pile = piles[path] = _Pile(column.dictionary if column else Dictionary())
-                pile.rows.append(row)
-                pile.codes.append(pile.dictionary.code(value))
-            row += 1
-    return piles
-
-
-def _cells(published: ResourceSlice, device: Device) -> Iterator[tuple[Path, Hashable]]:
-    driver = published.driver
-    yield DRIVER, driver
-    yield TRAITS, device.traits
-    if device.traits.allow_multiple_allocations:
-        yield SHAREABLE, True
-    # Where a name is published with its domain and without, the one with it wins: it comes last.
-    for name, attribute in sorted(device.attributes, key=is_qualified):
-        yield _path("attributes", name, driver), attribute
-        if attribute.kind == "invalid":
-            yield FAULT, attribute.value
-    stating: dict[Path, Stated] = {}
-    for name, capacity in sorted(device.capacity, key=is_qualified):
-        path = _path("capacity", name, driver)
-        stating[path] = stated(name, capacity, stating.get(path))
-    yield from stating.items()
-
-
-@lru_cache(maxsize=4096)
-def _path(group: str, name: str, driver: DriverName) -> Path:
-    return (group, *split_qualified(name, driver))
-
-
 def _spliced_columns(
-    inventory: Inventory, start: int, stop: int, fresh: Iterable[ResourceSlice], count: int
+    inventory: Inventory, start: int, stop: int, fresh: Sequence[ResourceSlice], count: int
 ) -> dict[Path, Column[Hashable]]:
-    piles = _piles(fresh, inventory.columns)
+    piles = piles_of(fresh, inventory.columns)
     columns: dict[Path, Column[Hashable]] = {}
     for path in inventory.columns.keys() | piles.keys():
-        codes = np.zeros(count, np.int32)
-        if pile := piles.get(path):
-            codes[pile.rows] = pile.codes
-            column = inventory.columns.get(path) or Column(np.zeros(inventory.rows, np.int32), pile.dictionary)
-        else:
-            column = inventory.columns[path]
-        spliced = column.spliced(start, stop, codes)
+        pile = piles.get(path)
+        added: Column[Hashable] = pile.column(count) if pile else blank(count)
+        column = inventory.columns.get(path) or Column(np.zeros(inventory.rows, np.int32), added.dictionary)
+        spliced = column.spliced(start, stop, added.codes)
         if spliced is column or pile or spliced.codes.any():
             columns[path] = spliced
     return columns

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Budget, Outcome, Path, Program, Verdict
+from extender.allocation.cells import DRIVER, FAULT, SHAREABLE
 from extender.allocation.columns import Codes, Column
-from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.projection import project
 from extender.allocation.sight import sight_of
 from extender.allocation.work import Work, finished

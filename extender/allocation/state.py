@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
+from extender.allocation.cells import SHAREABLE, TRAITS
 from extender.allocation.columns import Codes, Column, Dictionary
 from extender.allocation.eligibility import NODE_OPERATIONS
 from extender.allocation.grid import Grid
-from extender.allocation.inventory import SHAREABLE, TRAITS, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.offer import Offers
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project

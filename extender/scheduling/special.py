@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from extender.allocation.cells import SHAREABLE
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
-from extender.allocation.inventory import SHAREABLE
 from extender.allocation.offer import Offers
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot

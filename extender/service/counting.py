@@ -12,9 +12,10 @@ from weakref import ref
 
 import numpy as np
 
+from extender.allocation.cells import DRIVER
 from extender.allocation.distinct import distinct
 from extender.allocation.grid import Flags
-from extender.allocation.inventory import DRIVER, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.members import Members
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.spent import Draws, drawing

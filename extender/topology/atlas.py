@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.board import Board
+from extender.allocation.cells import DRIVER
 from extender.allocation.columns import Column
 from extender.allocation.distinct import distinct
-from extender.allocation.inventory import DRIVER, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.passage import Passage, passage
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import ResourceSlice

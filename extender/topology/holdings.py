@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.allocation.cells import DRIVER, SHAREABLE
 from extender.allocation.columns import Column
-from extender.allocation.inventory import DRIVER, SHAREABLE, Inventory
+from extender.allocation.inventory import Inventory
 from extender.allocation.layout import Layout
 from extender.allocation.projection import project
 from extender.allocation.snapshot import Snapshot

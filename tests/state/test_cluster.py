@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.inventory import DRIVER, FAULT, SHAREABLE, TRAITS, stated
+from extender.allocation.cells import DRIVER, FAULT, SHAREABLE, TRAITS, stated
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
