@@ -1,6 +1,6 @@
 """What devices have in which column, and columns being filled with it."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ SHAREABLE: Final[Path] = ("allowMultipleAllocations",)
 TRAITS: Final[Path] = ("traits",)
 FAULT: Final[Path] = ("fault",)
 
-# Sets of capacities and traits of which it is remembered what they are encoded as.
-COMMON: Final = 4096
+# So much is remembered of what devices have alike; all goes at once, for a fleet that has more has little alike.
+REMEMBERED: Final = 4096
 
 Columns = Mapping[Path, Column[Hashable]]
 
@@ -43,23 +43,23 @@ def stated(name: str, capacity: Capacity, beside: Stated | None = None) -> State
 class Pile:
     """A column being filled: the rows that have a value, and its code. Of two for one row the later one counts."""
 
-    __slots__ = ("_dictionary", "codes", "rows")
+    __slots__ = ("_codes", "_dictionary", "_rows")
 
     def __init__(self, dictionary: Dictionary[Hashable]) -> None:
-        self.rows: list[int] = []
-        self.codes: list[int] = []
+        self._rows: list[int] = []
+        self._codes: list[int] = []
         self._dictionary = dictionary
 
-    def put(self, row: int, value: Hashable) -> None:
-        self.rows.append(row)
-        self.codes.append(self._dictionary.codes.get(value) or self._dictionary.code(value))
-
     def code(self, value: Hashable) -> int:
-        return self._dictionary.code(value)
+        return self._dictionary.codes.get(value) or self._dictionary.code(value)
+
+    def put(self, row: int, code: int) -> None:
+        self._rows.append(row)
+        self._codes.append(code)
 
     def column(self, rows: int) -> Column[Hashable]:
         codes = np.zeros(rows, np.int32)
-        codes[self.rows] = self.codes
+        codes[self._rows] = self._codes
         return frozen(codes, self._dictionary)
 
 
@@ -77,28 +77,26 @@ def piles_of(slices: Sequence[ResourceSlice], known: Columns | None = None) -> d
 class _Piles:
     """Piles by their paths. Devices of a fleet differ in the values of their attributes, and in little else.
 
-    So where the attributes of these names belong is found once for all that have them, and so is what a set of
-    capacities, shared by many devices, is encoded as: it is known by being the same object.
+    What capacities and traits are encoded as is found once for all that have the same objects, which live on in the
+    slices; and where attributes belong, once for all that have the same names.
     """
 
     def __init__(self, known: Columns) -> None:
         self.by_path: dict[Path, Pile] = {}
         self._known = known
-        self._places: dict[tuple[str, ...], list[tuple[Pile, int]]] = {}
-        self._common: dict[tuple[str, int, int], list[tuple[Pile, int]]] = {}
+        self._common: dict[tuple[DriverName, int, int], list[tuple[Pile, int]]] = {}
+        self._places: dict[tuple[DriverName, tuple[str, ...]], list[tuple[Pile, int]]] = {}
 
     def put(self, row: int, driver: DriverName, device: Device) -> None:
-        common = driver, id(device.capacity), id(device.traits)
-        for pile, code in self._common.get(common) or self._encoded(common, driver, device):
-            pile.rows.append(row)
-            pile.codes.append(code)
+        for pile, code in self._encoded(driver, device):
+            pile.put(row, code)
         attributes = device.attributes
-        names = (driver, *[name for name, _ in attributes])
-        for pile, place in self._places.get(names) or self._placed(names):
+        for pile, place in self._placed(driver, tuple([name for name, _ in attributes])):
             attribute = attributes[place][1]
-            pile.put(row, attribute)
+            pile.put(row, pile.code(attribute))
             if attribute.kind == "invalid":
-                self._pile(FAULT).put(row, attribute.value)
+                fault = self._pile(FAULT)
+                fault.put(row, fault.code(attribute.value))
 
     def _pile(self, path: Path) -> Pile:
         pile = self.by_path.get(path)
@@ -107,32 +105,40 @@ class _Piles:
             pile = self.by_path[path] = Pile(column.dictionary if column else Dictionary())
         return pile
 
-    def _placed(self, names: tuple[str, ...]) -> list[tuple[Pile, int]]:
+    def _encoded(self, driver: DriverName, device: Device) -> list[tuple[Pile, int]]:
+        """Return the codes of all that a device has but its attributes."""
+        key = driver, id(device.capacity), id(device.traits)
+        encoded = self._common.get(key)
+        if encoded is None:
+            if len(self._common) >= REMEMBERED:
+                self._common.clear()
+            piles = [(self._pile(path), value) for path, value in _common_cells(driver, device)]
+            encoded = self._common[key] = [(pile, pile.code(value)) for pile, value in piles]
+        return encoded
+
+    def _placed(self, driver: DriverName, names: tuple[str, ...]) -> list[tuple[Pile, int]]:
         """Tell where each attribute belongs.
 
         Where a name is published with its domain and without, the one with it wins: it comes last.
         """
-        driver, *rest = names
-        order = sorted(range(len(rest)), key=lambda place: is_qualified((rest[place], None)))
-        paths = ((("attributes", *split_qualified(rest[place], DriverName(driver))), place) for place in order)
-        placed = self._places[names] = [(self._pile(path), place) for path, place in paths]
+        placed = self._places.get((driver, names))
+        if placed is None:
+            if len(self._places) >= REMEMBERED:
+                self._places.clear()
+            order = sorted(range(len(names)), key=lambda place: is_qualified((names[place], None)))
+            paths = [("attributes", *split_qualified(names[place], driver)) for place in order]
+            placed = [(self._pile(path), place) for path, place in zip(paths, order, strict=True)]
+            self._places[driver, names] = placed
         return placed
 
-    def _encoded(self, common: tuple[str, int, int], driver: DriverName, device: Device) -> list[tuple[Pile, int]]:
-        """Encode all of a device but its attributes."""
-        if len(self._common) >= COMMON:
-            self._common.clear()
-        cells = [(self._pile(path), value) for path, value in _common_cells(driver, device)]
-        encoded = self._common[common] = [(pile, pile.code(value)) for pile, value in cells]
-        return encoded
 
-
-def _common_cells(driver: DriverName, device: Device) -> Iterable[tuple[Path, Hashable]]:
+def _common_cells(driver: DriverName, device: Device) -> Iterator[tuple[Path, Hashable]]:
     yield DRIVER, driver
     yield TRAITS, device.traits
     if device.traits.allow_multiple_allocations:
         yield SHAREABLE, True
     stating: dict[Path, Stated] = {}
+    # Of a name with its domain and without, the one with it wins here, too, and has the other beside it.
     for name, capacity in sorted(device.capacity, key=is_qualified):
         path = ("capacity", *split_qualified(name, driver))
         stating[path] = stated(name, capacity, stating.get(path))

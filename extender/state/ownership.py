@@ -8,7 +8,7 @@ from typing import Final
 from extender.allocation.inventory import Inventory
 from extender.model.change import Change, Changed, Gone, Listed, Noun, kind_of
 from extender.model.claim import ResourceClaim
-from extender.model.device import Device, ResourceSlice, Seal
+from extender.model.device import Device, ResourceSlice, Seal, common
 from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
 from extender.model.problem import Problem
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule, Taint, selects
@@ -206,4 +206,4 @@ def _untainted(published: ResourceSlice, key: str) -> ResourceSlice:
 
 def _bare(device: Device, key: str) -> Device:
     kept = tuple(taint for taint in device.traits.taints if taint.key != key)
-    return replace(device, traits=replace(device.traits, taints=kept))
+    return replace(device, traits=common(replace(device.traits, taints=kept)))

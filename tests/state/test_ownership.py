@@ -10,7 +10,7 @@ from extender.allocation.features import Features
 from extender.allocation.usage import WHOLE, Hold
 from extender.model.change import Change, Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
-from extender.model.device import ResourceSlice, Seal, Traits
+from extender.model.device import PLAIN, ResourceSlice, Seal, Traits
 from extender.model.names import DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
@@ -107,6 +107,13 @@ def test_a_taint_that_is_put_back_later_changes_nothing_about_what_was_closed_be
 def test_the_taint_was_there_where_a_rule_put_it_on_the_device(rule: DeviceTaintRule, *, covers: bool) -> None:
     (found,) = shown(believing(rule=rule), allocated(by="kube-scheduler"))
     assert found.untainted == (frozenset() if covers else {DRIVER})
+
+
+def test_without_their_owners_taint_devices_are_as_plain_as_those_of_which_nothing_is_said() -> None:
+    belief = believing(rule=None)
+    belief.apply(Changed(gpus("n3", 2, Traits(taints=(Taint(key=OWNER, effect="NoSchedule"),)))))
+    (published,) = (each for each in belief.cluster.snapshot.inventory.slices if each.pool == "n3")
+    assert [device.traits is PLAIN for device in published.devices] == [True, True]
 
 
 def test_the_taint_was_there_where_the_driver_itself_put_it_on() -> None:

@@ -1,8 +1,10 @@
 """Capacities with their policies, and counters. Each reader also names the fields that it does not know."""
 
 from functools import lru_cache
+from typing import Final
 
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, RequestPolicy, ValidRange
+from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields, quantity_at, shared_name
 from extender.model.quantity import Quantity, parse_quantity
 
@@ -12,6 +14,7 @@ RANGE = frozenset(("min", "max", "step"))
 CONSUMPTION = frozenset(("counterSet", "counters", "compatibilityGroups"))
 SET = frozenset(("name", "counters"))
 COUNTER = frozenset(("value",))
+BARE = "bare"
 
 Capacities = tuple[tuple[str, Capacity], ...]
 
@@ -19,14 +22,20 @@ Capacities = tuple[tuple[str, Capacity], ...]
 def capacities_of(body: Fields, *, bare: bool) -> tuple[Capacities, tuple[str, ...]]:
     """Read all capacities of a device, sorted by name; v1alpha3 writes each as a *bare* quantity."""
     plain = None if bare else _plain(body.child("capacity").raw)
-    if plain is not None:
-        return plain, ()
+    return (plain, ()) if plain is not None else _others(body, BARE if bare else "")
+
+
+def _others_of(body: Fields, how: str) -> tuple[Capacities, tuple[str, ...]]:
     found, unknown = [], []
     for name, value, path in body.entries("capacity"):
-        amount, strange = _capacity(value, path, bare=bare)
+        amount, strange = _capacity(value, path, bare=how == BARE)
         found.append((shared_name(name), amount))
         unknown += [f"capacity[{name}].{field}" for field in strange]
     return tuple(found), tuple(unknown)
+
+
+# With their policies they serve every device that has them, too.
+_others: Final = alike(_others_of, 1024, lambda body: body.raw.get("capacity"))
 
 
 def _plain(raw: dict[str, object]) -> Capacities | None:

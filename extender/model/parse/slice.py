@@ -1,8 +1,6 @@
 """ResourceSlices. Versions differ in where a device's fields stand and in how a capacity is written."""
 
-from functools import lru_cache
-
-from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, Traits
+from extender.model.device import PLAIN, Device, NodeSelection, ResourceSlice, Traits, common
 from extender.model.names import DeviceName, DriverName, NodeName, PoolName
 from extender.model.parse.amounts import capacities_of, consumption_of, counter_set_of
 from extender.model.parse.attribute import attributes_of
@@ -107,14 +105,4 @@ def traits_of(body: Fields, unknown: tuple[str, ...]) -> Traits:
         allow_multiple_allocations=body.flag("allowMultipleAllocations"),
         unknown_fields=unknown + strange + body.unknown_in("taints", TAINT) + unknown_in_selector(body),
     )
-    amounts = (counter.value for item in traits.consumes_counters for counter in item.counters)
-    return _shared(traits, tuple(amount.spelling for amount in amounts))
-
-
-@lru_cache(maxsize=4096)
-def _shared(traits: Traits, _spellings: tuple[tuple[object, ...], ...]) -> Traits:
-    """Make the same traits serve every device that has them: a fleet of partitions takes a third of the memory.
-
-    The key has the spellings too, for amounts are equal however they are written.
-    """
-    return traits
+    return common(traits)

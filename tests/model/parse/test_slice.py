@@ -203,6 +203,16 @@ def test_devices_share_what_they_have_alike() -> None:
     assert first.traits is second.traits is PLAIN
 
 
+def test_devices_share_capacities_with_policies_that_are_written_alike() -> None:
+    def capacity(default: str) -> Json:
+        return {"m": {"value": "4", "requestPolicy": {"default": default}}}
+
+    first, second, other = (read_device(capacity=capacity(default)).capacity for default in ("1", "1", "1000m"))
+    assert first is second
+    assert first == other
+    assert str(first) != str(other)
+
+
 def test_a_name_that_many_have_is_kept_once() -> None:
     # Decoded twice, for equal strings of one module are the same to begin with.
     text = json.dumps(raw_slice({"name": "gpu-0", "attributes": {"x": {"int": None, "bool": True}}}))
