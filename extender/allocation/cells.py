@@ -51,7 +51,7 @@ class Pile:
         self._dictionary = dictionary
 
     def code(self, value: Hashable) -> int:
-        return self._dictionary.codes.get(value) or self._dictionary.code(value)
+        return self._dictionary.code(value)
 
     def put(self, row: int, code: int) -> None:
         self._rows.append(row)
