@@ -134,7 +134,8 @@ class Seal(StrEnum):
 class ResourceSlice:
     """A part of a pool: devices or counter sets. *selection* is None where each device has its own.
 
-    *seal* is not published: it is we who keep its devices from being given, to anybody.
+    Two things are not published. *seal*: it is we who keep its devices from being given, to anybody. *is_barred*: its
+    driver keeps others from each of its devices, by the owner's taint, which allocation does not see.
     """
 
     name: str
@@ -149,6 +150,7 @@ class ResourceSlice:
     skip_node_operations: tuple[str, ...] = ()
     unknown_fields: tuple[str, ...] = ()
     seal: Seal | None = None
+    is_barred: bool = False
 
     @property
     def pool_key(self) -> PoolKey:

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from extender.allocation.inventory import Inventory
 from extender.kube.outcome import Done, Outcome, Refused
 from extender.kube.resource import RULES, Served
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
+from extender.model.taint import DeviceTaintRule
 from extender.scheduling.steps import Later, Refusal
 from extender.state.belief import Belief
 from extender.telemetry import keys
@@ -60,7 +62,7 @@ class Keeping:
     _kept: set[str] = field(default_factory=set)
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
     _barring: tuple[str, ...] = ()
-    _known: tuple[int, tuple[str, ...]] | None = None
+    _known: tuple[Mapping[str, DeviceTaintRule], Inventory, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
     _undone: Counter[str] = field(default_factory=Counter)
@@ -150,11 +152,11 @@ class Keeping:
 
     def _missing(self) -> tuple[str, ...]:
         """Name the drivers without the taint; where neither slices nor rules have changed they are the same."""
-        ownership = self.belief.ownership
-        if self._known is not None and self._known[0] == ownership.noted:
-            return self._known[1]
-        missing = ownership.unkept(self.belief.cluster.snapshot.inventory)
-        self._known = ownership.noted, missing
+        ownership, inventory = self.belief.ownership, self.belief.cluster.snapshot.inventory
+        if self._known is not None and self._known[0] is ownership.rules and self._known[1] is inventory:
+            return self._known[2]
+        missing = ownership.unkept(inventory)
+        self._known = ownership.rules, inventory, missing
         rules = ownership.rules.values()
         self._kept |= {rule.selector.driver for rule in rules if rule.selector and rule.selector.driver}
         return missing

@@ -160,7 +160,7 @@ class Belief:
 
     def recalled(self, item: Noun | Problem) -> Noun | Problem:
         """Return what is known in place of *item* where that says the same in the same words, and else *item*."""
-        return recalled(item, self.cluster, self.loads)
+        return recalled(item, self.cluster, self.loads, self.ownership)
 
     def close(self, found: Sequence[Foreign]) -> None:
         """Give nothing more from where somebody else allocates."""

@@ -1,7 +1,7 @@
 """What is ours, the taint that keeps others away from it, and what is closed because somebody came nevertheless."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,34 +21,45 @@ OTHERS: Final = "others"
 
 @dataclass(slots=True)
 class Ownership:
-    """One writer. *rules* are the owner's own, by name; *foreign* are claims that others allocated, by uid.
+    """One writer. *rules* are the owner's own, by name, *foreign* claims that others allocated, by uid.
 
-    *noted* grows with every change of a rule or slice: of one that is about the owner's taint alone no snapshot tells.
+    After a change of rules *rules* is another mapping.
     *lost* counts, by driver, how often no rule kept others from it any more: between two looks one can come and go.
     """
 
     domain: Domain
-    rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
+    rules: Mapping[str, DeviceTaintRule] = field(default_factory=dict)
     foreign: dict[Uid, Foreign] = field(default_factory=dict)
-    noted: int = 0
     lost: Counter[str] = field(default_factory=Counter)
-    _tainted: set[str] = field(default_factory=set)
     # How many foreign claims close each part, as far as any does.
     _closed: Counter[Part] = field(default_factory=Counter)
 
     def told(self, change: Change) -> Change:
         """Return *change* as allocation sees it: without the owner's taint, and with what is not given sealed."""
-        self._note(change)
+        if kind_of(change) == DeviceTaintRule.__name__:
+            self._note(change)
         match change:
-            case Changed(DeviceTaintRule() as rule) if self._is_owners(rule):
+            case Changed(DeviceTaintRule() as rule) if self._is_owners(rule.taint):
                 return Gone(DeviceTaintRule, ObjectKey("", rule.name))
             case Changed(ResourceSlice() as published):
                 return Changed(self._shown(published))
-            case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
-                others = (item for item in items if not self._is_owners(item))
-                shown = (self._shown(item) if isinstance(item, ResourceSlice) else item for item in others)
+            case Listed(kind, items) if kind is DeviceTaintRule:
+                return Listed(kind, tuple(item for item in items if not self._is_owners_rule(item)))
+            case Listed(kind, items) if kind is ResourceSlice:
+                shown = (self._shown(item) if isinstance(item, ResourceSlice) else item for item in items)
                 return Listed(kind, tuple(shown))
         return change
+
+    def bare(self, published: ResourceSlice) -> ResourceSlice:
+        """Return a slice without the owner's taint; whether that is on all of its devices is told by the slice then."""
+        if not any(self._is_owners(taint) for device in published.devices for taint in device.traits.taints):
+            return published
+        is_barred = all(any(map(self._bars, device.traits.taints)) for device in published.devices)
+        return replace(published, devices=tuple(map(self._bare, published.devices)), is_barred=is_barred)
+
+    def _bare(self, device: Device) -> Device:
+        kept = tuple(taint for taint in device.traits.taints if not self._is_owners(taint))
+        return replace(device, traits=common(replace(device.traits, taints=kept)))
 
     def seal_of(self, published: ResourceSlice) -> Seal | None:
         """Say why nothing of a slice is given, if that is so."""
@@ -72,7 +83,7 @@ class Ownership:
 
         A driver that puts the taint on each of its devices itself needs no rule.
         """
-        bare = {item.driver for item in inventory.slices if item.devices and item.name not in self._tainted}
+        bare = {item.driver for item in inventory.slices if item.devices and not item.is_barred}
         tainting = {key.driver for key in inventory.keys} - bare
         drivers = self.ours_alone(inventory) - tainting
         return tuple(sorted(name for name in drivers if not self.keeps(name)))
@@ -132,49 +143,34 @@ class Ownership:
         return frozenset(before ^ (self._closed.keys() & moves.keys()))
 
     def _shown(self, published: ResourceSlice) -> ResourceSlice:
-        bare = _untainted(published, self.domain.taint) if self.domain.taint else published
-        seal = self.seal_of(published)
+        bare, seal = self.bare(published), self.seal_of(published)
         return bare if bare.seal is seal else replace(bare, seal=seal)
 
-    def _is_owners(self, item: Noun | Problem) -> bool:
-        return isinstance(item, DeviceTaintRule) and bool(self.domain.taint) and item.taint.key == self.domain.taint
+    def _is_owners_rule(self, item: Noun | Problem) -> bool:
+        return isinstance(item, DeviceTaintRule) and self._is_owners(item.taint)
+
+    def _is_owners(self, taint: Taint) -> bool:
+        return bool(self.domain.taint) and taint.key == self.domain.taint
 
     def _note(self, change: Change) -> None:
-        """Remember where the owner's taint is: afterwards nobody is told."""
-        of_kind = kind_of(change)
-        kept = self._whole() if of_kind == DeviceTaintRule.__name__ else set()
-        self.noted += of_kind in (DeviceTaintRule.__name__, ResourceSlice.__name__)
+        """Remember the rules that put the owner's taint somewhere: afterwards nobody is told."""
+        kept = self._whole()
         match change:
-            case Changed(DeviceTaintRule() | ResourceSlice() as item):
-                self._forget(of_kind, item.name)
-                self._remember(item)
+            case Changed(DeviceTaintRule() as rule):
+                self.rules = {**_others(self.rules, rule.name), **self._barring_among((rule,))}
             case Changed(Problem(key=key)) | Gone(_, key):
-                self._forget(of_kind, key.name)
-            case Listed(kind, items) if kind in (DeviceTaintRule, ResourceSlice):
-                (self.rules if kind is DeviceTaintRule else self._tainted).clear()
-                for listed in items:
-                    self._remember(listed)
-        if kept:
-            self.lost.update(kept - self._whole())
+                self.rules = _others(self.rules, key.name)
+            case Listed(_, items):
+                self.rules = self._barring_among(items)
+        self.lost.update(kept - self._whole())
 
-    def _forget(self, kind: str, name: str) -> None:
-        if kind == DeviceTaintRule.__name__:
-            self.rules.pop(name, None)
-        elif kind == ResourceSlice.__name__:
-            self._tainted.discard(name)
-
-    def _remember(self, item: Noun | Problem) -> None:
-        if isinstance(item, DeviceTaintRule) and self._bars(item.taint):
-            self.rules[item.name] = item
-        elif isinstance(item, ResourceSlice) and item.devices and all(map(self._is_tainted, item.devices)):
-            self._tainted.add(item.name)
-
-    def _is_tainted(self, device: Device) -> bool:
-        return any(map(self._bars, device.traits.taints))
+    def _barring_among(self, items: Iterable[Noun | Problem]) -> dict[str, DeviceTaintRule]:
+        rules = (item for item in items if isinstance(item, DeviceTaintRule))
+        return {rule.name: rule for rule in rules if self._bars(rule.taint)}
 
     def _bars(self, taint: Taint) -> bool:
         # NoExecute alone keeps nobody away for sure: claims may tolerate that of every key, to outlive a fault.
-        return bool(self.domain.taint) and taint.key == self.domain.taint and taint.effect == NO_SCHEDULE
+        return self._is_owners(taint) and taint.effect == NO_SCHEDULE
 
     def _is_kept(self, device: DeviceKey, inventory: Inventory) -> bool:
         """Tell whether the owner's taint is on *device*, by a rule or by its driver."""
@@ -182,7 +178,7 @@ class Ownership:
         if any(selects(selector, device) for selector in by_name):
             return True
         slices = (inventory.slices[inventory.slice_at(row)] for row in inventory.rows_of(device))
-        return any(item.name in self._tainted for item in slices)
+        return any(item.is_barred for item in slices)
 
 
 def _is_over(before: ResourceClaim, now: ResourceClaim | None) -> bool:
@@ -198,12 +194,5 @@ def _is_whole(rule: DeviceTaintRule, driver: str) -> bool:
     return chosen.driver in (None, DriverName(driver)) and chosen.pool is None and chosen.device is None
 
 
-def _untainted(published: ResourceSlice, key: str) -> ResourceSlice:
-    if not any(taint.key == key for device in published.devices for taint in device.traits.taints):
-        return published
-    return replace(published, devices=tuple(_bare(device, key) for device in published.devices))
-
-
-def _bare(device: Device, key: str) -> Device:
-    kept = tuple(taint for taint in device.traits.taints if taint.key != key)
-    return replace(device, traits=common(replace(device.traits, taints=kept)))
+def _others(rules: Mapping[str, DeviceTaintRule], name: str) -> dict[str, DeviceTaintRule]:
+    return {key: rule for key, rule in rules.items() if key != name}

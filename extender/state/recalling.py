@@ -12,17 +12,18 @@ from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.state.cluster import Cluster
 from extender.state.loads import Loads
+from extender.state.ownership import Ownership
 
 Item = Noun | Problem
 
 
-def recalled(item: Item, cluster: Cluster, loads: Loads) -> Item:
+def recalled(item: Item, cluster: Cluster, loads: Loads, ownership: Ownership) -> Item:
     """Return what is known in place of *item* where that says the same in the same words, and else *item*."""
-    known = _known(item, cluster, loads)
+    known = _known(item, cluster, loads, ownership)
     return item if known is None else known
 
 
-def _known(item: Item, cluster: Cluster, loads: Loads) -> Item | None:
+def _known(item: Item, cluster: Cluster, loads: Loads, ownership: Ownership) -> Item | None:
     match item:
         case ResourceClaim():
             # Claims carry their version: unless the cluster was set back, equal ones are one and the same text.
@@ -30,7 +31,7 @@ def _known(item: Item, cluster: Cluster, loads: Loads) -> Item | None:
             return claim if claim == item else None
         case ResourceSlice():
             published = cluster.snapshot.inventory.with_key(key_of(item))
-            if published is None or differs(published, replace(item, seal=published.seal)):
+            if published is None or differs(published, replace(ownership.bare(item), seal=published.seal)):
                 return None
             return published
         case Node():

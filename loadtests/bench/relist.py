@@ -1,7 +1,7 @@
 """What it takes us at once to take over what is listed again, and nobody has changed."""
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from statistics import median
@@ -10,15 +10,18 @@ from time import thread_time_ns
 from extender.kube.listing import Recall, itself
 from extender.model.change import Kind, Listed, Noun
 from extender.model.claim import AllocatedDevice, Allocation, Consumer, ResourceClaim
-from extender.model.device import ResourceSlice
+from extender.model.device import Device, ResourceSlice, common
 from extender.model.footprint import Footprint
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node
+from extender.model.taint import NO_SCHEDULE, Taint
 from extender.state.belief import Belief
+from extender.state.domain import Domain
 from loadtests.bench.report import Report
 from loadtests.bench.steady import claim, flat
 
 ROUNDS = 5
+KEPT = Taint(key="owned.example.com", effect=NO_SCHEDULE)
 AMOUNTS = (("cpu", 4000), ("memory", 1 << 34), ("pods", 1))
 
 
@@ -36,6 +39,15 @@ def taken(known: Belief, count: int) -> tuple[ResourceClaim, ...]:
         )
         for row in range(count)
     )
+
+
+def tainted(slices: Iterable[ResourceSlice]) -> tuple[ResourceSlice, ...]:
+    """Return *slices* as they come from the API server where the owner's taint is on each device."""
+    return tuple(replace(item, devices=tuple(map(kept, item.devices))) for item in slices)
+
+
+def kept(device: Device) -> Device:
+    return replace(device, traits=common(replace(device.traits, taints=(KEPT,))))
 
 
 def bound(known: Belief, count: int) -> tuple[Footprint, ...]:
@@ -69,10 +81,12 @@ def main() -> None:
     report = Report("relist")
     for nodes in (500, 5000, 15_000):
         known = flat(nodes, 8)
+        known.ownership.domain = Domain(taint=KEPT.key)
         pods = min(8 * nodes, 40_000)
         lists: dict[str, tuple[Kind, Sequence[Noun]]] = {
             "claims": (ResourceClaim, taken(known, pods)),
             "slices": (ResourceSlice, tuple(known.cluster.snapshot.inventory.slices)),
+            "slices that their driver taints": (ResourceSlice, tainted(known.cluster.snapshot.inventory.slices)),
             "nodes": (Node, tuple(known.cluster.snapshot.nodes.values())),
             "bound pods": (Footprint, bound(known, pods)),
         }

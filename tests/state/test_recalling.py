@@ -17,6 +17,7 @@ from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
+from extender.model.taint import Taint
 from extender.state import loads
 from extender.state.belief import Belief
 from extender.state.cluster import key_of_noun
@@ -88,10 +89,43 @@ def test_a_slice_that_is_not_given_is_recalled_as_it_is_known() -> None:
     assert belief.cluster.snapshot.inventory.slices[0].seal is None
 
 
+OWNED = Domain(taint="owned.example.com", drivers=frozenset({SLICE.driver}))
+KEPT, ENDED = (Taint(key=OWNED.taint, effect=effect) for effect in ("NoSchedule", "NoExecute"))
+
+
+def tainted(*taints: Taint | None) -> ResourceSlice:
+    """Return a slice of as many devices, each with a taint or with none."""
+    devices = (
+        replace(item, traits=replace(item.traits, taints=(taint,) if taint else ()))
+        for item, taint in zip(node_slice("n1", "d0", "d1").devices, taints, strict=True)
+    )
+    return replace(SLICE, devices=tuple(devices))
+
+
+def test_a_slice_whose_driver_taints_all_of_it_is_recalled_as_it_is_known() -> None:
+    belief = belief_of(tainted(KEPT, KEPT), domain=OWNED)
+    before = belief.cluster.snapshot
+    again = belief.recalled(tainted(KEPT, KEPT))
+    assert again is before.inventory.slices[0]
+    belief.apply(Listed(ResourceSlice, (again,)))
+    assert belief.cluster.snapshot is before
+    assert belief.ownership.unkept(before.inventory) == ()
+
+
+@pytest.mark.parametrize("taints", [(None, None), (KEPT, None), (ENDED, ENDED)])
+def test_a_slice_that_its_driver_taints_otherwise_is_another(taints: tuple[Taint | None, ...]) -> None:
+    for before, after in ((tainted(KEPT, KEPT), tainted(*taints)), (tainted(*taints), tainted(KEPT, KEPT))):
+        belief = belief_of(before, domain=OWNED)
+        belief.apply(Listed(ResourceSlice, (belief.recalled(after),)))
+        missing = belief.ownership.unkept(belief.cluster.snapshot.inventory)
+        assert missing == (() if after == tainted(KEPT, KEPT) else (SLICE.driver,))
+
+
 def account(belief: Belief) -> list[object]:
     claims, ownership = list(belief.cluster.claims), belief.ownership
     before = {claim.key: belief._seniority.before(claim.key) for claim in claims}
-    owned = ownership._tainted, ownership.rules, ownership.foreign, ownership.lost, belief.sealing.is_due
+    barred = [item.name for item in belief.cluster.snapshot.inventory.slices if item.is_barred]
+    owned = barred, ownership.rules, ownership.foreign, ownership.lost, belief.sealing.is_due
     return [told(belief.cluster.snapshot), belief.cluster.snapshot.generation, claims, before, *owned]
 
 
@@ -124,9 +158,9 @@ def test_a_list_that_is_recalled_is_taken_over_like_one_that_is_not(
 
 
 @pytest.mark.parametrize("kind", [ResourceSlice, ResourceClaim, Node])
-@given(st.lists(changes(), max_size=25))
-def test_what_is_listed_as_it_is_stays_the_same_objects(kind: Kind, steps: list[Change]) -> None:
-    belief, world = belief_of(), World()
+@given(domains, st.lists(changes(), max_size=25))
+def test_what_is_listed_as_it_is_stays_the_same_objects(kind: Kind, domain: Domain, steps: list[Change]) -> None:
+    belief, world = belief_of(domain=domain), World()
     for step in steps:
         belief.apply(step)
         world.apply(step)
