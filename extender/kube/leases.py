@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from extender.kube.answer import Json
@@ -49,9 +50,11 @@ class Leases:
         method, path = ("PUT", path_of(key)) if known.raw else ("POST", path_of(key, is_whole=False))
         query = (("timeout", f"{self.timeout_s * 1000:.0f}ms"),)
         body = Body(_written(key, known, holder, lease_s, self.wall()))
-        return _lease_in(
-            outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
-        )
+        outcome = outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
+        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND and not known.raw:
+            # It is the namespace that is not there.
+            return replace(outcome, kind=Refusal.REJECTED)
+        return _lease_in(outcome)
 
 
 def path_of(key: ObjectKey, *, is_whole: bool = True) -> str:

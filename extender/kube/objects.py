@@ -81,6 +81,13 @@ def touch(uid: Uid, mark: str) -> Json:
     return {"metadata": {"uid": uid, "annotations": {TOUCHED: mark}}}
 
 
+def mark_of(read: Json) -> object:
+    """Return with what an object was touched last."""
+    metadata = read.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations.get(TOUCHED) if isinstance(annotations, dict) else None
+
+
 def annotated(pod: Pod, annotation: str, value: str) -> Json:
     return {"metadata": {"uid": pod.uid, "annotations": {annotation: value}}}
 

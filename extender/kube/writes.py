@@ -12,7 +12,7 @@ from extender.kube import objects, protobuf
 from extender.kube.answer import Answer, Json
 from extender.kube.api import Api
 from extender.kube.fence import Fence
-from extender.kube.outcome import Outcome, Refused, outcome_of
+from extender.kube.outcome import Done, Outcome, Refused, outcome_of
 from extender.kube.protobuf import PROTOBUF
 from extender.kube.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Body, Query
 from extender.kube.resource import PODS, Served
@@ -28,6 +28,7 @@ SERVER_SHARE = 0.8
 # How often a claim is written whole that others write meanwhile.
 ATTEMPTS = 3
 POD = Served(PODS, "v1")
+IN_VAIN = f"to touch it changes nothing: something takes the annotation {objects.TOUCHED} away"
 # What is applied names its manager; what is patched has the one that is our user agent.
 APPLIED: Query = (("fieldManager", "dra-extender"),)
 
@@ -75,11 +76,11 @@ class Writes:
             put = await self._put_claim(replace(claim, resource_version=""), refused, touched)
             if not (isinstance(put, Refused) and put.kind is Refusal.CONFLICT):
                 break
-        return put
+        return _moved(put, mark)
 
     async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
-        return await self._merge(POD.path(*pod.key), objects.touch(pod.uid, mark))
+        return _moved(await self._merge(POD.path(*pod.key), objects.touch(pod.uid, mark)), mark)
 
     async def bind_pod(self, pod: Pod, node: NodeName) -> Outcome:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
@@ -189,6 +190,13 @@ class Writes:
     async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
         query = (*query, *_terms(self.timeout_s))
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
+
+
+def _moved(outcome: Outcome, mark: str) -> Outcome:
+    """Return what became of a touch: where a policy of admission takes the *mark* away it may have changed nothing."""
+    if not isinstance(outcome, Done) or objects.mark_of(outcome.object) == mark:
+        return outcome
+    return Refused(kind=Refusal.IN_VAIN, status=0, reason="", message=IN_VAIN)
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.model.node import FINISHED, Pod
-from extender.scheduling.claiming import ATTEMPTS
+from extender.scheduling.claiming import ATTEMPTS, patiently
 from extender.scheduling.steps import (
     BindPod,
     Done,
@@ -63,7 +63,7 @@ def assigned(
             case Done():
                 return pod
             case Later(seconds):
-                yield Pause(seconds)
+                yield Pause(seconds, BindPod(pod, node))
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
                 return Unassigned(f"the Binding was refused: {message or kind.value}")
@@ -84,10 +84,10 @@ def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:
 
     What the pod has may be taken from it then, and not before: our watch may be behind, or an answer may be missing.
     """
-    outcome: Outcome = yield TouchPod(pod)
+    outcome = yield from patiently(TouchPod(pod))
     if isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT:
         # Perhaps there is another pod of its name by now.
-        outcome = yield ReadPod(pod.key)
+        outcome = yield from patiently(ReadPod(pod.key))
         fresh = outcome.what if isinstance(outcome, Done) else None
         if isinstance(fresh, Pod):
             return fresh.uid != pod.uid
@@ -120,10 +120,10 @@ def _after_binding(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | U
 
     A conflict leaves it as open as no answer does: of Bindings the API server says so of time-outs of etcd, too.
     """
-    outcome: Outcome = yield ReadPod(pod.key)
+    outcome = yield from patiently(ReadPod(pod.key))
     fresh = outcome.what if isinstance(outcome, Done) else None
     if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name:
-        outcome = yield TouchPod(fresh)
+        outcome = yield from patiently(TouchPod(fresh))
         fresh = outcome.what if isinstance(outcome, Done) else None
     if isinstance(fresh, Pod) and fresh.uid == pod.uid:
         elsewhere = fresh.node_name and fresh.node_name != node

@@ -18,13 +18,14 @@ from extender.scheduling.claiming import (
     Written,
     allocate,
     is_reserved_for,
+    patiently,
     release,
     reserve,
     same_devices,
 )
 from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
 from extender.scheduling.endings import Bound, NotBound, Order, Result
-from extender.scheduling.mapping import mapped, patiently, spared, unmade
+from extender.scheduling.mapping import mapped, spared, unmade
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.remedy import replaced

@@ -67,6 +67,16 @@ def consumer_of(pod: Pod) -> Consumer:
     return Consumer(resource="pods", name=pod.key.name, uid=pod.uid)
 
 
+def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
+    """Take *step*; where it is to come later nothing of it was looked at, and it is taken again, if there is time."""
+    outcome: Outcome = yield step
+    for _ in range(ATTEMPTS):
+        if not isinstance(outcome, Later) or not isinstance((yield Pause(outcome.seconds, step)), Done):
+            break
+        outcome = yield step
+    return outcome
+
+
 def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief) -> Claiming:
     """Write *allocation*, which is reserved in the ledger already."""
     for _ in range(ATTEMPTS):
@@ -83,7 +93,7 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
                 belief.accepted(pod.uid, fresh)
                 return Written(fresh, is_ours=True)
             case Later(seconds):
-                yield Pause(seconds)
+                yield Pause(seconds, step)
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
                 belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
@@ -109,11 +119,11 @@ def _looked_up(
     claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief, *, is_open: bool
 ) -> Generator[Step, Outcome, ResourceClaim | Written | NotHad]:
     """Find out what became of *claim* after a write that did not simply succeed; a claim means: try again with it."""
-    outcome = yield ReadClaim(claim.key)
+    outcome = yield from patiently(ReadClaim(claim.key))
     fresh = same_claim(claim.uid, outcome)
     if fresh is not None and fresh.allocation is None and is_open and version(fresh) <= version(claim):
         # Nobody else moved the claim on, so that what nobody knows of could land still.
-        outcome = yield TouchClaim(fresh)
+        outcome = yield from patiently(TouchClaim(fresh))
         fresh = same_claim(claim.uid, outcome)
     if fresh is None and is_open and not is_gone(outcome):
         # A write may still land: the hold stays until the watch tells.
@@ -150,7 +160,11 @@ def _lost(claim: ResourceClaim, pod: Pod, belief: Belief, why: str) -> NotHad:
 def is_gone(outcome: Outcome) -> bool:
     """Tell whether a claim that was not found in *outcome* is no more: there is none of its name, or another."""
     is_another = isinstance(outcome, Done) and isinstance(outcome.what, ResourceClaim)
-    return is_another or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND)
+    return is_another or _is(outcome, Refusal.NOT_FOUND)
+
+
+def _is(outcome: Outcome, *kinds: Refusal) -> bool:
+    return isinstance(outcome, Refused) and outcome.kind in kinds
 
 
 def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
@@ -161,20 +175,20 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
     """
     for _ in range(ATTEMPTS):
         is_had = is_reserved_for(claim, pod)
-        outcome = yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))
+        outcome = yield from patiently(TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod)))
         match outcome:
             case Done(ResourceClaim() as fresh) if is_had and not _is_usable_by(fresh, pod, claim):
                 return NotHad(f"claim {claim.key.name} was taken from the pod")
             case Done(ResourceClaim() as fresh):
                 return Written(fresh, is_ours=False, is_had=is_had)
-            case Later(seconds):
-                yield Pause(seconds)
-                continue
-            case Refused(kind, message) if kind is not Refusal.CONFLICT:
-                return NotHad(f"claim {claim.key.name}: {message or kind.value}")
-        again = same_claim(claim.uid, (yield ReadClaim(claim.key)))
+            case Later() | Refused() if not _is(outcome, Refusal.CONFLICT, Refusal.IN_VAIN):
+                return NotHad(f"claim {claim.key.name}: {told_by(outcome)}")
+        again = same_claim(claim.uid, (yield from patiently(ReadClaim(claim.key))))
         if again is None or again.is_deleting or not _gives_the_same(again, claim):
             return NotHad(f"claim {claim.key.name} is gone or holds other devices now")
+        if _is(outcome, Refusal.IN_VAIN) and is_reserved_for(again, pod):
+            # Where nothing can be touched there is no more to be known: without this, its pod would never be bound.
+            return Written(again, is_ours=False, is_had=True)
         claim = again
     return NotHad(f"claim {claim.key.name} kept changing")
 
@@ -193,15 +207,13 @@ def release(
         is_last = all(item.uid == pod.uid for item in claim.reserved_for)
         if not is_reserved_for(claim, pod) and not (is_ours and is_last and _gives_the_same(claim, given)):
             return True
-        outcome = yield Release(claim, pod.uid, deallocate=is_last)
+        outcome = yield from patiently(Release(claim, pod.uid, deallocate=is_last))
         match outcome:
             case Done():
                 return True
-            case Later(seconds):
-                yield Pause(seconds)
-            case Refused(kind) if kind is not Refusal.CONFLICT:
-                return kind is Refusal.NOT_FOUND
-        outcome = yield ReadClaim(claim.key)
+            case Later() | Refused() if not _is(outcome, Refusal.CONFLICT):
+                return is_gone(outcome)
+        outcome = yield from patiently(ReadClaim(claim.key))
         fresh = same_claim(claim.uid, outcome)
         if fresh is None:
             return is_gone(outcome)
@@ -217,22 +229,15 @@ def deleted(claim: ResourceClaim) -> Generator[Step, Outcome, bool]:
     Whoever changes it meanwhile may be about to use it: then it is looked at again.
     """
     for _ in range(ATTEMPTS):
-        outcome = yield ReadClaim(claim.key)
+        outcome = yield from patiently(ReadClaim(claim.key))
         fresh = same_claim(claim.uid, outcome)
         if fresh is None:
             return is_gone(outcome)
         if fresh.allocation is not None or fresh.reserved_for:
             return False
-        outcome = yield DeleteClaim(fresh)
-        match outcome:
-            case Done():
-                return True
-            case Later(seconds):
-                yield Pause(seconds)
-            case Refused(Refusal.CONFLICT):
-                continue
-            case _:
-                return isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND
+        outcome = yield from patiently(DeleteClaim(fresh))
+        if not _is(outcome, Refusal.CONFLICT):
+            return isinstance(outcome, Done) or is_gone(outcome)
     return False
 
 

@@ -11,13 +11,11 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain, renamed
-from extender.scheduling.claiming import ATTEMPTS, NotHad, deleted, release, same_claim
+from extender.scheduling.claiming import ATTEMPTS, NotHad, deleted, patiently, release, same_claim
 from extender.scheduling.steps import (
     Done,
-    Later,
     MapExtended,
     Outcome,
-    Pause,
     ReadPod,
     Refusal,
     Refused,
@@ -25,17 +23,6 @@ from extender.scheduling.steps import (
     TouchClaim,
     told_by,
 )
-
-
-def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
-    """Take *step*; where it is to come later nothing of it was looked at, and it is taken again."""
-    outcome: Outcome = yield step
-    for _ in range(ATTEMPTS):
-        if not isinstance(outcome, Later):
-            break
-        yield Pause(outcome.seconds)
-        outcome = yield step
-    return outcome
 
 
 def mapped(

@@ -112,9 +112,10 @@ class AwaitShown:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait, because the API server said so."""
+    """Wait, because the API server said so, *before* a step is taken again; REFUSED where there is no time left."""
 
     seconds: float
+    before: "Step"
 
 
 Step = (
@@ -144,6 +145,7 @@ class Refusal(Enum):
     INVALID = "invalid"  # 422
     FORBIDDEN = "forbidden"  # 401, 403
     REJECTED = "rejected"  # any other 3xx or 4xx, but 408
+    IN_VAIN = "in vain"  # 2xx, and the object has not moved on: something takes away what was written
     UNSENT = "unsent"  # no connection, or no time left: the request never left
 
 

@@ -122,6 +122,7 @@ class Attention:
         return await self.round()
 
     async def _remember(self, uid: Uid) -> None:
+        await asyncio.sleep(0)  # of the thousands that may wait none holds up whoever asks
         pod = self.belief.pods.with_uid(uid)
         if pod is None:
             return

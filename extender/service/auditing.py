@@ -11,6 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from extender.kube.freshness import Freshness
+from extender.kube.outcome import Refused
 from extender.kube.resource import BOUND
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
@@ -18,6 +19,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.drift import Audit, Auditor, Finding, Kind
+from extender.scheduling.steps import Refusal
 from extender.service.notices import Alarm, Notices
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
@@ -98,7 +100,10 @@ class Auditing:
             at, pause_s = self._touched.get(uid, (now, AGAIN_S))
             if self.writes is not None and at <= now:
                 self._touched[uid] = now + pause_s, min(2 * pause_s, LAST_S)
-                await self.writes.touch_claim(claim, uuid4().hex)
+                outcome = await self.writes.touch_claim(claim, uuid4().hex)
+                if isinstance(outcome, Refused) and outcome.kind is not Refusal.NOT_FOUND:
+                    fields = {keys.CLAIM: str(claim.key), keys.ERROR: str(outcome)}
+                    LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)
 
     async def _audit(self) -> Audit:
         work = self.auditor.audit(self.now(), self.freshness.seen_at(BOUND) if self.freshness else inf)

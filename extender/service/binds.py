@@ -81,11 +81,10 @@ class Binds:
         return result
 
     async def _seated(self, order: Order) -> Result:
-        forward_s = FORWARD_SHARE * self.limit_s
-        deadline = self.carrier.now() + forward_s
+        began, forward_s = self.carrier.now(), FORWARD_SHARE * self.limit_s
         try:
             async with self.seats.one(order.pod.namespace, WAITING_SHARE * forward_s):
-                return await self.carrier.carry(self.binder.bind(order), deadline)
+                return await self.carrier.carry(self.binder.bind(order), began + forward_s, began + self.limit_s)
         except Crowded:
             return NotBound(CROWDED, is_unbegun=True)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
 from dataclasses import field
+from math import inf
 from typing import TypeVar
 from uuid import uuid4
 
@@ -43,12 +44,19 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.service.feed import Feed
+from extender.service.place import Place, Turns
+from extender.service.refusals import Refusals
 
 R = TypeVar("R")
 Work = Generator[Step, Outcome, R]
 
 # Steps that go forward: past the deadline they are not taken any more, while what undoes and finds out still is.
 FORWARD = (AddFinalizer, WriteAllocation, Reserve, CreateClaim, MapExtended, BindPod)
+# Steps of which nobody else hears how they end.
+UNDOING = (Release, DeleteClaim, TouchClaim, TouchPod)
+# Steps that are not answered with what they were about.
+VOID = (BindPod, DeleteClaim)
+NO_TIME = "there was no time left"
 # What the watch may take to show what the API server has said already.
 SHOWN_WITHIN_S = 10.0
 # Where it takes longer than this, another watch is opened: it may lead to an API server that is less far behind.
@@ -68,29 +76,53 @@ class Carrier:
     now: Callable[[], float]
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
+    refusals: Refusals = field(default_factory=Refusals)
+    turns: Turns = field(default_factory=Turns)
 
-    async def carry(self, work: Work[R], deadline: float) -> R:
-        """Take the steps of *work* until it ends; none forward after *deadline*."""
+    async def carry(self, work: Work[R], deadline: float, undone_by: float = -inf) -> R:
+        """Take the steps of *work* until it ends; none forward after *deadline*.
+
+        Where the API server is busy what undoes waits as it says, as long as it can be *undone_by* then.
+        """
         # Work that is dropped in the middle tells the ledger so at once, not when it is collected as garbage.
-        with closing(work):
+        with closing(work), closing(Place(self.turns)) as place:
             try:
                 step = next(work)
                 while True:
-                    step = work.send(await self._outcome(step, deadline))
+                    step = work.send(await self._in_turn(step, place, deadline, max(deadline, undone_by)))
             except StopIteration as end:
                 result: R = end.value
                 return result
 
-    async def _outcome(self, step: Step, deadline: float) -> Outcome:
+    async def _in_turn(self, step: Step, place: Place, deadline: float, undone_by: float) -> Outcome:
+        if isinstance(step, Reserve):
+            if not await place.take(step.claim.key, deadline - self.now()):
+                return Refused(Refusal.UNSENT, NO_TIME)
+        elif not isinstance(step, ReadClaim | Pause):
+            # What has to be found out before the next attempt is part of the turn.
+            place.close()
+        return await self._outcome(step, deadline, undone_by)
+
+    async def _outcome(self, step: Step, deadline: float, undone_by: float) -> Outcome:
         left = deadline - self.now()
+        match step:
+            case Pause(seconds, before):
+                until = deadline if isinstance(before, FORWARD) else undone_by
+                return await self._paused(seconds, until - self.now())
+            case AwaitShown():
+                return await self._shown(step, left)
         if left <= 0 and isinstance(step, FORWARD):
-            return Refused(Refusal.UNSENT, "there was no time left")
-        if isinstance(step, Pause):
-            await asyncio.sleep(min(step.seconds, max(left, 0)))
-            return Done()
-        if isinstance(step, AwaitShown):
-            return await self._shown(step, left)
-        return self._told(await self._sent(step))
+            return Refused(Refusal.UNSENT, NO_TIME)
+        outcome = self._told(await self._sent(step), step)
+        if isinstance(step, UNDOING):
+            self.refusals.note(step, outcome)
+        return outcome
+
+    async def _paused(self, seconds: float, left: float) -> Outcome:
+        if left <= 0:
+            return Refused(Refusal.UNSENT, NO_TIME)
+        await asyncio.sleep(min(seconds, left))
+        return Done()
 
     async def _shown(self, step: AwaitShown, left: float) -> Outcome:
         late = asyncio.get_running_loop().call_later(BEHIND_S, self.watches.end, CLAIMS, self.now(), BEHIND)
@@ -136,8 +168,10 @@ class Carrier:
         requests = [slot.exactly for slot in hidden.spec.requests if slot.exactly]
         return objects.extended_claim(pod, self.writes.claims().version, requests)
 
-    def _told(self, outcome: kube.Outcome) -> Outcome:
+    def _told(self, outcome: kube.Outcome, step: Step) -> Outcome:
         match outcome:
+            case kube.Done() if isinstance(step, VOID):
+                return Done()
             case kube.Done(read):
                 return self._done(read)
             case kube.Refused(kind=kind, message=message):
@@ -148,10 +182,11 @@ class Carrier:
                 return Unknown(why)
 
     def _done(self, read: Json) -> Outcome:
-        if read.get("kind") not in ("Pod", "ResourceClaim"):
-            return Done()
-        if read["kind"] == "Pod":
-            noun = self.recent.read(Pod, read, lambda: parse_pod(read))
-        else:
-            noun = self.recent.read(ResourceClaim, read, lambda: parse_claim(read, self.writes.claims().version))
+        match read.get("kind"):
+            case "Pod":
+                noun = self.recent.read(Pod, read, lambda: parse_pod(read))
+            case "ResourceClaim":
+                noun = self.recent.read(ResourceClaim, read, lambda: parse_claim(read, self.writes.claims().version))
+            case kind:
+                return Unknown(f"success, but what came back is of kind {kind}")
         return Done(noun) if isinstance(noun, Pod | ResourceClaim) else Unknown(f"what came back is unreadable: {noun}")

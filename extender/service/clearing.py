@@ -94,10 +94,6 @@ class Clearing:
     async def _is_moved(self, item: ResourceClaim | Pod, work: _Work) -> bool:
         """Touch *item*; where nothing was decided wait a little."""
         outcome = await self._touched(item, work.mark)
-        if isinstance(outcome, Done) and outcome.resource_version == item.resource_version:
-            # As where a policy of admission takes the annotation away.
-            work.failed = f"{item.key}: to touch it changes nothing"
-            return False
         if isinstance(outcome, Done):
             work.moved(item, outcome)
             return True

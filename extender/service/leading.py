@@ -153,7 +153,7 @@ class Leading:
 
     def _fail(self, step: Step, why: str, *, is_lost: bool) -> None:
         self.tenure.failed(self.now(), is_conflict=is_lost)
-        if not is_lost and self._is_news(self.lease, why, is_write=step.act is not Act.LOOK):
+        if (not is_lost or self.tenure.is_stuck) and self._is_news(self.lease, why, is_write=step.act is not Act.LOOK):
             LOG.warning("the Lease was not reached", extra={keys.REASON: step.act.name.lower(), keys.ERROR: why})
 
     def _reached(self, *, is_written: bool) -> None:

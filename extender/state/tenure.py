@@ -11,6 +11,8 @@ from extender.model.frozen import dataclass
 
 NEVER: Final = float("-inf")
 NOT_LEADING: Final = "not leading"
+# So many conflicts about one and the same record: whoever says so means something else.
+STUCK: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class Tenure:
         self._due = NEVER
         self._trusted_until = NEVER
         self._clear_at: float | None = None
+        self._conflicts = 0  # since the record changed
 
     @property
     def is_held(self) -> bool:
@@ -131,7 +134,7 @@ class Tenure:
     def looked(self, record: Record | None, now: float) -> None:
         """Take over what was read, None where there is no Lease."""
         if not self._is_known or record != self.record:
-            self._since = now
+            self._since, self._conflicts = now, 0
         self.record, self._is_known, self._must_look = record, True, False
         if not self.is_held:
             self._trusted_until, self._clear_at = NEVER, None
@@ -146,16 +149,23 @@ class Tenure:
             self.failed(now)
             return
         self.record, self._since, self._must_look = record, now, False
+        self._conflicts = 0
         self._due = asked + self.terms.renew_s
         if self.is_held:
             self._clear(now)
             self.term += now >= self._trusted_until
             self._trusted_until = asked + self.terms.trust_s
 
+    @property
+    def is_stuck(self) -> bool:
+        """Whether there are conflicts though nobody else writes: then no other replica was faster."""
+        return self._conflicts >= STUCK
+
     def failed(self, now: float, *, is_conflict: bool = False) -> None:
         """Note that a request did not succeed, as far as anybody knows; in a conflict the record is another by now."""
         self._must_look = self._must_look or is_conflict or not self.is_held
-        self._due = now if is_conflict else now + self.terms.renew_s / 2
+        self._conflicts += is_conflict
+        self._due = now if is_conflict and not self.is_stuck else now + self.terms.renew_s / 2
 
     def _may_release(self, now: float) -> bool:
         """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""

@@ -1,10 +1,13 @@
 """Leases at an API server: a write replaces what was read, or nothing."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
+from extender.kube.answer import Answer
 from extender.kube.leases import Failure, Lease, Leases, is_conflict, path_of
 from extender.kube.outcome import Refused
 from extender.model.names import ObjectKey
@@ -76,6 +79,15 @@ async def test_a_lease_that_was_deleted_is_not_renewed(cluster: Cluster) -> None
     late = await leases(cluster, 1e9 + 2).hold(KEY, first, "a_1", 15)
     assert not isinstance(late, Lease)
     assert is_conflict(late)
+
+
+async def test_without_its_namespace_a_lease_is_not_to_be_had_and_that_is_no_conflict() -> None:
+    api = AsyncMock()
+    status = {"kind": "Status", "reason": "NotFound", "code": 404, "message": "namespaces not found"}
+    api.call.return_value = Answer(404, {}, json.dumps(status).encode())
+    found = await Leases(api, 5.0, lambda: 1e9).hold(KEY, Lease(), "a_1", 15)
+    assert isinstance(found, Refused)
+    assert (found.kind, found.message, is_conflict(found)) == (Refusal.REJECTED, "namespaces not found", False)
 
 
 async def test_a_lease_that_is_given_up_has_no_holder_and_counts_who_takes_it(cluster: Cluster) -> None:

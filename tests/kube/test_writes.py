@@ -170,6 +170,14 @@ async def test_every_touch_moves_the_version_on(api_server: Cluster) -> None:
     assert len({fresh.resource_version, *versions}) == 3
 
 
+async def test_a_touch_that_something_takes_away_is_in_vain(api_server: Cluster) -> None:
+    claim, fresh, writes = await new_claim(api_server), await new_pod(api_server), writes_to(api_server)
+    with patch.object(objects, "touch", lambda uid, _mark: {"metadata": {"uid": uid}}):
+        outcomes = await writes.touch_claim(claim, "a"), await writes.touch_pod(fresh, "a")
+    assert [*map(refused, outcomes)] == [Refusal.IN_VAIN] * 2
+    assert read_pod(done(await writes.read_pod(fresh.key)).object).resource_version == fresh.resource_version
+
+
 async def test_an_allocation_is_not_replaced_by_another(api_server: Cluster) -> None:
     written, two = await allocated(api_server), await consumer(api_server)
     outcome = await writes_to(api_server).write_allocation(written, granted("gpu-1"), two)

@@ -12,7 +12,7 @@ from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.binding import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.remedy import settled
+from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (
     AwaitShown,
     BindPod,
@@ -398,3 +398,51 @@ def test_r1_what_another_pod_was_promised_of_a_shared_claim_is_not_taken_for_the
     # The other's write is on its way still.
     assert phases(world) == [Phase.RESERVED]
     assert promised(world.belief) == [device("n2", 0)]
+
+
+VAIN = Refused(Refusal.IN_VAIN, "something takes the annotation away")
+
+
+class Vain(Silent):
+    """A world in which to touch anything changes nothing."""
+
+    def _outcome(self, step: Step) -> Outcome:
+        if isinstance(step, TouchPod | TouchClaim):
+            self.taken.append(step)
+            return VAIN
+        return super()._outcome(step)
+
+
+def vain(*silent: type[Step]) -> Vain:
+    base = world_of()
+    world = Vain(base.server, base.belief)
+    world.silent = silent
+    return world
+
+
+def test_r1_a_pod_that_cannot_be_touched_keeps_its_claims_as_long_as_a_binding_may_land() -> None:
+    world = vain(BindPod)
+    found = bind(world)
+    assert isinstance(found, NotBound)
+    assert found.is_open
+    assert not world.carry(freed(POD, world.belief, 0.0))
+    world.server.land()
+    known = world.server.claims[claim("a").key]
+    assert world.server.pods[POD.key].node_name == N1
+    assert [user.uid for user in known.reserved_for] == [POD.uid]
+
+
+def test_r1_a_claim_that_cannot_be_touched_is_held_as_long_as_a_write_may_land() -> None:
+    world = vain()
+    unanswered(world)
+    assert world.carry(settled(world.belief)) is None
+    assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_a_pod_whose_claim_cannot_be_touched_is_bound_with_what_it_has() -> None:
+    world = vain(BindPod)
+    bind(world)
+    world.silent = ()
+    world.server.late.clear()
+    world.server.deliver(world.belief)
+    assert isinstance(bind(world), Bound)

@@ -32,7 +32,7 @@ class Scripted:
     def now(self) -> float:
         return 0.0
 
-    async def carry(self, work: object, _deadline: float) -> Result:
+    async def carry(self, work: object, _deadline: float, _undone_by: float) -> Result:
         self.begun.append(work)
         await self.may.wait()
         if isinstance(self.end, Exception):

@@ -3,14 +3,30 @@
 import asyncio
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
-from extender.kube.resource import CLAIMS, Resource
-from extender.model.names import ObjectKey, Uid
-from extender.scheduling.steps import AwaitShown, Done, Outcome, ReadClaim, Step
+from extender.kube import outcome as kube
+from extender.kube.resource import CLAIMS, Resource, Served
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.scheduling.claiming import patiently, release
+from extender.scheduling.steps import (
+    AwaitShown,
+    BindPod,
+    Done,
+    Later,
+    Outcome,
+    ReadClaim,
+    Step,
+    TouchClaim,
+    TouchPod,
+    Unknown,
+)
 from extender.service import carrier
 from extender.service.carrier import Carrier
+from tests import kube_objects
+from tests.scheduling.cast import claim, device, held, pod
 
 CLAIM = ObjectKey("default", "c")
 
@@ -70,3 +86,66 @@ async def test_what_is_not_shown_for_long_is_waited_for_on_another_watch(
     assert await Carrier(writes, claims, lambda: 3.0, watches=claims).carry(work(), deadline=20.0) == Done()
     await asyncio.sleep(0.05)  # a watch that is ended too late is one that should not be
     assert claims.ended == ended
+
+
+class Busy:
+    """Writes of a busy API server, which looks at nothing before it was asked so often."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.sent = times, 0
+
+    async def release(self, _claim: object, _pod: Uid, *, deallocate: bool) -> kube.Outcome:
+        assert deallocate
+        return await self.bind_pod()
+
+    async def bind_pod(self, *_of: object) -> kube.Outcome:
+        self.sent += 1
+        return Later(0.01, "too many requests") if self.sent <= self.times else kube.Done(kube_objects.claim("a"))
+
+    def claims(self) -> Served:
+        return Served(CLAIMS, "v1")
+
+
+@pytest.mark.parametrize(("undone_by", "sent", "is_done"), [(60.0, 3, True), (-1.0, 1, False)], ids=["time", "none"])
+async def test_what_undoes_waits_as_long_as_a_busy_server_says_while_there_is_time(
+    undone_by: float, sent: int, *, is_done: bool
+) -> None:
+    writes: Any = Busy(2)
+    feed: Any = None
+    now = asyncio.get_running_loop().time
+    taking_back = release(held(claim("a"), device("n1", 0), by=pod("p")), pod("p"), is_ours=True)
+    began = now()
+    assert await Carrier(writes, feed, now).carry(taking_back, began - 1, began + undone_by) is is_done
+    assert writes.sent == sent
+
+
+async def test_what_goes_forward_waits_no_longer_than_it_may_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    writes: Any = Busy(9)
+    feed: Any = None
+    bound = await Carrier(writes, feed, lambda: 0.0).carry(patiently(BindPod(pod("p"), NodeName("n"))), 0.005, 60.0)
+    assert (bound, set(waited)) == (Later(0.01, "too many requests"), {0.005})
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (TouchClaim(claim("a")), Unknown("success, but what came back is of kind None")),
+        (TouchPod(pod("p")), Unknown("success, but what came back is of kind None")),
+        (BindPod(pod("p"), NodeName("n")), Done()),
+    ],
+    ids=["claim", "pod", "binding"],
+)
+async def test_a_success_that_says_nothing_of_what_was_written_leaves_it_unknown(step: Step, expected: Outcome) -> None:
+    def work() -> Generator[Step, Outcome, Outcome]:
+        return (yield step)
+
+    writes, feed = AsyncMock(), AsyncMock()
+    for each in (writes.touch_claim, writes.touch_pod, writes.bind_pod):
+        each.return_value = kube.Done({"ok": True})
+    assert await Carrier(writes, feed, lambda: 0.0).carry(work(), deadline=1.0) == expected

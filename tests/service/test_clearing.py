@@ -148,7 +148,7 @@ async def test_a_waiting_pod_that_cannot_be_read_any_more_is_not_gone() -> None:
     assert stage.api.touched.count("p") == 4
 
 
-@pytest.mark.parametrize("kind", [Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED])
+@pytest.mark.parametrize("kind", [Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED, Refusal.IN_VAIN])
 async def test_where_something_cannot_be_moved_on_that_is_said_and_the_rest_is_left(
     kind: Refusal, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -157,13 +157,6 @@ async def test_where_something_cannot_be_moved_on_that_is_said_and_the_rest_is_l
     assert len(stage.api.touched) == AT_ONCE
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert vars(told)["error"].endswith(": 400 So: said so")
-
-
-async def test_what_a_touch_has_not_changed_is_not_moved_on(caplog: pytest.LogCaptureFixture) -> None:
-    stage = Stage(Api(done(int(claim("free").resource_version))))
-    assert not await stage.work.done()
-    (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert vars(told)["error"].endswith("to touch it changes nothing")
 
 
 async def test_many_are_moved_on_at_once_but_not_all() -> None:

@@ -189,6 +189,20 @@ def test_a_conflict_is_looked_into_at_once() -> None:
     assert step(it, 2) == Step(Act.LOOK)
 
 
+def test_conflicts_about_a_record_that_nobody_changes_are_tried_again_in_peace() -> None:
+    it = tenure()
+    it.looked(None, 0)
+    it.failed(1, is_conflict=True)
+    assert not it.is_stuck
+    it.looked(None, 1)
+    it.failed(2, is_conflict=True)
+    assert it.is_stuck
+    assert step(it, 2.5) == Step(Act.WAIT, 3)
+    assert step(it, 3) == Step(Act.LOOK)
+    it.looked(Record("1", OTHER), 3)
+    assert not it.is_stuck
+
+
 def test_a_leader_whose_lease_another_has_steps_down_at_once() -> None:
     it = leader(asked=0)
     it.looked(Record("3", OTHER), 1)

@@ -1,0 +1,37 @@
+"""Pods that share a claim reserve it one after the other: each would be refused for what another has just written."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from extender.model.names import ObjectKey
+
+# Whose turn it is, by claim; of claims that nobody reserves there is none.
+Turns = WeakValueDictionary[ObjectKey, asyncio.Lock]
+
+
+@dataclass(slots=True)
+class Place:
+    """Where one work stands: before one claim at a time, or before none."""
+
+    _turns: Turns
+    _taken: tuple[ObjectKey, asyncio.Lock] | None = None
+
+    async def take(self, claim: ObjectKey, patience_s: float) -> bool:
+        """Wait for our turn to reserve *claim*, unless it is; tell whether it came in time."""
+        if self._taken and self._taken[0] == claim:
+            return True
+        self.close()
+        turn = self._turns.setdefault(claim, asyncio.Lock())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(patience_s, 0.0)):
+                await turn.acquire()
+                self._taken = claim, turn
+        return self._taken is not None
+
+    def close(self) -> None:
+        """Leave it to the next one."""
+        if self._taken:
+            self._taken[1].release()
+            self._taken = None
