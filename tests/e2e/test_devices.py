@@ -128,6 +128,19 @@ async def test_partitions_are_given_as_far_as_their_counters_go(here: World) -> 
     await here.refused(await here.pod("more", claims=("more",)), "the counters of the devices' pool do not suffice")
 
 
+async def test_many_pods_that_share_a_claim_are_not_refused_for_what_the_others_write(here: World) -> None:
+    await here.node("a", cpus=100)
+    await here.device_class()
+    await here.slice("a", [{"name": "gpu-0"}])
+    claim = await here.claim("c", here.request())
+    pods = [await here.pod(f"p{index}", claims=("c",)) for index in range(40)]
+    for pod in pods:
+        assert await here.bound(pod) == "a"
+    assert len((await here.admin.read(claim))["status"]["reservedFor"]) == 40
+    # The first may be writing still when the scheduler asks about the next.
+    assert [said for said in here.refusals() if "kept changing" in said] == []
+
+
 async def test_shares_of_a_device_are_given_as_far_as_its_capacity_goes(here: World) -> None:
     await here.node("a")
     await here.device_class()
