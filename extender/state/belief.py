@@ -19,7 +19,7 @@ from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.state.cluster import OF_PODS, Cluster, key_of_noun
-from extender.state.contest import contested, overdrafts
+from extender.state.contest import contested, draws_counters, overdrafts
 from extender.state.domain import Domain, writer_of
 from extender.state.foreign import Foreign, is_borne, is_ours
 from extender.state.ledger import UNMADE, ClaimHold, Event, Ledger, Phase
@@ -73,10 +73,15 @@ class Belief:
 
     def contested(self, claim: ResourceClaim) -> DeviceKey | None:
         """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
-        mine, before = self._seniority.of(claim.key), self._seniority.before(claim.key)
-        inventory, has_sufficed = self.cluster.snapshot.inventory, self._seniority.has_sufficed(claim.key)
+        mine, inventory = self._seniority.of(claim.key), self.cluster.snapshot.inventory
+        has_sufficed, is_drawing = self._seniority.has_sufficed(claim.key), draws_counters(mine, inventory)
+        if has_sufficed and not is_drawing and not any(use.shares for use in mine.values()):
+            # Whoever came before has no more by now than when there was enough.
+            return None
+        # A pool may have thousands of claims: all of them matter only where something is drawn from what they share.
+        before = self._seniority.before(claim.key, None if is_drawing else mine)
         found = contested(mine, before, inventory, has_sufficed=has_sufficed) if before else None
-        if found is None and before and all(map(inventory.rows_of, mine)):
+        if found is None and mine and all(map(inventory.rows_of, mine)):
             self._seniority.suffices(claim.key)
         return found
 

@@ -26,6 +26,11 @@ def contested(mine: Uses, before: Uses, inventory: Inventory, *, has_sufficed: b
     return next(_contested(mine, before, inventory, is_in_doubt=not has_sufficed), None)
 
 
+def draws_counters(uses: Uses, inventory: Inventory) -> bool:
+    """Tell whether what claims have of other devices matters, too, for they draw from the same counters."""
+    return any(_draws(_published(inventory, key)) for key in uses)
+
+
 def _contested(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: bool) -> Iterator[DeviceKey]:
     for key, use in mine.items():
         earlier = before.get(key, UNUSED)

@@ -1,6 +1,6 @@
 """Whose allocation was seen first. Of two claims that hold one device, the earlier one keeps it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
@@ -54,13 +54,14 @@ class Seniority:
             if not holders:
                 self._holders.pop(hold.device.pool_key, None)
 
-    def before(self, key: ObjectKey) -> dict[DeviceKey, Usage]:
-        """Add up what earlier claims hold in the pools that the claim holds devices of."""
+    def before(self, key: ObjectKey, devices: Container[DeviceKey] | None = None) -> dict[DeviceKey, Usage]:
+        """Add up what earlier claims hold in the pools that the claim holds devices of; or only of *devices* there."""
         used: dict[DeviceKey, Usage] = {}
         for pool in {hold.device.pool_key for hold in self._held_by(key)}:
             for other in map(self._places.__getitem__, self._holders[pool]):
                 if other.number < self._places[key].number:
-                    _charge(used, (hold for hold in other.holds if hold.device.pool_key == pool))
+                    concerned = (hold for hold in other.holds if devices is None or hold.device in devices)
+                    _charge(used, (hold for hold in concerned if hold.device.pool_key == pool))
         return used
 
     def suffices(self, key: ObjectKey) -> None:

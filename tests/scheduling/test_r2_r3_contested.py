@@ -26,6 +26,7 @@ from extender.scheduling.steps import AwaitShown, BindPod, Step, Unknown
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.domain import writer_of
+from extender.state.seniority import Seniority
 from tests.scheduling.cast import OURS, belief_of, claim, consumer, device, gpus, held, node, planner_of, pod
 from tests.scheduling.server import Server, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, bind, world_of
@@ -208,3 +209,14 @@ def sharing(item: ResourceClaim, share: str, memory: str = "") -> ResourceClaim:
     taken = (("memory", parse_quantity(memory)),) if memory else ()
     results = tuple(replace(one, share_id=share, consumed_capacity=taken) for one in item.allocation.devices)
     return replace(item, allocation=replace(item.allocation, devices=results))
+
+
+def test_r3_who_came_before_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (held(claim(name), device("n1", at), by=pod(name)) for at, name in enumerate("ab"))
+    belief = belief_of(node("n1"), gpus("n1", 2), first, second)
+    assert belief.contested(second) is None
+    monkeypatch.setattr(Seniority, "before", None)
+    assert belief.contested(second) is None
+    monkeypatch.undo()
+    belief.apply(Changed(replace(second, allocation=first.allocation, resource_version="9")))
+    assert belief.contested(second) == device("n1", 0)

@@ -20,7 +20,7 @@ from extender.model.device import (
 )
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolKey, PoolName, Uid
 from extender.model.quantity import parse_quantity
-from extender.state.contest import contested, overdrafts
+from extender.state.contest import contested, draws_counters, overdrafts
 from extender.state.seniority import Seniority
 
 DRIVER, POOL = DriverName("gpu.example.com"), PoolName("n1")
@@ -141,8 +141,11 @@ def seniority_after(told: list[ResourceClaim | str]) -> Seniority:
 def test_r2_whoever_was_shown_first_keeps_what_it_holds(told: list[ResourceClaim | str], inventory: Inventory) -> None:
     seniority, order = seniority_after(told), in_order(told)
     for index, claim in enumerate(order):
-        found = contested(seniority.of(claim.key), seniority.before(claim.key), inventory)
+        mine = seniority.of(claim.key)
+        found = contested(mine, seniority.before(claim.key), inventory)
         assert (found is not None) is is_contested(claim, order[:index])
+        if not draws_counters(mine, inventory):
+            assert contested(mine, seniority.before(claim.key, mine), inventory) == found
         assert found is None or found in [item.device for item in devices_of(claim)]
 
 
