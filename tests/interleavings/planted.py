@@ -51,7 +51,7 @@ BUGS: Final = {
     ),
     "an old reservation is believed": Bug(
         claiming.reserve,
-        "= yield TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod))",
+        "= yield from patiently(TouchClaim(claim) if is_had else Reserve(claim, consumer_of(pod)))",
         "= Done(claim) if is_had else (yield Reserve(claim, consumer_of(pod)))",
     ),
     "a Binding without an answer is not made impossible": Bug(
