@@ -23,6 +23,7 @@ from extender.config.combinations import IN_VAIN, is_placed_in_vain
 from extender.config.load import Invalid, load
 from extender.config.placement import placement_of
 from extender.config.settings import Ownership, Settings
+from extender.kube.decoding import decoded
 from extender.model.claim import Allocation
 from extender.model.names import ObjectKey, is_label_key
 from extender.model.parse.fields import Malformed
@@ -255,7 +256,7 @@ def _told(line: bytes, manner: Manner, release: Release) -> bool:
 def answer(line: bytes, manner: Manner, release: Release = Release.V1_37) -> dict[str, Any]:
     """Answer one line; one that cannot be read gets an ``error`` that names the field."""
     try:
-        raw = orjson.loads(line)
+        raw = decoded(line)
     except orjson.JSONDecodeError as error:
         return {"name": "", "error": f"not JSON: {error}"}
     try:

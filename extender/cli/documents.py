@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import orjson
 
+from extender.kube.decoding import decoded
+
 
 class NotJson(NamedTuple):
     """Text that is not JSON, and where it stops being so; lines and columns count from 1."""
@@ -19,18 +21,21 @@ class NotJson(NamedTuple):
 
 def documents(text: bytes) -> Iterator[object]:
     """Yield each document of *text*, or a NotJson in the place of one that cannot be read."""
-    whole = _document(text)
-    if isinstance(whole, NotJson) and _is_one_per_line(text):
-        for number, line in enumerate(text.split(b"\n"), start=1):
-            if line.strip():
-                yield _document(line, number)
-    else:
-        yield whole
+    try:
+        yield orjson.loads(text)
+    except orjson.JSONDecodeError:
+        yield from _by_line(text) if _is_one_per_line(text) else (_document(text),)
+
+
+def _by_line(text: bytes) -> Iterator[object]:
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if line.strip():
+            yield _document(line, number)
 
 
 def _document(text: bytes, line: int = 1) -> object:
     try:
-        return orjson.loads(text)
+        return decoded(text)
     except orjson.JSONDecodeError as error:
         return NotJson(line + error.lineno - 1, error.colno, error.msg)
 

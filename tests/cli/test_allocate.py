@@ -352,6 +352,35 @@ def odd() -> dict[str, Any]:
     return asked | {"status": {"allocation": {"devices": {"results": [held]}}}}
 
 
+# As deep as Kubernetes keeps it, and deeper than Python writes it.
+DEEP = '{"a":' * 1100 + "1" + "}" * 1100
+
+
+def deep() -> dict[str, Any]:
+    """Return a claim that has the only device, with parameters to be replaced by deep ones."""
+    held = {"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "d0"}
+    opaque = {"driver": "gpu.example.com", "parameters": "DEEP"}
+    devices = {"results": [held], "config": [{"source": "FromClaim", "requests": [], "opaque": opaque}]}
+    return claim("deep") | {"status": {"allocation": {"devices": devices}}}
+
+
+def test_a_recorded_claim_with_deep_parameters_hides_no_other_and_has_its_devices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(tmp_path, claim(), deep())
+    (tmp_path / "all.json").write_text((tmp_path / "all.json").read_text().replace('"DEEP"', DEEP))
+    _, out, err = replayed(capsys, "--from", folder, "--claim", "ns/c1", "-o", "table")
+    assert err == ""
+    assert "1 nodes: 0 fit" in out
+
+
+def test_a_question_with_deep_parameters_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lines").write_text(json.dumps(case(allocated=[deep()])).replace('"DEEP"', DEEP))
+    assert main(["allocate", "--file", str(tmp_path / "lines")]) == 0
+    node = json.loads(capsys.readouterr().out)["nodes"]["n1"]
+    assert node["allocations"][0]["devices"]["results"][0]["device"] == "d1"
+
+
 FIELD = "spec.devices.requests[0].exactly.capacity.requests[memory]: '1e1001' is not a quantity"
 
 

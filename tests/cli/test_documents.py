@@ -1,6 +1,12 @@
 import pytest
 
 from extender.cli.documents import NotJson, documents
+from extender.kube.decoding import decoded
+from extender.model.parse.opaque import MARK
+
+# Kubernetes keeps what orjson alone does not read.
+DEEP = b'{"a": %s}' % (b"[" * 1100 + b"]" * 1100)
+SHALLOW = decoded(DEEP)
 
 
 @pytest.mark.parametrize(
@@ -11,6 +17,10 @@ from extender.cli.documents import NotJson, documents
         pytest.param(b'{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}], id="one-per-line"),
         pytest.param(b'{"a": 1}\r\n\r\n{"a": 2}', [{"a": 1}, {"a": 2}], id="blank-lines"),
         pytest.param(b"[1]", [[1]], id="no-object"),
+        pytest.param(DEEP.replace(b":", b":\n"), [SHALLOW], id="a-deep-one"),
+        pytest.param(DEEP + b'\n{"b": 1}', [SHALLOW, {"b": 1}], id="a-deep-line"),
+        pytest.param(b'{"a": "\\ud800"}', [{"a": MARK}], id="half-a-surrogate-pair"),
+        pytest.param(b'{"a":\n"\xff"}', [{"a": MARK}], id="a-byte-that-is-no-utf-8"),
     ],
 )
 def test_documents_are_read_whole_or_by_line(text: bytes, expected: list[object]) -> None:
