@@ -1,10 +1,14 @@
 """Where the API server is, and how it knows us."""
 
+import re
 import ssl
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from extender.model.frozen import dataclass
+from extender.model.parse.fields import Malformed
+
+CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +55,10 @@ class Fixed:
 
     async def renew(self, refused: Access | None = None) -> None:
         """Change nothing: there is nowhere to read from."""
+
+
+def sendable(token: str, named: str) -> str:
+    """Return *token*; raise Malformed, with what it is *named* and not with what it is, where no header can have it."""
+    if CONTROLS.search(token):
+        raise Malformed(named, "gives a token with a line feed, or another control character, in it")
+    return token

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.kube.access import Access, Loaded
+from extender.kube.access import Access, Loaded, sendable
 from extender.kube.contents import NOTHING, Reading
 from extender.model.frozen import dataclass
 from extender.model.parse.fields import Fields, Malformed
@@ -129,7 +129,7 @@ def token_of(user: Fields, kubeconfig: Path, files: Reading) -> tuple[str, str]:
 
     As in client-go that of a file counts, which is rotated, and one beside it as long as there is none in the file.
     """
-    token, named = user.text("token").strip(), user.text("tokenFile")
+    token, named = sendable(user.text("token").strip(), user.at("token")), user.text("tokenFile")
     if not named:
         return token, ""
     try:
@@ -147,7 +147,7 @@ def _written(user: Fields, kubeconfig: Path, files: Reading) -> str:
         raise Malformed(user.at("tokenFile"), f"names a file that is no text: {error}") from error
     if not token:
         raise Malformed(user.at("tokenFile"), "names a file without a token")
-    return token
+    return sendable(token, user.at("tokenFile"))
 
 
 def _read(fields: Fields, name: str, kubeconfig: Path, files: Reading) -> bytes:

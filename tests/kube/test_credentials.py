@@ -155,6 +155,14 @@ async def test_what_cannot_be_read_for_a_moment_is_kept(tmp_path: Path) -> None:
     assert (await found.access()).authorization == "Bearer second"
 
 
+async def test_a_token_that_no_header_can_have_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    found, clock = await rotating(kubeconfig(tmp_path, {"tokenFile": "token"}))
+    (tmp_path / "token").write_text("sec\nond")
+    clock.look_again()
+    assert (await found.access()).authorization == "Bearer first"
+
+
 @pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
 async def test_a_token_beside_a_file_counts_until_there_is_one_in_the_file(beside: str, tmp_path: Path) -> None:
     found, clock = await rotating(kubeconfig(tmp_path, {"token": "stale", "tokenFile": "token"}) + beside)
@@ -405,6 +413,17 @@ async def test_an_empty_file_that_a_pod_is_given_is_named(
     (tmp_path / empty).write_text("\n")
     with pytest.raises(Malformed, match=f"{empty}: is an empty file"):
         await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+
+
+async def test_a_token_that_no_header_can_have_is_named_in_a_pod(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "token").write_text("bo\rund")
+    with pytest.raises(Malformed, match="token: gives a token with a line feed, or another") as refused:
+        await in_cluster(str(tmp_path / "token"), str(tmp_path / "ca.crt"))
+    assert "und" not in refused.value.message
 
 
 @pytest.mark.parametrize(

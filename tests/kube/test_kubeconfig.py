@@ -55,6 +55,7 @@ EXEC = {
     "args": ["-c", PLUGIN],
     "interactiveMode": "Never",
 }
+LINES = EXEC | {"args": ["-c", PLUGIN.replace("of-a-plugin", "of-a\\nplugin")]}
 # What a user has, and the token that client-go sends of it: getUserIdentificationPartialConfig in its tools/clientcmd,
 # NewBearerAuthWithRefreshRoundTripper in its transport, UpdateTransportConfig in its plugin/pkg/client/auth/exec.
 TOKENS: dict[str, tuple[Json, str]] = {
@@ -104,6 +105,10 @@ SENSELESS: dict[str, tuple[str, Json, Json]] = {
     "no token": ("user.tokenFile: there is no file", {"server": SAFE}, {"tokenFile": "never"}),
     "empty token": ("user.tokenFile: names a file without", {"server": SAFE}, {"tokenFile": "empty"}),
     "odd token": ("user.tokenFile: names a file that is no text", {"server": SAFE}, {"tokenFile": "odd"}),
+    "a token of two lines": ("user.token: gives a token with a line feed", {"server": SAFE}, {"token": "a\nb"}),
+    "a file of two lines": ("user.tokenFile: gives a token with", {"server": SAFE}, {"tokenFile": "lines"}),
+    "a token with a bell": ("user.token: gives a token with", {"server": SAFE}, {"token": "a\ab"}),
+    "a plugin of two lines": ("user: gives a token with", {"server": SAFE}, {"exec": LINES}),
     "key alone": ("user.client-key: is of no use", {"server": SAFE}, {"client-key": "me.key"}),
     "no key": ("user.client-certificate: cannot be used", {"server": SAFE}, {"client-certificate": "me.crt"}),
     "another key": (
@@ -134,6 +139,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "token").write_text("of-a-file\n")
     (folder / "empty").write_text("\n")
     (folder / "odd").write_bytes(b"\xff")
+    (folder / "lines").write_text("of-a\nfile\n")
     return folder
 
 
