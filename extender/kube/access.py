@@ -4,10 +4,14 @@ import re
 import ssl
 from collections.abc import Mapping
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from extender.model.frozen import dataclass
 from extender.model.parse.fields import Malformed
 
+SCHEMES: Final = ("https://", "http://")
+# Of a name or an address, to which neither a space nor what ends a host belongs.
+HOST: Final = re.compile(r"[\w.:%-]+")
 CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -62,3 +66,20 @@ def sendable(token: str, named: str) -> str:
     if CONTROLS.search(token):
         raise Malformed(named, "gives a token with a line feed, or another control character, in it")
     return token
+
+
+def server_of(text: str, named: str) -> str:
+    """Return the address of a server as requests begin; raise Malformed, with what it is *named*, where it is none."""
+    if not text.startswith(SCHEMES):
+        raise Malformed(named, "begins with neither https:// nor http://")
+    try:
+        parts = urlsplit(text)
+        # As the resolver will.
+        host, _ = (parts.hostname or "").encode("idna").decode(), parts.port
+    except ValueError as error:
+        raise Malformed(named, f"is no address of a server: {error}") from error
+    if "@" in parts.netloc:
+        raise Malformed(named, "has a user in it, who belongs into users")
+    if not (HOST.fullmatch(host) and text.isprintable()):
+        raise Malformed(named, "is no address of a server: it has no host, or one that cannot be")
+    return text.rstrip("/")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from extender.kube.access import Access, Loaded, sendable
+from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import Reading, contents_of
 from extender.kube.kubeconfig import context_of, kubeconfig_of
 from extender.model.parse.fields import Fields, Malformed
@@ -80,7 +80,7 @@ async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = st
     fields, files = Fields(dict(os.environ), ""), Reading()
     host, port = fields.required(HOST), fields.required(PORT)
     access = Access(
-        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        server=server_of(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", f"{HOST}, {PORT}"),
         authorization=f"Bearer {sendable(_written_in(token_file, files), token_file)}",
         tls=context_of(_written_in(ca_file, files).encode(), ca_file),
     )

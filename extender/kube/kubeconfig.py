@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.kube.access import Access, Loaded, sendable
+from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import NOTHING, Reading
 from extender.model.frozen import dataclass
 from extender.model.parse.fields import Fields, Malformed
@@ -45,9 +45,8 @@ class Kubeconfig:
 
     def loaded(self) -> Loaded:
         """Read everything; raise Malformed, which names the field, where that cannot be done."""
-        server, proxy = self.cluster.required("server").rstrip("/"), self.cluster.text("proxy-url")
-        if not server.startswith(("https://", "http://")):
-            raise Malformed(self.cluster.at("server"), "begins with neither https:// nor http://")
+        server = server_of(self.cluster.required("server"), self.cluster.at("server"))
+        proxy = self.cluster.text("proxy-url")
         if proxy and not proxy.startswith(PROXIES):
             raise Malformed(self.cluster.at("proxy-url"), "begins with neither http:// nor https://")
         refuse_impersonation(self.user)

@@ -14,7 +14,7 @@ import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_kube_config
 
-from extender.kube.access import Access, Loaded, sendable
+from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import Reading, contents_of
 from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of, wrong_in
 from extender.model.parse.fields import Fields
@@ -64,7 +64,7 @@ def _access(configuration: Any, files: Reading) -> Access:  # noqa: ANN401 - the
     """Take what we need out of the library's configuration."""
     scheme, _, token = (configuration.api_key.get(TOKEN) or "").strip().partition(" ")
     return Access(
-        server=configuration.host.rstrip("/"),
+        server=server_of(configuration.host, "cluster.server"),
         authorization=f"{scheme.capitalize()} {sendable(token.strip(), 'user')}" if token else "",
         tls=_context(configuration, files) if configuration.host.startswith("https") else None,
         server_name=configuration.tls_server_name,

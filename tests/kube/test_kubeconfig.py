@@ -248,6 +248,44 @@ async def test_a_field_that_makes_no_sense_is_named(name: str, folder: Path) -> 
         await credentials(written(folder, document(cluster, user)))
 
 
+# What looks like the address of a server.
+UNREACHABLE: dict[str, str] = {
+    "https://127.0.0.1:99999": "is no address of a server: Port out of range",
+    "https://h:port": "is no address of a server: Port could not be cast",
+    "https://127.0.0.1:-1": "is no address of a server: Port could not be cast",
+    "https://[::1": "is no address of a server: Invalid IPv6 URL",
+    "https://..": "is no address of a server: .*label",
+    f"https://{64 * 'a'}.example": "is no address of a server: .*label",
+    "https://:443": "is no address of a server: it has no host",
+    "https://a b": "is no address of a server: it has no host, or one that cannot be",
+    "https://h\n": "is no address of a server: it has no host, or one that cannot be",
+    "https://me:secret@h": "has a user in it",
+}
+
+
+@pytest.mark.parametrize("server", UNREACHABLE)
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_a_server_that_cannot_be_is_refused(server: str, beside: str, folder: Path) -> None:
+    with pytest.raises(NoCredentials, match=rf"cluster\.server: {UNREACHABLE[server]}") as refused:
+        await credentials(written(folder, document({"server": server}, {"token": "t"})) + beside)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://[::1]:6443",
+        "https://[fe80::1%25eth0]",
+        "http://h_1.",
+        "https://bücher.example/prefix",
+        "https://h:0443",
+    ],
+)
+async def test_a_server_is_taken_as_it_is_written(server: str, folder: Path) -> None:
+    loaded = await from_kubeconfig(written(folder, document({"server": f"{server}/"}, {})), None)
+    assert loaded.access.server == server
+
+
 @pytest.mark.parametrize(("content", "says"), [("a: [", "is no YAML"), ("- a", "no object"), ("", "no object")])
 async def test_what_is_no_kubeconfig_is_named(content: str, says: str, folder: Path) -> None:
     with pytest.raises(NoCredentials, match=f"kubeconfig: .*{says}"):
