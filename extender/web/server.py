@@ -49,9 +49,10 @@ class Address(NamedTuple):
 class CannotListen(OSError):  # noqa: N818 - says what went wrong, and is caught by that name
     """An address that cannot be listened on; *which* of the two it is."""
 
-    def __init__(self, which: str, address: Address, error: OSError) -> None:
+    def __init__(self, which: str, address: Address, error: OSError | UnicodeError) -> None:
         self.which = which
-        super().__init__(f"{address.host}:{address.port} cannot be listened on: {error.strerror or error}")
+        why = (isinstance(error, OSError) and error.strerror) or error
+        super().__init__(f"{address.host}:{address.port} cannot be listened on: {why}")
 
 
 LOOPBACK: Final = Address("127.0.0.1", 8888)
@@ -204,7 +205,7 @@ class Server:
 async def _started(listener: Listener, which: str, address: Address) -> int:
     try:
         return await listener.start(*address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a host that is no name, before it is looked up
         raise CannotListen(which, address, error) from error
 
 

@@ -3,10 +3,12 @@ import json
 import logging
 import re
 import ssl
+from collections.abc import Callable
 from contextlib import suppress
 
 import orjson
 import pytest
+import uvloop
 from aiohttp import ClientConnectionError, ClientSession
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -196,6 +198,25 @@ async def test_an_address_that_is_taken_is_an_error_and_leaves_nothing_open() ->
             await late.start()
         assert (caught.value.which, f":{taken.port} " in str(caught.value)) == ("probes", True)
         assert all(listener._runner is None for listener in late._listeners)
+
+
+@pytest.mark.parametrize("host", ["..", f"{70 * 'a'}.example", 80 * "ü"])
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_host_that_is_no_name_is_an_error_and_leaves_nothing_open(
+    host: str, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    standin = StandIn()
+    options = Options(verbs=ANYWHERE, probes=Address(host, 1))
+
+    async def started() -> None:
+        server = Server(Application(standin, standin, standin, Metrics()), options)
+        with pytest.raises(CannotListen, match=f"{host}:1 cannot be listened on: ") as caught:
+            await server.start()
+        assert caught.value.which == "probes"
+        assert all(listener._runner is None for listener in server._listeners)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(started())
 
 
 async def test_o2_probes_and_metrics_have_a_listener_that_only_reads() -> None:
