@@ -48,28 +48,35 @@ def parsed(text: str) -> object:
 
 
 def flattened(raw: object) -> Iterator[tuple[str, object]]:
-    """Yield what the file sets by path; what is no setting, or of another shape, comes with a ValueError."""
+    """Yield what the file sets by path; what is no setting, or of another shape, comes with a ValueError.
+
+    The path of the whole file is empty.
+    """
     for name, value in _entries("", raw):
         if any(path.startswith(f"{name}.") for path in rows()):
             yield from ((inner, _known(inner, inner_value)) for inner, inner_value in _entries(f"{name}.", value))
         else:
-            yield name, _unknown("") if "." in name else _known(name, value)
+            yield name, _unknown(name) if "." in name else _known(name, value)
 
 
 def _entries(prefix: str, raw: object) -> list[tuple[str, object]]:
     if raw is None:
         return []
     if not isinstance(raw, Mapping):
-        return [(prefix.rstrip(".") or "file", ValueError("must be keys with values"))]
+        return [(prefix.rstrip("."), ValueError("must be keys with values"))]
     return [(f"{prefix}{name}", value) for name, value in raw.items()]
 
 
 def _known(name: str, value: object) -> object:
     """Return *value*, or what is wrong with its name."""
-    return value if name in rows() or isinstance(value, ValueError) else _unknown(name.rpartition(".")[0])
+    return value if name in rows() or isinstance(value, ValueError) else _unknown(name)
 
 
-def _unknown(prefix: str) -> ValueError:
-    parts = (path.rpartition(".")[0] if prefix else path.partition(".")[0] for path in rows())
-    beside = [path for path, part in zip(rows(), parts, strict=True) if part == prefix] if prefix else parts
-    return ValueError(f"is no setting; there are {', '.join(dict.fromkeys(beside))}")
+def _unknown(name: str) -> ValueError:
+    """Say what there is in place of *name*, in its section if that is one."""
+    section, dot, key = name.partition(".")
+    if name in rows():
+        return ValueError(f"is no setting: they are nested, {section}: {{{key}: ...}}")
+    beside = [path for path in rows() if path.startswith(f"{section}{dot or '.'}")]
+    sections = dict.fromkeys(path.partition(".")[0] for path in rows())
+    return ValueError(f"is no setting; there are {', '.join(beside or sections)}")

@@ -71,7 +71,7 @@ def _from_file(path: Path | None) -> Iterator[Given]:
     except ValueError as error:
         yield Given("", str(path), error)
     else:
-        yield from (Given(name, name, value) for name, value in flattened(raw))
+        yield from (Given(name, name or str(path), value) for name, value in flattened(raw))
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[Given]:

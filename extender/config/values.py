@@ -1,7 +1,8 @@
 """Values of settings: checked as the file has them, read as the environment and flags have them, written for people."""
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeVar, get_args, get_origin
 
@@ -12,6 +13,8 @@ V = TypeVar("V")
 DEFAULT_GATES: Final = Features()
 # Far beyond any use, and as much as a column holds.
 MOST_INTEGER: Final = 2**63 - 1
+# What no file is called. The halves that are left out stand for bytes of the environment that are no UTF-8.
+BROKEN: Final = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 
 
 class Unfit(ValueError):  # noqa: N818 - says what the value is, and is caught by that name
@@ -69,6 +72,8 @@ def _one_of(choices: tuple[str, ...], value: object) -> str:
 def _text(_key: Key, value: object) -> str:
     if not isinstance(value, str):
         raise Unfit("must be text")
+    if BROKEN.search(value):
+        raise Unfit("must be text without NUL, and without half of a surrogate pair")
     return value
 
 
@@ -81,9 +86,9 @@ def _flag(_key: Key, value: object) -> bool:
 def _integer(key: Key, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Unfit("must be an integer")
-    if abs(value) > MOST_INTEGER:
-        raise Unfit(f"must be at most {MOST_INTEGER}")
     _bounded(key, value)
+    if abs(value) > MOST_INTEGER:
+        raise Unfit(f"must be at {'most ' if value > 0 else 'least -'}{MOST_INTEGER}")
     return value
 
 
@@ -105,14 +110,17 @@ def _bounded(key: Key, value: float) -> None:
 def _texts(key: Key, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) < (key.least or 0):
         raise Unfit("must be a list of at least one name" if key.least else "must be a list of names")
-    return _whole(tuple(value), ((f"[{index}]", _wrong_name(value, index)) for index in range(len(value))))
+    return _whole(tuple(value), ((f"[{index}]", wrong) for index, wrong in enumerate(_wrong_names(value))))
 
 
-def _wrong_name(names: list[object], index: int) -> str:
-    name = names[index]
-    if not isinstance(name, str) or not name:
-        return "must be text"
-    return "is there twice" if name in names[:index] else ""
+def _wrong_names(names: list[object]) -> Iterator[str]:
+    known = set()
+    for name in names:
+        if isinstance(name, str) and name:
+            yield "is there twice" if name in known else ""
+            known.add(name)
+        else:
+            yield "must be text"
 
 
 def _whole(value: V, parts: Iterable[tuple[str, str]]) -> V:

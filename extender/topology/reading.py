@@ -18,7 +18,7 @@ class Entry:
     def __init__(self, raw: object, path: str, wrong: list[str]) -> None:
         self.is_fit = raw is None or isinstance(raw, Mapping)
         if not self.is_fit:
-            wrong.append(f"{path or 'topology'}: must be keys with values")
+            wrong.append(f"{path or 'document'}: must be keys with values")
         self.raw: Mapping[Any, Any] = raw if isinstance(raw, Mapping) else {}
         self.path, self.wrong, self.used = path, wrong, set[str]()
 

@@ -80,7 +80,7 @@ def test_a_policy_about_which_nothing_is_said_protects() -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        pytest.param([], "topology: must be keys with values", id="no-keys"),
+        pytest.param([], "document: must be keys with values", id="no-keys"),
         pytest.param(
             {"policy": {}}, "policy: is no key; there are clusterTopology, deviceTopology, mix, policies", id="unknown"
         ),

@@ -34,7 +34,7 @@ PRODUCT = "deviceTopology[0].products[0]"
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        pytest.param([], "topology: must be keys with values", id="no-keys"),
+        pytest.param([], "document: must be keys with values", id="no-keys"),
         pytest.param({"devices": []}, "devices: is no key; there are clusterTopology, deviceTopology", id="unknown"),
         pytest.param({"deviceTopology": {}}, "deviceTopology: must be a list", id="no-list"),
         pytest.param({"deviceTopology": [7]}, "deviceTopology[0]: must be keys with values", id="no-entry"),
