@@ -20,7 +20,7 @@ def options_of(settings: Settings) -> Options:
         try:
             Certificates(files)
         except OSError as error:
-            raise Invalid([f"tls: {error}"]) from error
+            raise Invalid([str(error)]) from error
     return Options(
         verbs=Address(*without_lookup(address_of(listen.verbs))),
         probes=Address(*address_of(listen.probes)) if listen.probes else None,

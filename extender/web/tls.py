@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from extender.model.frozen import dataclass
 from extender.web.expiry import expiry_in
@@ -69,12 +69,14 @@ class Certificates:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         files = self._files
-        with _naming(files.certificate, files.key):
-            # A key that needs a password is an error; by default somebody would be asked for it.
-            context.load_cert_chain(files.certificate, files.key, password="")
+        with _naming("certificate", files.certificate):
+            # What goes wrong with both does not tell with which.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(files.certificate)
+        with _naming("key", files.key, files.certificate):
+            context.load_cert_chain(files.certificate, files.key, password=pass_phrase)
         if files.client_ca:
             context.verify_mode = ssl.CERT_REQUIRED
-            with _naming(files.client_ca):
+            with _naming("clientAuthorities", files.client_ca):
                 context.load_verify_locations(files.client_ca)
         return context
 
@@ -89,12 +91,17 @@ class Certificates:
 
 
 @contextmanager
-def _naming(*paths: Path) -> Iterator[None]:
-    """Name the files in what goes wrong: OpenSSL says but what it stumbled over."""
+def _naming(setting: str, *paths: Path) -> Iterator[None]:
+    """Name the setting and the files in what goes wrong: OpenSSL says but what it stumbled over."""
     try:
         yield
     except OSError as error:
-        raise OSError(f"{' with '.join(map(str, paths))}: {error.strerror or error}") from error
+        raise OSError(f"tls.{setting}: {' with '.join(map(str, paths))}: {error.strerror or error}") from error
+
+
+def pass_phrase() -> NoReturn:
+    """Say that a key has a pass phrase, where OpenSSL asks for it; by default somebody would be asked."""
+    raise ssl.SSLError(ssl.SSLErrorNumber.SSL_ERROR_SSL, "the key has a pass phrase, and one without it is needed")
 
 
 def _digest(path: Path) -> bytes | str:

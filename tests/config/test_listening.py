@@ -56,5 +56,5 @@ def test_files_of_tls_that_cannot_be_used_are_told_before_anything_begins(tmp_pa
     assert options.tls is not None
     assert options.client_names == frozenset(("x",))
     key.unlink()
-    with pytest.raises(Invalid, match=r"^tls: .*server\.crt with .*server\.key: No such file or directory$"):
+    with pytest.raises(Invalid, match=r"^tls\.key: .*server\.key with .*server\.crt: No such file or directory$"):
         options_of(Settings(tls=whole))

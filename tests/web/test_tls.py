@@ -402,7 +402,7 @@ async def test_a_file_that_could_not_be_read_for_a_moment_is_read_again(
     def built(self: Certificates) -> ssl.SSLContext:
         if left[0]:
             left[0] -= 1
-            with _naming(renewing.theirs):
+            with _naming("clientAuthorities", renewing.theirs):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return real(self)
 
@@ -517,12 +517,25 @@ def test_files_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
         Certificates(Files(certificate, ca.with_suffix(".key")))
 
 
-def test_a_key_with_a_password_is_an_error_and_asks_nobody(tmp_path: Path) -> None:
+def test_a_key_with_a_password_is_said_to_have_one_and_asks_nobody(tmp_path: Path) -> None:
     ca = authority(tmp_path, "ca")
     certificate, key = issued(tmp_path, "server", ca)
     locked = locked_by(key, "secret")
-    with pytest.raises(OSError, match=r"server\.crt with \S*server\.locked: "):
+    with pytest.raises(OSError, match=r"^tls\.key: \S*server\.locked with \S*: the key has a pass phrase, and one wi"):
         Certificates(Files(certificate, locked))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("-----BEGIN")], ids=["gone", "cut"])
+@pytest.mark.parametrize("which", ["certificate", "key", "clientAuthorities"])
+def test_the_file_that_cannot_be_used_is_named_with_its_setting(
+    tmp_path: Path, which: str, damage: Callable[[Path], object]
+) -> None:
+    ours, theirs = authority(tmp_path, "ours"), authority(tmp_path, "theirs")
+    certificate, key = issued(tmp_path, "server", ours)
+    path = {"certificate": certificate, "key": key, "clientAuthorities": theirs}[which]
+    damage(path)
+    with pytest.raises(OSError, match=rf"^tls\.{which}: {path}\b"):
+        Certificates(Files(certificate, key, theirs))
 
 
 @pytest.mark.parametrize(
