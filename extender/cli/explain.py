@@ -14,6 +14,7 @@ from extender.cli.table import aligned, printable
 from extender.config.address import Address, address_of
 from extender.model.frozen import dataclass
 from extender.model.names import is_dns_subdomain
+from extender.web.tls import pass_phrase
 
 SUMMARY = "say what was decided about a pod, and why"
 DESCRIPTION = (
@@ -95,7 +96,7 @@ def _secured(arguments: Namespace, host: str) -> Secured | None:
         raise ValueError(f"--ca {arguments.ca}: {error}") from error
     if arguments.certificate:
         try:
-            context.load_cert_chain(arguments.certificate, arguments.key)
+            context.load_cert_chain(arguments.certificate, arguments.key, password=pass_phrase)
         except OSError as error:
             files = " ".join(filter(None, (arguments.certificate, arguments.key)))
             raise ValueError(f"--certificate and --key {files}: {error}") from error

@@ -18,7 +18,7 @@ from extender.scheduling.vocabulary import Word
 from extender.service.journal import Journal
 from extender.telemetry.metrics import Metrics
 from extender.web.tls import Files
-from tests.web.certificates import authority, issued
+from tests.web.certificates import authority, issued, locked_by
 from tests.web.standin import StandIn, serving
 
 BOUND = Decision(
@@ -108,6 +108,17 @@ async def test_who_has_another_name_than_was_asked_for_is_not_asked(
         words = ["explain", "ns/trainer-0", f"--ca={ca}", f"--server=127.0.0.1:{server.ports[0]}"]
         assert await asyncio.to_thread(main, words) == 1
     assert "certificate verify failed" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_key_with_a_pass_phrase_is_said_to_have_one_and_nobody_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ca = authority(tmp_path, "ca")
+    certificate, key = issued(tmp_path, "operator", ca)
+    locked = locked_by(key, "secret")
+    assert main(["explain", "ns/p", f"--ca={ca}", f"--certificate={certificate}", f"--key={locked}"]) == 2
+    assert f"--key {certificate} {locked}: the key has a pass phrase" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
