@@ -158,7 +158,7 @@ def _replay(arguments: Namespace) -> int:
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
         sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     else:
-        sys.stdout.write(_table(told))
+        sys.stdout.buffer.write(_table(told).encode())
     return UNREADABLE if found.complaints else ANSWERED
 
 

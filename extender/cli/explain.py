@@ -77,7 +77,7 @@ def _shown(body: bytes, arguments: Namespace) -> int:
         text = f"{body.decode()}\n" if decision["outcome"] and arguments.output == "json" else told(decision)
     except (ValueError, LookupError, TypeError):
         return _refuse(f"{arguments.server} answers, but with no decision: --server is not an extender's", NOTHING)
-    sys.stdout.write(text)
+    sys.stdout.buffer.write(text.encode())
     return TOLD
 
 

@@ -48,9 +48,19 @@ def test_output_that_finds_no_room_is_told_in_a_line(output: str) -> None:
     assert result.returncode == 1
 
 
+LOCALE = os.environ | {"PYTHONIOENCODING": "ascii"}
+
+
 def test_the_table_is_utf_8_whatever_the_locale() -> None:
     command = [sys.executable, "-m", "extender", "select", "-f", str(EXAMPLE)]
     selector = 'device.attributes["gpu.example.com"]["ü"] == "x"'
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    result = subprocess.run([*command, selector], cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    result = subprocess.run([*command, selector], cwd=ROOT, env=LOCALE, stdout=subprocess.PIPE, check=True)
     assert "ü" in result.stdout.decode("utf-8")
+
+
+def test_the_table_of_an_answer_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    for file in EXAMPLE.parent.glob("*.json"):
+        (tmp_path / file.name).write_text(file.read_text().replace('"node-1"', '"nöde-1"'))
+    command = [sys.executable, "-m", "extender", "allocate", "--from", str(tmp_path), "--pod", "ml/trainer"]
+    result = subprocess.run([*command, "-o", "table"], cwd=ROOT, env=LOCALE, stdout=subprocess.PIPE, check=False)
+    assert "nöde-1" in result.stdout.decode("utf-8")
