@@ -17,6 +17,7 @@ from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json
 from extender.cli.case import Case, case_of
 from extender.cli.configured import answers as configured_answers
+from extender.cli.documents import piped
 from extender.cli.replay import Recording, Unanswerable, case_of_claim, case_of_pod, owned, pod_for, pod_of, recording
 from extender.cli.table import aligned, printable
 from extender.config.combinations import IN_VAIN, is_placed_in_vain
@@ -237,7 +238,7 @@ def _line(allocation: Allocation) -> str:
 def _answer_lines(arguments: Namespace) -> int:
     manner, release = _manner(arguments), _release(arguments)
     try:
-        source = arguments.file.open("rb") if arguments.file else nullcontext(sys.stdin.buffer)
+        source = arguments.file.open("rb") if arguments.file else nullcontext(piped())
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}")
     with source as lines:

@@ -1,7 +1,9 @@
 """Bytes from a file or a pipe as JSON values: one document, or one document per line (JSON Lines)."""
 
+import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from errno import EBADF
+from typing import BinaryIO, NamedTuple
 
 import orjson
 
@@ -17,6 +19,13 @@ class NotJson(NamedTuple):
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: not JSON: {self.message}"
+
+
+def piped() -> BinaryIO:
+    """Return standard input; raise OSError where whoever has called us closed it."""
+    if sys.stdin is None:
+        raise OSError(EBADF, "is closed", "standard input")
+    return sys.stdin.buffer
 
 
 def documents(text: bytes) -> Iterator[object]:

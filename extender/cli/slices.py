@@ -1,10 +1,9 @@
 """The ResourceSlices of a file or a pipe, perhaps with nodes, and complaints about whatever else is in there."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from extender.cli.documents import NotJson, documents
+from extender.cli.documents import NotJson, documents, piped
 from extender.model.device import ResourceSlice
 from extender.model.node import Node
 from extender.model.parse import Noun, key_of, parse_list
@@ -47,4 +46,4 @@ class Reading:
                 yield from parse_list(document)
 
     def _bytes(self) -> bytes:
-        return self.file.read_bytes() if self.file else sys.stdin.buffer.read()
+        return self.file.read_bytes() if self.file else piped().read()

@@ -48,6 +48,30 @@ def test_output_that_finds_no_room_is_told_in_a_line(output: str) -> None:
     assert result.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        ("select true <&-", 2, "standard input: is closed"),
+        ("topology <&-", 2, "standard input: is closed"),
+        ("allocate <&-", 2, "standard input: is closed"),
+        (f"select true -f {EXAMPLE} >&-", 1, "standard output: is closed"),
+        ("demo >&-", 1, "standard output: is closed"),
+        ("serve --listen-probes=here >&-", 2, "listen.probes: must be host:port"),
+        ("select true <&- 2>&-", 2, ""),
+    ],
+)
+def test_a_stream_that_is_closed_is_told_in_a_line(arguments: str, status: int, complaint: str) -> None:
+    shell = ["sh", "-c", f"{sys.executable} -m extender {arguments}"]
+    result = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (status, complaint and f"dra-extender: {complaint}\n")
+
+
+def test_a_stream_that_is_not_needed_may_be_closed() -> None:
+    shell = ["sh", "-c", f"{sys.executable} -m extender select true -f {EXAMPLE} -o json <&- 2>&-"]
+    result = subprocess.run(shell, cwd=ROOT, capture_output=True, check=True)
+    assert len(json.loads(result.stdout)) == 12
+
+
 LOCALE = os.environ | {"PYTHONIOENCODING": "ascii"}
 
 
