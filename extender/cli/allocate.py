@@ -66,6 +66,8 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--release",
+        # As allocation.release has it.
+        type=lambda text: text.removeprefix("v"),
         choices=tuple(RELEASES),
         help="write allocations as this release of Kubernetes does; with --from, only use features that it has on "
         "(default 1.37)",

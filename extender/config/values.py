@@ -64,9 +64,11 @@ def shown(value: object) -> str:
 
 
 def _one_of(choices: tuple[str, ...], value: object) -> str:
-    if not isinstance(value, str) or value not in choices:
+    # Of a release the v may be left out, and in YAML it is a number then.
+    chosen = value if isinstance(value, str) and value in choices else f"v{value}"
+    if chosen not in choices:
         raise Unfit(f"must be one of {', '.join(choices)}")
-    return value
+    return chosen
 
 
 def _text(_key: Key, value: object) -> str:

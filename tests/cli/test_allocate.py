@@ -512,7 +512,7 @@ def test_a_recording_is_answered_with_the_features_of_its_release(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     folder = recorded(tmp_path, claim(capacity={"requests": {}}))
-    for release, fits in (("1.34", False), ("1.35", False), ("1.36", True), ("1.37", True)):
+    for release, fits in (("1.34", False), ("v1.35", False), ("1.36", True), ("v1.37", True)):
         main(["allocate", "--from", folder, "--claim", "ns/c1", "--release", release])
         node = json.loads(capsysbinary.readouterr().out)["nodes"]["n1"]
         assert node["fits"] is fits

@@ -60,6 +60,11 @@ def test_a_driver_may_have_capitals_as_in_the_api(tmp_path: Path) -> None:
     assert found.ownership.drivers == ("GPU.example.com", "gpu.example.com")
 
 
+@pytest.mark.parametrize("release", ["v1.36", "1.36", "'1.36'"])
+def test_a_release_is_written_with_a_v_or_without(tmp_path: Path, release: str) -> None:
+    assert loaded(tmp_path, f"allocation: {{release: {release}}}").allocation.release == "v1.36"
+
+
 WRONG = {
     "unknown-section": ("answers: {}", "answers: is no setting; there are schedulers, listen, tls, api, answer"),
     "unknown-key": ("answer: {shortList: 2}", "answer.shortList: is no setting; there are answer.policy, answer.sh"),
