@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.allocation.reason import Shortage
+from extender.allocation.causes import Shortage
 from extender.cli import SUBCOMMANDS
 from extender.config.table import rows
 from extender.scheduling.endings import Ending

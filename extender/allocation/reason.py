@@ -1,16 +1,12 @@
 """Why a node cannot satisfy a question: a word from a fixed vocabulary, and the nearest miss in numbers."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
-from extender.allocation.board import Candidate
-from extender.allocation.capacity import gives
-from extender.allocation.eligibility import Met, is_here, obstacles
+from extender.allocation.causes import Shortage, causes
+from extender.allocation.eligibility import Met
 from extender.allocation.holders import bits_of, places_of
 from extender.allocation.question import Ask, At, Question, bound_slots
 from extender.allocation.situation import Situation
@@ -20,31 +16,11 @@ from extender.model.frozen import dataclass
 
 # Candidates that are looked at for an explanation in one piece of work: half a millisecond, about.
 LOOKED_AT: Final = 64
-
-
-class Shortage(StrEnum):
-    """What was short. People are told these words, and may count by them: they stay as they are."""
-
-    NO_DEVICES = "NoDevices"
-    NO_MATCH = "NoMatch"
-    IN_USE = "InUse"
-    OBSTACLE = "Obstacle"
-    CAPACITY = "Capacity"
-    COUNTERS = "Counters"
-    CONSTRAINT = "Constraint"
-    TOGETHER = "Together"
-    POOL_UPDATING = "PoolUpdating"
-    POOL_CLOSED = "PoolClosed"
-    NOT_OURS = "NotOurs"
-
-
 # What partitions have to be within, whether groups count, and how that is told.
 WITHIN: Final = (
     (False, "within what is left of their pool's counters"),
     (True, "of groups that go with what is active in their pool"),
 )
-# Of such devices there is nothing to wait for.
-NEVER: Final = (Shortage.NO_MATCH, "without the capacity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +125,7 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     free = left.bit_count()
     if free < needed or (ask.takes_all and not found.every):
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
-        kind, details = yield from _causes(situation, at, left, needed - free, toll)
+        kind, details = yield from causes(situation, at, left, needed - free, toll)
         text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
     for grouped, where in WITHIN:
@@ -171,67 +147,6 @@ def _left(attempt: Attempt, at: At, ask: Ask) -> int:
     if not ask.takes_all:
         return free
     return sum(1 << place for place in places_of(free) if attempt.fits(at, ask, place))
-
-
-def _causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) -> Work[tuple[Shortage, str]]:
-    """Count why candidates are not *free*; the kind is that of the most frequent cause.
-
-    Where they would not suffice if all were free, it is in vain to wait for that.
-    """
-    causes: Counter[tuple[Shortage, str]] = Counter()
-    ask, every = situation.asks[at], frozenset(situation.eligible[at].every)
-    enough: dict[int, bool] = {}
-    for place, candidate in enumerate(situation.board.candidates):
-        # Of what an ask takes all of, the others are none.
-        is_other = bool(every) and place not in every
-        if free >> place & 1 or is_other or not _is_meant(situation, ask, place, candidate):
-            continue
-        yield from toll.paid(1)
-        obstacle = next(obstacles(ask, situation.board, candidate, situation.question.features), None)
-        if situation.usages[place].dedicated and not ask.is_admin:
-            causes[Shortage.IN_USE, "in use"] += 1
-        elif candidate.published.seal and obstacle:
-            causes[Shortage(candidate.published.seal.value), obstacle] += 1
-        elif obstacle:
-            causes[Shortage.OBSTACLE, obstacle] += 1
-        else:
-            causes[_without_capacity(situation, ask, place, enough)] += 1
-    updating = _updating(situation, ask)
-    if updating:
-        causes[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
-    listed = sorted(causes.items(), key=lambda item: (-item[1], item[0][1]))
-    details = [f"{count} {cause}" for (_, cause), count in listed]
-    if causes.total() - causes[NEVER] < missing:
-        # Of a pool that is being updated more may come.
-        kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
-        return kind, ", ".join([*details, "no other matches"])
-    return next(cause for cause, _ in listed if cause != NEVER)[0], ", ".join(details)
-
-
-def _without_capacity(situation: Situation, ask: Ask, place: int, enough: dict[int, bool]) -> tuple[Shortage, str]:
-    """Say whether a device that is free of all else has too little left for *ask*, or never had *enough*."""
-    capacities = situation.board.candidates[place].device.capacity
-    if id(capacities) not in enough:
-        is_fractional = situation.question.features.fractional_capacity_range
-        enough[id(capacities)] = gives(dict(ask.capacity), capacities, fractional=is_fractional) is True
-    if not enough[id(capacities)]:
-        return NEVER
-    # Of what has become one's alone since it was shared nothing is given until all shares are given back.
-    is_shared = situation.is_shareable(place)
-    return (Shortage.CAPACITY, "without enough capacity left") if is_shared else (Shortage.IN_USE, "in use")
-
-
-def _updating(situation: Situation, ask: Ask) -> int:
-    """Count what *ask* could have once the pools of it are complete."""
-    pending = enumerate(situation.board.pending, len(situation.board.candidates))
-    return sum(_is_meant(situation, ask, place, candidate) for place, candidate in pending)
-
-
-def _is_meant(situation: Situation, ask: Ask, place: int, candidate: Candidate) -> bool:
-    """Tell whether *ask* is about a device of this node. Whether it is here that nobody can tell of is asked later."""
-    with suppress(Met):
-        return situation.passes(ask, place) and is_here(candidate, situation.board.node)
-    return False
 
 
 class Want(NamedTuple):

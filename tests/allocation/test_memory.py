@@ -5,11 +5,12 @@ from typing import Final
 import numpy as np
 import pytest
 
+from extender.allocation.causes import Shortage
 from extender.allocation.choose import choose
 from extender.allocation.features import ALL
 from extender.allocation.fit import Fitter
 from extender.allocation.memory import FAULTS, NO_REASON, Reasons, renumbered
-from extender.allocation.reason import Fault, Reason, Shortage, reason_of
+from extender.allocation.reason import Fault, Reason, reason_of
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure, Nothing
 from extender.allocation.work import Work, finished
@@ -67,14 +68,13 @@ def test_the_taint_of_a_rule_is_named_as_it_is_after_devices_changed() -> None:
     assert "has taint other" in told(fitter, built.snapshot)[0]
 
 
-def test_a_device_of_which_somebody_has_a_share_is_not_said_to_be_in_use() -> None:
+def test_a_device_that_could_not_be_given_if_it_were_free_is_not_said_to_be_in_use() -> None:
     slices = [published(pool, device("d", taints=(SICK,))) for pool in ("n1", "n2")]
     held = holder("h", "n1", "d"), holder("i", "n2", "d", share="s")
     snapshot = cluster(node("n1"), node("n2"), *slices, *held).snapshot
     fitter = Fitter(question(request()))
     assert told(fitter, snapshot) == alone(fitter, snapshot)
-    assert "1 in use" in told(fitter, snapshot)[0]
-    assert "has taint" in told(fitter, snapshot)[1]
+    assert all("1 has taint sick" in reason for reason in told(fitter, snapshot))
 
 
 # Searched rather than counted, so that states are remembered.

@@ -171,6 +171,40 @@ def test_devices_that_are_too_small_are_not_what_others_wait_for() -> None:
     assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
 
 
+FORTY = {"memory": {"value": "40Gi"}}
+
+
+@pytest.mark.parametrize("taken", [(), ("d0",)], ids=["free", "in use"])
+@pytest.mark.parametrize(
+    ("fields", "asked", "why"),
+    [
+        pytest.param({"capacity": FORTY}, "50Gi", "1 without the capacity, no other matches", id="too small"),
+        pytest.param(
+            {"capacity": FORTY, "taints": [TAINT]}, "50Gi", "1 without the capacity, no other matches", id="and tainted"
+        ),
+        pytest.param({"capacity": FORTY, "taints": [TAINT]}, "40Gi", "1 has taint sick=very:NoSchedule", id="tainted"),
+    ],
+)
+def test_what_a_device_would_not_be_given_for_if_it_were_free_is_told_where_it_is_in_use(
+    fields: Json, asked: str, why: str, taken: tuple[str, ...]
+) -> None:
+    request_ = exact("r", capacity={"requests": {"memory": asked}})
+    node = told([published(GPU, device("d0", **fields))], request_, usedDevices=used(*taken))
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
+
+
+@pytest.mark.parametrize(
+    ("features", "why"), [(["DRAConsumableCapacity"], "1 without the capacity, no other matches"), ([], "1 in use")]
+)
+def test_capacities_say_something_of_a_device_in_use_only_where_they_are_looked_at(
+    features: list[str], why: str
+) -> None:
+    capacity = {"memory": {"value": "40Gi", "requestPolicy": {"default": "50Gi", "validValues": ["50Gi"]}}}
+    item = device("d0", capacity=capacity)
+    node = told([published(GPU, item)], exact("r"), usedDevices=used("d0"), features=features)
+    assert node["reason"] == f"claim c, request r needs 1 free device, has 0: {why}"
+
+
 def test_a_device_that_was_shared_and_is_no_longer_is_in_use_as_long_as_somebody_has_a_share() -> None:
     once = device("d0", capacity={"memory": {"value": "40Gi"}})
     taken = [entry | {"consumed": {"memory": "20Gi"}} for entry in used("d0")]

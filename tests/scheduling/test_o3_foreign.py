@@ -7,7 +7,7 @@ import pytest
 from extender.allocation.features import Features
 from extender.model.change import Changed, Gone, Noun
 from extender.model.claim import ClaimSpec, ResourceClaim
-from extender.model.names import ClassName
+from extender.model.names import ClassName, DriverName
 from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Toleration
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
@@ -86,7 +86,7 @@ def test_the_reason_in_full_says_what_is_closed() -> None:
     assert told.word is Word.POOL_CLOSED
     assert told.detail == (
         "claim a, request gpu needs 1 free device, has 0: "
-        "1 in a pool that is closed because somebody else has allocated from it, 1 in use"
+        "2 in a pool that is closed because somebody else has allocated from it"
     )
 
 
@@ -121,6 +121,28 @@ def test_what_another_driver_has_is_not_ours_to_allocate() -> None:
     assert told.word is Word.NOT_OURS
     assert TEXTS[told.word] == "what the pod asks for is not ours to allocate"
     assert "2 not ours to allocate" in told.detail
+
+
+OWN = DriverName("own.example.com")
+
+
+@pytest.mark.parametrize(
+    ("ours", "count", "word"),
+    [
+        pytest.param(0, 1, Word.NOT_OURS, id="none is ours"),
+        pytest.param(1, 1, Word.IN_USE, id="ours would do"),
+        pytest.param(1, 2, Word.NOT_OURS, id="ours would not suffice"),
+        pytest.param(1, 4, Word.NO_MATCH, id="nothing would"),
+    ],
+)
+def test_devices_are_not_ours_whether_in_use_or_not_and_told_so_where_what_is_ours_would_not_suffice(
+    ours: int, count: int, word: Word
+) -> None:
+    own = replace(gpus("n1", ours), name="own", driver=OWN)
+    used = held(claim("x"), device("n1", 0)), held(claim("y"), device("n1", 0)._replace(driver=OWN))
+    anything = replace(GPU_CLASS, selectors=())
+    belief = believing(anything, own, *used, claim("a", count), domain=Domain(drivers=frozenset({OWN})))
+    assert rejection(belief, "a", asked=("n1",)).word is word
 
 
 def test_a_class_that_we_do_not_own_is_refused_by_name() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from extender.allocation.causes import Shortage
 from extender.allocation.extended import ANNOTATION
 from extender.allocation.features import Features
-from extender.allocation.reason import Shortage
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.model.change import Noun
 from extender.model.claim import (

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.allocation.causes import Shortage
 from extender.allocation.memory import NO_REASON, Reasons
-from extender.allocation.reason import Fault, Reason, Shortage
+from extender.allocation.reason import Fault, Reason
 from extender.allocation.solve import BEST, FIRST, Failure, Manner, Undecided
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import DeviceClass, Selector
