@@ -20,7 +20,7 @@ from extender.scheduling.refining import Unfinished, is_open, is_settled, refine
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
 from extender.scheduling.suitable import is_weighed
-from extender.scheduling.survey import Numbers, Survey, survey
+from extender.scheduling.survey import Numbers, Survey, survey, tie_of
 from extender.scheduling.tally import Tally, Unwanted
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
@@ -179,9 +179,10 @@ class Planner:
         if moment.suitable is not None:
             return Rejection(Word.NOT_OFFERED)
         plan = self._nowhere(needs.pod.uid, surveyed, ours, moment)
-        is_tied = needs.allocated and not len(self._among(np.flatnonzero(surveyed.usable), names, snapshot))
-        if is_tied and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
-            return replace(plan, word=Word.CLAIM_ELSEWHERE)
+        if needs.allocated and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
+            asked = self._among(np.arange(len(surveyed.fits)), names, snapshot)
+            if not surveyed.usable[asked].any():
+                return replace(plan, word=Word.CLAIM_ELSEWHERE, detail=tie_of(needs, snapshot, asked))
         return plan
 
     def _among(self, nodes: Numbers, names: Sequence[str] | None, snapshot: Snapshot) -> Numbers:

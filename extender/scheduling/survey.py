@@ -219,6 +219,17 @@ def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
     return found
 
 
+def tie_of(needs: Needs, snapshot: Snapshot, asked: Numbers) -> str:
+    """Name the claim that can be used on none of the nodes *asked*, and where it can be: the pod fits somewhere."""
+    for claim in needs.allocated:
+        usable = _usable(claim, snapshot)
+        if not usable[asked].any():
+            first, count = snapshot.layout.nodes[int(usable.argmax())], np.count_nonzero(usable)
+            where = f"is allocated on node {first}" if count == 1 else f"can be used on {count} nodes, such as {first}"
+            return f"claim {claim.key.name} {where}"
+    return ELSEWHERE
+
+
 def _named(selector: NodeSelector | None) -> NodeName | None:
     """Return the one node that *selector* accepts where it says so by name, as allocations of local devices do."""
     terms = selector.terms if selector else ()
