@@ -43,10 +43,12 @@ class Snapshot:
     def usage_at(self, row: int) -> Usage:
         return self.usage.value(row) or UNUSED
 
-    def count_free(self, node: int, drivers: Collection[DriverName]) -> int:
-        """Count the local devices of a node that nobody holds; those of *drivers* alone where there are such."""
+    def count_free(self, node: int, drivers: Collection[DriverName]) -> int | None:
+        """Count the local devices of a node that nobody holds, those of *drivers* alone; None where it has none."""
         starts, keys, local = self.inventory.starts, self.inventory.keys, self.layout.local_slices(node).tolist()
-        slices = [index for index in local if keys[index].driver in drivers] or local
+        slices = [index for index in local if keys[index].driver in drivers] if drivers else local
+        if drivers and not slices:
+            return None
         return sum(int(np.count_nonzero(self.usage.codes[starts[at] : starts[at + 1]] == 0)) for at in slices)
 
 

@@ -141,7 +141,8 @@ def told(decision: dict[str, Any]) -> str:
 
 def _row(item: dict[str, Any]) -> tuple[str, ...]:
     worth = f"{item['value'] / MILLION:.3f}"
-    return item["node"], str(item["score"]), worth, str(item["free_devices"]), item["words"]
+    free = item["free_devices"]
+    return item["node"], str(item["score"]), worth, "-" if free is None else str(free), item["words"]
 
 
 def _refuse(message: str, status: int) -> int:

@@ -103,5 +103,5 @@ def line(decision: Decision) -> str:
         for request in requests
     )
     score = next((item for item in decision.best if item.node == decision.node), None)
-    beside = f" ({score.words})" if score else ""
+    beside = f" ({score.words})" if score and score.words else ""
     return f"on {decision.node}  {', '.join(parts)}{beside}"

@@ -163,13 +163,17 @@ def _of_success(decision: Decision) -> str:
     parts = [f"node {decision.node}: {devices or 'no new devices'}"]
     mine = next((item for item in decision.best if item.node == decision.node), None)
     if mine:
-        parts.append(f"score {mine.score}: {mine.words}")
+        parts.append(_scored(mine))
     other = next((item for item in decision.best if item.node != decision.node), None)
     if other:
-        parts.append(f"runner-up {other.node} with score {other.score}: {other.words}")
+        parts.append(f"runner-up {other.node} with {_scored(other)}")
     if decision.fitting:
         parts.append("1 node fits" if decision.fitting == 1 else f"{decision.fitting} nodes fit")
     return "; ".join(parts)
+
+
+def _scored(item: Ranked) -> str:
+    return f"score {item.score}: {item.words}" if item.words else f"score {item.score}"
 
 
 def _of_failure(decision: Decision) -> str:

@@ -29,19 +29,24 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A node with its score and what that is made of: *value* is of a million, *parts* are where they are known."""
+    """A node with its score and what that is made of: *value* is of a million, *parts* are where they are known.
+
+    *free_devices* are counted of those that only this node has: None where the pod is given devices that others have.
+    """
 
     node: NodeName
     score: int
-    free_devices: int
+    free_devices: int | None
     value: int = 0
     parts: tuple[Part, ...] = ()
 
     @property
     def words(self) -> str:
         """Say why in plain units."""
-        free = "1 device was free" if self.free_devices == 1 else f"{self.free_devices} devices were free"
-        return ", ".join([*(part.text for part in self.parts if part.text), free])
+        parts = [part.text for part in self.parts if part.text]
+        if self.free_devices is not None:
+            parts.append("1 device was free" if self.free_devices == 1 else f"{self.free_devices} devices were free")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

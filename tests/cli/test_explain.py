@@ -12,7 +12,7 @@ import pytest
 from extender.cli import main
 from extender.cli.explain import told
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decision, Outcome, Ranked
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.service.journal import Journal
@@ -65,6 +65,12 @@ def test_one_of_the_nodes_that_were_rejected_alike_is_named() -> None:
         ["REJECTED", "SUCH", "AS", "REASON", "NEAREST", "MISS"],
         ["4999", "node-7", "InUse", "1", "device", "too", "few"],
     ]
+
+
+@pytest.mark.parametrize(("free", "columns"), [(None, ["-"]), (0, ["0", "0", "devices", "were", "free"])])
+def test_free_devices_that_are_not_counted_are_not_said_to_be_none(free: int | None, columns: list[str]) -> None:
+    lines = lines_of(replace(BOUND, best=(Ranked(NodeName("node-7"), 10, free),)))
+    assert lines[-1].split() == ["node-7", "10", "0.000", *columns]
 
 
 @pytest.mark.parametrize("output", ["text", "json"])

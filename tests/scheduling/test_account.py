@@ -1,6 +1,12 @@
 """What is recorded of decisions: of a bound pod the devices that it has, and what speaks for these."""
 
+from dataclasses import replace
+
+import pytest
+
 from extender.model.change import Changed
+from extender.model.device import NodeSelection, Traits
+from extender.model.names import DriverName, NodeName
 from extender.scheduling.account import note_of, of_plan, of_result
 from extender.scheduling.binding import Bound
 from extender.scheduling.decision import Decision
@@ -9,7 +15,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner
 from extender.state.belief import Belief
 from extender.state.ledger import Event
-from tests.scheduling.cast import held, names, pod
+from tests.scheduling.cast import belief_of, claim, gpus, held, names, node, planner_of, pod
 from tests.scheduling.machines import fleet, gpu, planner_with_taste, wanted
 
 (A,) = names("a")
@@ -40,6 +46,26 @@ def test_a_bound_pod_is_explained_by_what_it_was_offered_where_it_got_that() -> 
     decision, _ = bound(belief, planner, offer)
     assert (decision.given, decision.best, decision.basis) == (offer.given, offer.best, offer.basis)
     assert BEST in note_of(decision)
+
+
+@pytest.mark.parametrize(
+    ("selection", "traits"),
+    [
+        (NodeSelection(all_nodes=True), Traits()),
+        (None, Traits(selection=NodeSelection(node_name=NodeName("a")))),
+    ],
+    ids=["all nodes", "by device"],
+)
+def test_devices_that_several_nodes_may_see_are_not_counted_as_free_on_one(
+    selection: NodeSelection | None, traits: Traits
+) -> None:
+    own = replace(gpus("a", 2), name="own", driver=DriverName("nic.example.com"))
+    shared = replace(gpus("shared", 2, traits), selection=selection)
+    belief = belief_of(node("a"), own, shared, claim("c"), POD)
+    plan = planner_of(belief).plan(POD, None, 0.0)
+    assert isinstance(plan, Offer)
+    assert [item.free_devices for item in plan.best] == [None]
+    assert "free" not in note_of(of_plan(POD, plan, 1, 0.0))
 
 
 def test_a_bound_pod_is_explained_by_its_devices_where_others_have_taken_those_that_it_was_offered() -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.scheduling.account import of_result
+from extender.scheduling.account import note_of, of_result
 from extender.scheduling.binding import NotBound
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decision, Outcome, Ranked
 from extender.scheduling.record import Decisions
 from tests.scheduling.stage import N1, POD
 
@@ -58,6 +58,22 @@ def test_binds_that_failed_or_could_not_be_made_ready_or_wait_or_that_nobody_kno
     result: NotBound, reason: str
 ) -> None:
     assert of_result(POD, result, N1, None, 0.0).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("free", "words", "note"),
+    [
+        (None, "", "node n1: no new devices; score 10"),
+        (0, "0 devices were free", "node n1: no new devices; score 10: 0 devices were free"),
+        (1, "1 device was free", "node n1: no new devices; score 10: 1 device was free"),
+    ],
+)
+def test_how_many_devices_were_free_is_told_where_they_are_the_nodes_own(
+    free: int | None, words: str, note: str
+) -> None:
+    best = Ranked(NodeName("n1"), 10, free)
+    assert best.words == words
+    assert note_of(replace(FIRST, outcome=Outcome.BOUND, node=NodeName("n1"), best=(best,))) == note
 
 
 def test_those_decided_about_longest_ago_are_forgotten_first() -> None:

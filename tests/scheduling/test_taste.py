@@ -211,9 +211,9 @@ def test_devices_of_other_drivers_are_not_among_those_that_were_free() -> None:
     assert [(item.node, item.free_devices) for item in plan.best] == [("a", 3), ("b", 8)]
 
 
-def test_where_nothing_is_of_the_drivers_that_are_meant_all_free_devices_count() -> None:
+def test_free_devices_are_all_where_no_drivers_are_meant_and_not_counted_where_the_node_has_none_of_theirs() -> None:
     snapshot = fleet({"a": DGX}, {"a": but(0, 3, 5)}).seen_by()
-    assert [snapshot.count_free(0, drivers) for drivers in ((), (DriverName("nobody"),))] == [3, 3]
+    assert [snapshot.count_free(0, drivers) for drivers in ((), (DriverName("nobody"),))] == [3, None]
 
 
 def test_the_runner_up_has_its_reasons_where_requests_are_bound_too() -> None:
