@@ -125,7 +125,7 @@ def told(decision: dict[str, Any]) -> str:
     lines += [f"decided: {decided}", f"uid: {decision['uid']}"]
     if decision["node"]:
         lines.append(f"node: {decision['node']}")
-    lines += [f"device: {item['request']} = {'/'.join(item['device'])}" for item in decision["given"]]
+    lines += _devices(decision["given"])
     if decision["detail"]:
         lines.append(f"because: {decision['detail']}")
     text = "\n".join(map(printable, lines)) + "\n"
@@ -137,6 +137,15 @@ def told(decision: dict[str, Any]) -> str:
         rows = [tuple(str(item[name]) for name in REJECTED.values()) for item in decision["rejected"]]
         text += "\n" + aligned([tuple(REJECTED), *rows])
     return text
+
+
+def _devices(given: list[dict[str, Any]]) -> list[str]:
+    """Tell of each device which request it is for: where there are several claims, these may name requests alike."""
+    is_one = len({item["claim"] for item in given}) == 1
+    return [
+        f"device: {item['request']} = {'/'.join(item['device'])}" + ("" if is_one else f" (claim {item['claim']})")
+        for item in given
+    ]
 
 
 def _row(item: dict[str, Any]) -> tuple[str, ...]:

@@ -157,7 +157,11 @@ def note_of(decision: Decision) -> str:
 
 
 def _of_success(decision: Decision) -> str:
-    named = [f"{item.request}={'/'.join(item.device)}" for item in decision.given]
+    is_one = len({item.claim for item in decision.given}) == 1
+    named = [
+        f"{item.request}={'/'.join(item.device)}" + ("" if is_one else f" (claim {item.claim})")
+        for item in decision.given
+    ]
     more = len(named) - MOST_DEVICES
     devices = ", ".join([*named[:MOST_DEVICES], *([f"and {more} more"] if more > 0 else [])])
     parts = [f"node {decision.node}: {devices or 'no new devices'}"]

@@ -11,8 +11,9 @@ import pytest
 
 from extender.cli import main
 from extender.cli.explain import told
-from extender.model.names import NodeName, ObjectKey, Uid
-from extender.scheduling.decision import Decision, Outcome, Ranked
+from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
+from extender.scheduling.account import note_of
+from extender.scheduling.decision import Decision, Given, Outcome, Ranked
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.service.journal import Journal
@@ -56,6 +57,22 @@ def test_it_is_told_when_that_was_decided_and_of_which_pod_of_the_name() -> None
 
 def test_what_does_not_print_is_escaped() -> None:
     assert lines_of(replace(BOUND, uid=Uid("\x1b[2J")))[2] == "uid: \\x1b[2J"
+
+
+DEVICES = [DeviceKey(DriverName("gpu.example.com"), PoolName("node-7"), DeviceName(f"gpu-{index}")) for index in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("claims", "whose"), [(("a", "a"), ("", "")), (("a", "b"), (" (claim a)", " (claim b)"))], ids=["one", "two"]
+)
+def test_devices_are_told_with_their_claims_where_there_are_several(
+    claims: tuple[str, str], whose: tuple[str, str]
+) -> None:
+    given = tuple(Given(claim, "gpu", device) for claim, device in zip(claims, DEVICES, strict=True))
+    decision = replace(BOUND, given=given)
+    names = [f"gpu.example.com/node-7/gpu-{index}" for index in (0, 1)]
+    assert lines_of(decision)[4:] == [f"device: gpu = {name}{of}" for name, of in zip(names, whose, strict=True)]
+    assert note_of(decision) == f"node node-7: gpu={names[0]}{whose[0]}, gpu={names[1]}{whose[1]}"
 
 
 def test_one_of_the_nodes_that_were_rejected_alike_is_named() -> None:
