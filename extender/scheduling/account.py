@@ -12,6 +12,7 @@ from extender.scheduling.decision import Decision, Given, Outcome, Ranked
 from extender.scheduling.endings import Ending, NotBound, Result
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.topology.appraisal import NO_BASIS, Basis
 
@@ -184,10 +185,16 @@ def _of_failure(decision: Decision) -> str:
     if decision.outcome is not Outcome.REJECTED:
         return decision.detail
     text = TEXTS[Word(decision.reason)]
-    lead = f"{text}: {decision.detail}" if decision.detail else text
-    reasons = [
-        f"{tally.nodes} {'node' if tally.nodes == 1 else 'nodes'}: {tally.message} (such as {tally.example})"
-        for tally in decision.rejected[:MOST_REASONS]
-    ]
-    more = len(decision.rejected) - MOST_REASONS
+    lead = text if decision.detail in ("", text) else f"{text}: {decision.detail}"
+    # What was nearest to a success leads, and is not told again among what the other nodes lack.
+    nearest = next((tally for tally in decision.rejected if tally.message == decision.detail), None)
+    if nearest:
+        lead += f" ({_nodes(nearest)}, such as {nearest.example})"
+    others = [tally for tally in decision.rejected if tally is not nearest]
+    reasons = [f"{_nodes(tally)}: {tally.message} (such as {tally.example})" for tally in others[:MOST_REASONS]]
+    more = len(others) - MOST_REASONS
     return "; ".join([lead, *reasons, *([f"and {more} more reasons"] if more > 0 else [])])
+
+
+def _nodes(tally: Tally) -> str:
+    return "1 node" if tally.nodes == 1 else f"{tally.nodes} nodes"

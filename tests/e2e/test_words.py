@@ -34,10 +34,9 @@ CASES = {
         "too few devices match the claim's requests",
         "NoMatch",
         "too few devices match the claim's requests: claim {here}-c, request gpu needs 3 free devices, has 2: "
-        "no other matches; "
+        "no other matches (1 node, such as {here}-b); "
         "1 node: claim {here}-c, request gpu needs 3 free devices, has 0: 1 in use, no other matches "
         "(such as {here}-a); "
-        "1 node: claim {here}-c, request gpu needs 3 free devices, has 2: no other matches (such as {here}-b); "
         "1 node: no devices are published for the node (such as {here}-c)",
     ),
     "none that match": Case(
@@ -45,8 +44,7 @@ CASES = {
         "too few devices match the claim's requests",
         "NoMatch",
         "too few devices match the claim's requests: claim {here}-c, request gpu needs 1 free device, has 0: "
-        "no other matches; "
-        "2 nodes: claim {here}-c, request gpu needs 1 free device, has 0: no other matches (such as {here}-a); "
+        "no other matches (2 nodes, such as {here}-a); "
         "1 node: no devices are published for the node (such as {here}-c)",
     ),
     "two of one kind": Case(
@@ -54,10 +52,9 @@ CASES = {
         "no set of free devices fulfils the claim's constraints",
         "Constraint",
         "no set of free devices fulfils the claim's constraints: claim {here}-c needs 2 free devices with one value "
-        "of {driver}/numa, best has 1; "
+        "of {driver}/numa, best has 1 (1 node, such as {here}-b); "
         "1 node: claim {here}-c, request gpu needs 2 free devices, has 0: 1 in use, no other matches "
         "(such as {here}-a); "
-        "1 node: claim {here}-c needs 2 free devices with one value of {driver}/numa, best has 1 (such as {here}-b); "
         "1 node: no devices are published for the node (such as {here}-c)",
         lambda here: {"constraints": [{"requests": ["gpu"], "matchAttribute": f"{here.driver}/numa"}]},
     ),

@@ -9,6 +9,8 @@ from extender.scheduling.account import note_of, of_result
 from extender.scheduling.binding import NotBound
 from extender.scheduling.decision import Decision, Outcome, Ranked
 from extender.scheduling.record import Decisions
+from extender.scheduling.tally import Tally
+from extender.scheduling.vocabulary import TEXTS, Word
 from tests.scheduling.stage import N1, POD
 
 FIRST = Decision(
@@ -74,6 +76,48 @@ def test_how_many_devices_were_free_is_told_where_they_are_the_nodes_own(
     best = Ranked(NodeName("n1"), 10, free)
     assert best.words == words
     assert note_of(replace(FIRST, outcome=Outcome.BOUND, node=NodeName("n1"), best=(best,))) == note
+
+
+NO_DEVICES = TEXTS[Word.NO_DEVICES]
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "rejected", "note"),
+    [
+        pytest.param(
+            Word.NO_DEVICES,
+            NO_DEVICES,
+            (Tally(Word.NO_DEVICES, 2, NO_DEVICES, N1),),
+            f"{NO_DEVICES} (2 nodes, such as n1)",
+            id="of all alike",
+        ),
+        pytest.param(
+            Word.IN_USE,
+            "1 in use",
+            (Tally(Word.NO_DEVICES, 2, NO_DEVICES, N1), Tally(Word.IN_USE, 1, "1 in use", N1)),
+            f"{TEXTS[Word.IN_USE]}: 1 in use (1 node, such as n1); 2 nodes: {NO_DEVICES} (such as n1)",
+            id="of the nearest miss",
+        ),
+        pytest.param(
+            Word.NOT_OFFERED,
+            "devices are free on n2",
+            (Tally(Word.NO_DEVICES, 1, NO_DEVICES, N1),),
+            f"{TEXTS[Word.NOT_OFFERED]}: devices are free on n2; 1 node: {NO_DEVICES} (such as n1)",
+            id="of none",
+        ),
+        pytest.param(
+            Word.IN_USE,
+            "0",
+            tuple(Tally(Word.IN_USE, 1, str(number), N1) for number in range(7)),
+            f"{TEXTS[Word.IN_USE]}: 0 (1 node, such as n1); "
+            + "".join(f"1 node: {number} (such as n1); " for number in range(1, 6))
+            + "and 1 more reasons",
+            id="of many",
+        ),
+    ],
+)
+def test_what_nodes_lack_is_told_once(reason: Word, detail: str, rejected: tuple[Tally, ...], note: str) -> None:
+    assert note_of(replace(FIRST, reason=reason, detail=detail, rejected=rejected)) == note
 
 
 def test_those_decided_about_longest_ago_are_forgotten_first() -> None:
