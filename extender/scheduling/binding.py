@@ -140,7 +140,7 @@ class _Work:
 
     def unwritten(self) -> list[Uid]:
         """Return the claims that are reserved in the ledger, and will not be written by this work."""
-        claims = [claim.uid for claim, _ in self.placement.claims] + [claim.uid for claim in self.made]
+        claims = [claim.uid for claim, _ in self.placement.claims]
         return [uid for uid in claims if self.belief.ledger.is_reserved(uid, self.needs.pod.uid)]
 
     def carried_out(self) -> Doing:
@@ -194,6 +194,7 @@ class _Work:
         if not isinstance(made, ResourceClaim):
             return NotHad(f"the claim for extended resources could not be made: {told_by(outcome)}")
         self.made.append(made)
+        self.placement = self.placement.with_made(made)
         self.belief.made(claim.uid, made)
         return (yield from allocate(made, allocation, self.needs.pod, self.belief))
 

@@ -1,5 +1,7 @@
 """Where a pod goes, and the devices that it gets there."""
 
+from dataclasses import replace
+
 from extender.allocation.extended import Hidden
 from extender.allocation.usage import holds_of
 from extender.model.claim import Allocation, ResourceClaim
@@ -22,6 +24,11 @@ class Placement:
     claims: tuple[tuple[ResourceClaim, Allocation], ...] = ()
     hidden: Hidden | None = None
     appraisal: Appraisal | None = None
+
+    def with_made(self, made: ResourceClaim) -> "Placement":
+        """Return the same where the *hidden* claim, which is the last one, was *made*: it has a name by then."""
+        *others, (_, given) = self.claims
+        return replace(self, claims=(*others, (made, given)))
 
     def promise(self, needs: Needs, now: float, *, is_answer: bool = True) -> Promise:
         """Return what the pod is promised by this placement."""

@@ -8,6 +8,7 @@ import pytest
 from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, Uid
 from extender.model.node import Pod
+from extender.scheduling.account import of_result
 from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.claiming import ATTEMPTS
 from extender.scheduling.planner import Offer, Trouble
@@ -96,6 +97,14 @@ def test_extended_resources_cost_a_claim_and_a_word_in_the_pods_status() -> None
     assert isinstance(bind(world, subject=EXTENDED), Bound)
     assert [kind for kind in kinds(world) if kind is not AwaitShown][-3:] == [WriteAllocation, MapExtended, BindPod]
     assert kinds(world)[0] is CreateClaim
+
+
+def test_what_a_pod_was_given_for_extended_resources_is_told_of_the_claim_that_was_made() -> None:
+    world = world_of(subject=EXTENDED)
+    result = bind(world, subject=EXTENDED)
+    (made,) = (item for item in world.server.claims.values() if item.owners)
+    (given,) = of_result(EXTENDED, result, N1, None, 0.0).given
+    assert (given.claim, given.device.pool) == (made.key.name, "n1")
 
 
 @pytest.mark.parametrize(
