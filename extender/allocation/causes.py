@@ -66,7 +66,7 @@ def causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) ->
 def _kind(listed: Sequence[tuple[Shortage, int]], missing: int) -> Shortage:
     """Return the most frequent kind of those that suffice: the first of what is not kept from everybody, or is."""
     others = [(kind, count) for kind, count in listed if kind not in KEPT]
-    if sum(count for _, count in others) >= missing:
+    if others and sum(count for _, count in others) >= missing:
         return others[0][0]
     return next(kind for kind, _ in listed if kind in KEPT)
 

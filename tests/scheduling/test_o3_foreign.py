@@ -126,6 +126,15 @@ def test_what_another_driver_has_is_not_ours_to_allocate() -> None:
 OWN = DriverName("own.example.com")
 
 
+def test_who_asks_for_all_devices_is_told_that_some_are_not_ours() -> None:
+    slot, own = claim("a").spec.requests[0], replace(gpus("n1", 1), name="own", driver=OWN)
+    assert slot.exactly is not None
+    every = replace(slot, exactly=replace(slot.exactly, mode="All", count=0))
+    anything, wanted = replace(GPU_CLASS, selectors=()), replace(claim("a"), spec=ClaimSpec(requests=(every,)))
+    belief = believing(anything, own, wanted, domain=Domain(drivers=frozenset({OWN})))
+    assert rejection(belief, "a", asked=("n1",)).word is Word.NOT_OURS
+
+
 @pytest.mark.parametrize(
     ("ours", "count", "word"),
     [
