@@ -214,11 +214,8 @@ class _Work:
             if known is None or known.is_deleting:
                 return f"claim {name} is gone"
             given, now = item.claim.allocation, known.allocation
-            if (
-                given is None
-                or now is None
-                or not (same_devices(given, now) and is_reserved_for(known, self.needs.pod))
-            ):
+            is_given = given is not None and now is not None and same_devices(given, now)
+            if not (is_given and is_reserved_for(known, self.needs.pod)):
                 return f"claim {name} was taken from the pod"
             device = self.belief.contested(known)
             if device:

@@ -25,7 +25,7 @@ from tests.interleavings.planted import (
 from tests.interleavings.play import Broken, played
 
 STEPS = 10_000
-# So many runs are looked through for a bug, at most: 200,000 steps. What takes three coincidences shows in every seventh.
+# So many runs are looked through for a bug, at most: 200,000 steps. What takes coincidences shows in one of seven.
 RUNS = 20
 # In which kind of play which bugs show.
 PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
