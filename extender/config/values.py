@@ -65,8 +65,8 @@ def shown(value: object) -> str:
 
 def _one_of(choices: tuple[str, ...], value: object) -> str:
     # Of a release the v may be left out, and in YAML it is a number then.
-    chosen = value if isinstance(value, str) and value in choices else f"v{value}"
-    if chosen not in choices:
+    chosen = f"v{value}" if isinstance(value, str | float) and value not in choices else value
+    if not isinstance(chosen, str) or chosen not in choices:
         raise Unfit(f"must be one of {', '.join(choices)}")
     return chosen
 

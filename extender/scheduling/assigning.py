@@ -17,6 +17,7 @@ from extender.scheduling.steps import (
     Refused,
     Step,
     TouchPod,
+    told_by,
 )
 
 # Says what is no longer as it was; nothing where all of it is, and cannot be taken back by what was sent before.
@@ -76,7 +77,8 @@ def assigned(
         if problem:
             return Unassigned(problem)
         pod = found
-    return Unassigned("the pod kept changing")
+    is_busy = isinstance(outcome, Later)
+    return Unassigned(f"the Binding was refused: {told_by(outcome)}" if is_busy else "the pod kept changing")
 
 
 def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:

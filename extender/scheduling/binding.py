@@ -286,7 +286,7 @@ def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod
     pod = belief.pods.with_uid(order.uid)
     needs = needs_of(pod, belief) if pod else None
     if pod is None or needs is None or _is_behind(pod, needs):
-        outcome = yield ReadPod(order.pod)
+        outcome = yield from patiently(ReadPod(order.pod))
         found = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(found, Pod):
             return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")

@@ -28,6 +28,7 @@ from extender.scheduling.steps import (
     TouchClaim,
     Unknown,
     WriteAllocation,
+    is_refused,
     told_by,
 )
 from extender.state.belief import Belief, version
@@ -106,7 +107,8 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
             return found
         claim = found
     belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
-    return NotHad(f"claim {claim.key.name} kept changing")
+    why = f": {told_by(outcome)}" if isinstance(outcome, Later) else " kept changing"
+    return NotHad(f"claim {claim.key.name}{why}")
 
 
 def _next_write(claim: ResourceClaim, allocation: Allocation, pod: Pod) -> AddFinalizer | WriteAllocation:
@@ -160,11 +162,7 @@ def _lost(claim: ResourceClaim, pod: Pod, belief: Belief, why: str) -> NotHad:
 def is_gone(outcome: Outcome) -> bool:
     """Tell whether a claim that was not found in *outcome* is no more: there is none of its name, or another."""
     is_another = isinstance(outcome, Done) and isinstance(outcome.what, ResourceClaim)
-    return is_another or _is(outcome, Refusal.NOT_FOUND)
-
-
-def _is(outcome: Outcome, *kinds: Refusal) -> bool:
-    return isinstance(outcome, Refused) and outcome.kind in kinds
+    return is_another or is_refused(outcome, Refusal.NOT_FOUND)
 
 
 def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
@@ -181,12 +179,12 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
                 return NotHad(f"claim {claim.key.name} was taken from the pod")
             case Done(ResourceClaim() as fresh):
                 return Written(fresh, is_ours=False, is_had=is_had)
-            case Later() | Refused() if not _is(outcome, Refusal.CONFLICT, Refusal.IN_VAIN):
+            case Later() | Refused() if not is_refused(outcome, Refusal.CONFLICT, Refusal.IN_VAIN):
                 return NotHad(f"claim {claim.key.name}: {told_by(outcome)}")
         again = same_claim(claim.uid, (yield from patiently(ReadClaim(claim.key))))
         if again is None or again.is_deleting or not _gives_the_same(again, claim):
             return NotHad(f"claim {claim.key.name} is gone or holds other devices now")
-        if _is(outcome, Refusal.IN_VAIN) and is_reserved_for(again, pod):
+        if is_refused(outcome, Refusal.IN_VAIN) and is_reserved_for(again, pod):
             # Where nothing can be touched there is no more to be known: without this, its pod would never be bound.
             return Written(again, is_ours=False, is_had=True)
         claim = again
@@ -211,7 +209,7 @@ def release(
         match outcome:
             case Done():
                 return True
-            case Later() | Refused() if not _is(outcome, Refusal.CONFLICT):
+            case Later() | Refused() if not is_refused(outcome, Refusal.CONFLICT):
                 return is_gone(outcome)
         outcome = yield from patiently(ReadClaim(claim.key))
         fresh = same_claim(claim.uid, outcome)
@@ -236,7 +234,7 @@ def deleted(claim: ResourceClaim) -> Generator[Step, Outcome, bool]:
         if fresh.allocation is not None or fresh.reserved_for:
             return False
         outcome = yield from patiently(DeleteClaim(fresh))
-        if not _is(outcome, Refusal.CONFLICT):
+        if not is_refused(outcome, Refusal.CONFLICT):
             return isinstance(outcome, Done) or is_gone(outcome)
     return False
 

@@ -37,7 +37,7 @@ def mapped(
     for _ in range(ATTEMPTS):
         if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
             break
-        read = yield ReadPod(pod.key)
+        read = yield from patiently(ReadPod(pod.key))
         fresh = read.what if isinstance(read, Done) else None
         if not isinstance(fresh, Pod) or fresh.uid != pod.uid:
             return NotHad(f"the pod cannot be read: {told_by(read)}")
@@ -67,7 +67,7 @@ def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -
 def spared(made: Iterable[ResourceClaim], pod: Pod) -> Generator[Step, Outcome, None]:
     """Give up what was *made* for *pod*, if the pod has a node, and runs there with another claim."""
     for claim in made:
-        outcome = yield ReadPod(pod.key)
+        outcome = yield from patiently(ReadPod(pod.key))
         fresh = outcome.what if isinstance(outcome, Done) else None
         if not isinstance(fresh, Pod) or fresh.uid != pod.uid or not fresh.node_name:
             return
@@ -77,6 +77,6 @@ def spared(made: Iterable[ResourceClaim], pod: Pod) -> Generator[Step, Outcome, 
 
 def _given_up(claim: ResourceClaim, pod: Pod) -> Generator[Step, Outcome, None]:
     """Delete a claim that *pod* does not use, once it holds nothing and nothing can land in it."""
-    fresh = same_claim(claim.uid, (yield TouchClaim(claim)))
+    fresh = same_claim(claim.uid, (yield from patiently(TouchClaim(claim))))
     if fresh is not None and (yield from release(fresh, pod, is_ours=True)):
         yield from deleted(fresh)

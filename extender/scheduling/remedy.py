@@ -14,7 +14,18 @@ from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import deleted, is_gone, is_reserved_for, release, same_claim
 from extender.scheduling.conditions import have_failed
 from extender.scheduling.needs import stale_claim
-from extender.scheduling.steps import Later, Outcome, ReadClaim, Step, TouchClaim, Unknown
+from extender.scheduling.steps import (
+    LASTING,
+    Done,
+    Later,
+    Outcome,
+    Pause,
+    ReadClaim,
+    Step,
+    TouchClaim,
+    Unknown,
+    is_refused,
+)
 from extender.state.belief import Belief, version
 from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Event, Phase
@@ -148,15 +159,20 @@ def freed(pod: Pod, belief: Belief, now: float) -> Generator[Step, Outcome, bool
 
 
 def _answered(work: Mending) -> Generator[Step, Outcome, bool | None]:
-    is_silent = False
+    is_silent = is_busy = False
     try:
         step = next(work)
         while True:
             outcome = yield step
-            is_silent = is_silent or isinstance(outcome, Unknown | Later)
+            if isinstance(step, Pause):
+                # Where there was time for it, it is asked again, and answered.
+                is_busy = is_busy and not isinstance(outcome, Done)
+            else:
+                is_silent = is_silent or is_busy or isinstance(outcome, Unknown)
+                is_busy = isinstance(outcome, Later)
             step = work.send(outcome)
     except StopIteration as end:
-        return True if end.value else None if is_silent else False
+        return True if end.value else None if is_silent or is_busy else False
 
 
 def _freed(pod: Pod, belief: Belief, now: float) -> Mending:
@@ -196,7 +212,7 @@ def _unsettled(belief: Belief) -> Iterator[tuple[ClaimHold, ObjectKey]]:
 
 
 def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
-    """Find out about one write; tell whether there was an answer.
+    """Find out about one write; tell whether there was an answer, and none that may be the same for ever.
 
     A claim that never was to be seen may be gone before the watch tells of it.
     """
@@ -210,4 +226,4 @@ def _settle(hold: ClaimHold, key: ObjectKey, belief: Belief) -> Mending:
     if not is_anew and (fresh is not None or is_gone(outcome)):
         has_landed = fresh is not None and fresh.allocation is not None
         belief.ledger.tell_claim(hold.claim, Event.ACCEPTED if has_landed else Event.OUTDATED)
-    return not isinstance(outcome, Unknown | Later)
+    return not (isinstance(outcome, Unknown | Later) or is_refused(outcome, *LASTING))

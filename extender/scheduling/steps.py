@@ -1,6 +1,7 @@
 """What a binding asks of the world, one step at a time, and how a step can end."""
 
 from enum import Enum
+from typing import Final
 
 from extender.allocation.extended import Hidden
 from extender.model.claim import Allocation, Consumer, ResourceClaim
@@ -149,6 +150,10 @@ class Refusal(Enum):
     UNSENT = "unsent"  # no connection, or no time left: the request never left
 
 
+# What is refused for one of these may be refused for good: others say that it is to be tried again, or that it is over.
+LASTING: Final = (Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED, Refusal.IN_VAIN)
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """The step succeeded; *what* is what the API server answered, where that is a pod or a claim."""
@@ -180,6 +185,11 @@ class Unknown:
 
 
 Outcome = Done | Refused | Later | Unknown
+
+
+def is_refused(outcome: Outcome, *kinds: Refusal) -> bool:
+    """Tell whether the step was refused for one of these reasons."""
+    return isinstance(outcome, Refused) and outcome.kind in kinds
 
 
 def told_by(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import Final
 
 from extender.kube.freshness import Freshness
@@ -62,6 +63,7 @@ class Attention:
     _has_begun: bool = False
     # Of which claim nothing could be found out in the last round.
     _silent: Uid | None = None
+    _settled_again: float = -inf
     _freeing: Freeing = field(init=False)
     _remaking: Remaking = field(init=False)
     _turns: Turns = field(init=False)
@@ -152,6 +154,7 @@ class Attention:
     def _forget(self) -> None:
         """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
         self._steers.clear()
+        self._silent = None
         if self._has_begun:
             self.belief.open_all()
         self._has_begun = True
@@ -195,6 +198,10 @@ class Attention:
         return is_whole
 
     async def _settle(self) -> None:
+        """Find out about what nobody knows; where there was no answer, not before a while."""
+        if self._silent is not None and self.now() < self._settled_again:
+            return
+        self._settled_again = self.now() + TICK_S
         self._silent = await self.carrier.carry(settled(self.belief, self._silent), self.now() + TICK_S)
 
     async def _free(self) -> None:

@@ -44,7 +44,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.service.feed import Feed
-from extender.service.place import Place, Turns
+from extender.service.place import Place, Queues
 from extender.service.refusals import Refusals
 
 R = TypeVar("R")
@@ -52,7 +52,7 @@ Work = Generator[Step, Outcome, R]
 
 # Steps that go forward: past the deadline they are not taken any more, while what undoes and finds out still is.
 FORWARD = (AddFinalizer, WriteAllocation, Reserve, CreateClaim, MapExtended, BindPod)
-# Steps of which nobody else hears how they end.
+# Steps of whose refusal people would not hear.
 UNDOING = (Release, DeleteClaim, TouchClaim, TouchPod)
 # Steps that are not answered with what they were about.
 VOID = (BindPod, DeleteClaim)
@@ -77,7 +77,7 @@ class Carrier:
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
     refusals: Refusals = field(default_factory=Refusals)
-    turns: Turns = field(default_factory=Turns)
+    queues: Queues = field(default_factory=Queues)
 
     async def carry(self, work: Work[R], deadline: float, undone_by: float = -inf) -> R:
         """Take the steps of *work* until it ends; none forward after *deadline*.
@@ -85,7 +85,7 @@ class Carrier:
         Where the API server is busy what undoes waits as it says, as long as it can be *undone_by* then.
         """
         # Work that is dropped in the middle tells the ledger so at once, not when it is collected as garbage.
-        with closing(work), closing(Place(self.turns)) as place:
+        with closing(work), closing(Place(self.queues)) as place:
             try:
                 step = next(work)
                 while True:

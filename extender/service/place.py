@@ -8,14 +8,14 @@ from weakref import WeakValueDictionary
 from extender.model.names import ObjectKey
 
 # Whose turn it is, by claim; of claims that nobody reserves there is none.
-Turns = WeakValueDictionary[ObjectKey, asyncio.Lock]
+Queues = WeakValueDictionary[ObjectKey, asyncio.Lock]
 
 
 @dataclass(slots=True)
 class Place:
     """Where one work stands: before one claim at a time, or before none."""
 
-    _turns: Turns
+    _queues: Queues
     _taken: tuple[ObjectKey, asyncio.Lock] | None = None
 
     async def take(self, claim: ObjectKey, patience_s: float) -> bool:
@@ -23,7 +23,7 @@ class Place:
         if self._taken and self._taken[0] == claim:
             return True
         self.close()
-        turn = self._turns.setdefault(claim, asyncio.Lock())
+        turn = self._queues.setdefault(claim, asyncio.Lock())
         with suppress(TimeoutError):
             async with asyncio.timeout(max(patience_s, 0.0)):
                 await turn.acquire()

@@ -34,7 +34,7 @@ def draws_counters(uses: Uses, inventory: Inventory) -> bool:
 def _contested(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: bool) -> Iterator[DeviceKey]:
     for key, use in mine.items():
         earlier = before.get(key, UNUSED)
-        is_taken = (use.dedicated and earlier.is_held) or (earlier.dedicated and use.is_held) or use.dedicated > 1
+        is_taken = (use.dedicated and earlier.is_held) or (earlier.dedicated and use.is_held)
         if is_taken or (use.shares and _is_overdrawn(use, earlier, _published(inventory, key))):
             yield key
     yield from _partitions(mine, before, inventory, is_in_doubt=is_in_doubt)

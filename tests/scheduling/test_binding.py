@@ -201,6 +201,25 @@ def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim) -> None:
     assert list(world.belief.ledger) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "item", "text"),
+    [
+        (WriteAllocation, claim("a"), "claim a: too many requests"),
+        (Reserve, SHARED, "claim a: too many requests"),
+        (BindPod, claim("a"), "the Binding was refused: too many requests"),
+    ],
+)
+def test_of_a_busy_api_server_it_is_not_said_that_something_kept_changing(
+    kind: type[Step], item: ResourceClaim, text: str
+) -> None:
+    class Busy(World):
+        def _outcome(self, step: Step) -> Outcome:
+            return Later(1.0, "too many requests") if isinstance(step, kind) else super()._outcome(step)
+
+    base = world_of(item)
+    assert refused(Busy(base.server, base.belief)) == text
+
+
 def test_a_claim_that_is_being_deleted_is_not_written() -> None:
     def fault(server: Server, _step: Step) -> None:
         server.put(replace(server.claims[A], is_deleting=True))

@@ -17,7 +17,10 @@ from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (
     AwaitShown,
     BindPod,
+    Done,
+    Later,
     Outcome,
+    Pause,
     ReadPod,
     Refusal,
     Refused,
@@ -337,3 +340,32 @@ def test_r4_who_waits_for_a_claim_that_is_gone_gives_up_its_part_in_what_cannot_
     left = [OTHER.uid] if OTHER in users else []
     assert [item.uid for item in world.server.claims[A].reserved_for] == (left if gives_up else [u.uid for u in users])
     assert (allocation_of(world.server, "a") is None) is (gives_up and not left)
+
+
+BUSY, BARRED = Later(1.0, "too many requests"), Refused(Refusal.FORBIDDEN, "denied by a policy")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "pause", "told"),
+    [
+        ((BARRED,), Done(), False),
+        ((BUSY, BARRED), Done(), False),
+        ((BUSY,), Refused(Refusal.UNSENT), None),
+        ((Unknown(), BARRED), Done(), None),
+    ],
+    ids=["refused", "busy, then refused", "busy", "no answer, then refused"],
+)
+def test_a_busy_api_server_that_answers_in_the_end_was_not_silent(
+    outcomes: tuple[Outcome, ...], pause: Outcome, *, told: bool | None
+) -> None:
+    base = world_of(held(claim("a"), device("n9", 0), by=POD))
+    answers = iter(outcomes)
+
+    class Answering(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, Pause):
+                return pause
+            return next(answers) if isinstance(step, Release) else super()._outcome(step)
+
+    world = Answering(base.server, base.belief)
+    assert world.carry(freed(POD, world.belief, 0.0)) is told

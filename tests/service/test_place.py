@@ -65,7 +65,7 @@ async def test_who_shares_a_claim_reserves_it_after_the_one_before() -> None:
     await stage.seen("p a", "q a")
     stage.writes.may.release()
     assert await second == Unknown("nobody knows")
-    assert not stage.carrier.turns
+    assert not stage.carrier.queues
 
 
 async def test_another_claim_is_reserved_at_once() -> None:
@@ -110,4 +110,4 @@ async def test_who_is_dropped_holds_up_nobody(dropped: int) -> None:
     stage.writes.may.release()
     for work in works[:dropped] + works[dropped + 1 :]:
         assert await work == Unknown("nobody knows")
-    assert not stage.carrier.turns
+    assert not stage.carrier.queues

@@ -55,3 +55,9 @@ def test_no_more_is_remembered_than_so_much(caplog: pytest.LogCaptureFixture) ->
         refusals.note(TouchClaim(claim(f"c{number}")), NO)
     assert len(refusals._told) == MOST
     assert len(caplog.records) == MOST + 10
+
+
+def test_of_what_is_moved_on_it_is_not_said_that_a_pod_had_it(caplog: pytest.LogCaptureFixture) -> None:
+    told(caplog, *((step, NO) for step in STEPS))
+    had, sent = "what a pod had cannot be taken back", "what was sent before cannot be kept from landing"
+    assert [record.message for record in caplog.records] == [had, had, sent, sent]
