@@ -66,7 +66,7 @@ bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/
 	done
 
 bench-e2e: .venv/ready ## Measure on a real control plane, kube-scheduler's own allocator beside us in the same run
-	for module in throughput burst crowd hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
+	for module in throughput burst sharers crowd hopeless wake links shared; do $(BIN)/python -m "loadtests.endtoend.$$module" || exit 1; done
 	$(BIN)/python -m loadtests.plots
 
 latency: .venv/ready ## Measure the verbs in kube-scheduler's cycle, beside a server that thinks of nothing; Go builds the client
