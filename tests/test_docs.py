@@ -18,7 +18,7 @@ from extender.config.table import rows
 from extender.scheduling.endings import Ending
 from extender.scheduling.vocabulary import UNTOLD, Word
 from extender.service.auditing import REASONS
-from tests.tree import ROOT, files
+from tests.tree import ROOT, anchors, files
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 README = (ROOT / "README.md").read_text()
@@ -132,9 +132,7 @@ def test_links_inside_the_tree_lead_somewhere(document: str) -> None:
 def test_links_to_a_heading_find_it(document: str) -> None:
     path = ROOT / document
     for file, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", path.read_text()):
-        text = (path.parent / file if file else path).read_text()
-        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+        assert anchor in anchors(path.parent / file if file else path)
 
 
 @pytest.mark.parametrize("word", REASONS.values())

@@ -1,6 +1,7 @@
 """The files of this tree, for tests about the tree itself."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,3 +20,9 @@ def files(*suffixes: str, root: Path = ROOT) -> Iterator[Path]:
 def _is_made(folder: str) -> bool:
     made = folder in MADE or folder.startswith(".venv-") or folder == ".hypothesis"
     return made or folder.endswith(("_cache", ".egg-info"))
+
+
+def anchors(document: Path) -> set[str]:
+    """Return what links to the headings of a document end with."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}

@@ -193,7 +193,7 @@ def _of_failure(decision: Decision) -> str:
     others = [tally for tally in decision.rejected if tally is not nearest]
     reasons = [f"{_nodes(tally)}: {tally.message} (such as {tally.example})" for tally in others[:MOST_REASONS]]
     more = len(others) - MOST_REASONS
-    return "; ".join([lead, *reasons, *([f"and {more} more reasons"] if more > 0 else [])])
+    return "; ".join([lead, *reasons, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _nodes(tally: Tally) -> str:

@@ -111,7 +111,7 @@ NO_DEVICES = TEXTS[Word.NO_DEVICES]
             tuple(Tally(Word.IN_USE, 1, str(number), N1) for number in range(7)),
             f"{TEXTS[Word.IN_USE]}: 0 (1 node, such as n1); "
             + "".join(f"1 node: {number} (such as n1); " for number in range(1, 6))
-            + "and 1 more reasons",
+            + "and 1 more",
             id="of many",
         ),
     ],

@@ -16,6 +16,8 @@ from extender.telemetry.metrics import MOST_DRIVERS, PREFIX, VERBS, Metrics
 from tests.tree import ROOT
 
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text()
+_, _, QUERIES = DOCUMENT.partition("| Question | Query |")
+ALERTS = (ROOT / "scheduler-config" / "monitoring" / "alerts.yaml").read_text()
 # What the library adds to a histogram or a counter, and the label of buckets.
 SUFFIXES = re.compile(r"_(bucket|count|sum)$")
 
@@ -231,10 +233,10 @@ def test_every_metric_is_documented() -> None:
     assert sorted(re.findall(r"^\| `.*\|$", DOCUMENT, re.MULTILINE)) == rows()
 
 
-def test_the_questions_ask_for_what_is_shown_by_labels_that_it_has() -> None:
+@pytest.mark.parametrize("asking", [QUERIES, ALERTS], ids=["questions", "alerts"])
+def test_queries_ask_for_what_is_shown_by_labels_that_it_has(asking: str) -> None:
     shown = {name: {label for label, _ in labels} for name, labels in samples(used())}
-    _, _, questions = DOCUMENT.partition("| Question | Query |")
-    asked = re.findall(r"(dra_extender_\w+)(?:\{([^}]*)\})?", questions)
+    asked = re.findall(r"(dra_extender_\w+)(?:\{([^}]*)\})?", asking)
     assert len(asked) > 10
     for name, chosen in asked:
         assert set(re.findall(r"(\w+)!?=", chosen)) <= shown[name], name

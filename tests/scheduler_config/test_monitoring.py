@@ -1,0 +1,65 @@
+"""The component for a Prometheus operator scrapes our pods, and its alerts can come true and say where to look."""
+
+import re
+
+import pytest
+
+from extender.scheduling.drift import Kind
+from extender.telemetry.metrics import VERBS
+from tests.controlplane.client import Object
+from tests.controlplane.manifests import BASE, CONFIG, documents
+from tests.tree import ROOT, anchors
+
+MONITORING = CONFIG / "monitoring"
+((RULES,),) = ([group["rules"] for group in each["spec"]["groups"]] for each in documents(MONITORING / "alerts.yaml"))
+# What the metrics give as values of these labels.
+VALUES: dict[str, set[str]] = {
+    "kind": set(Kind),
+    "verb": set(VERBS),
+    "result": {"ok", "error", "refused", "crash"},
+    "resource": {"boundpods"},
+}
+each_alert = pytest.mark.parametrize("alert", RULES, ids=[rule["alert"] for rule in RULES])
+
+
+def test_the_monitor_scrapes_the_port_of_the_pods_that_are_deployed() -> None:
+    (monitor,), (deployment,) = documents(MONITORING / "scrape.yaml"), documents(BASE / "deployment.yaml")
+    template = deployment["spec"]["template"]
+    ports = {port["name"] for each in template["spec"]["containers"] for port in each.get("ports", ())}
+    assert monitor["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    assert {each["port"] for each in monitor["spec"]["podMetricsEndpoints"]} <= ports
+
+
+def test_all_that_the_component_lists_is_in_the_namespace_of_the_extender() -> None:
+    (component,) = documents(MONITORING / "kustomization.yaml")
+    (namespace,) = documents(BASE / "namespace.yaml")
+    listed = [each for name in component["resources"] for each in documents(MONITORING / name)]
+    assert {each["kind"] for each in listed} == {"PodMonitor", "PrometheusRule"}
+    assert {each["metadata"]["namespace"] for each in listed} == {namespace["metadata"]["name"]}
+
+
+@each_alert
+def test_an_alert_says_how_urgent_it_is_and_where_to_look(alert: Object) -> None:
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert alert["annotations"]["summary"].endswith(".")
+    file, anchor = alert["annotations"]["look"].split("#")
+    assert anchor in anchors(ROOT / file)
+
+
+@each_alert
+def test_an_alert_names_values_that_the_metrics_have(alert: Object) -> None:
+    for label, value in re.findall(r'(\w+)!?="(\w+)"', alert["expr"]):
+        assert value in VALUES[label]
+
+
+@each_alert
+def test_an_alert_tells_of_labels_that_its_query_leaves(alert: Object) -> None:
+    told = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["summary"]))
+    assert told <= {label for labels in re.findall(r"by \(([\w, ]+)\)", alert["expr"]) for label in labels.split(", ")}
+
+
+@each_alert
+def test_what_is_so_for_a_moment_calls_nobody(alert: Object) -> None:
+    # What has increased within an hour is told of for an hour.
+    assert "for" in alert or "increase(" in alert["expr"]
