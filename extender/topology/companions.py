@@ -16,6 +16,7 @@ from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
 from extender.topology.policy import KEEPING, ZONE
 from extender.topology.quality import ONE
+from extender.topology.residual import measure
 from extender.topology.scene import Scene
 from extender.topology.shape import mask_of, places_of
 
@@ -46,7 +47,7 @@ class Companions:
         self.scene = scene
         self.weights = weights
         # Of all devices that pods are placed around, one is worth this much as part of what is left.
-        self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // max(1, scene.ground.anchors.bit_count())
+        self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
         self._shares: dict[tuple[At, int], int] = {}
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:

@@ -1,7 +1,6 @@
 """What free devices are still good for: the sets that could be taken out of them, by the sizes that are asked for."""
 
 from collections.abc import Iterable, Mapping
-from math import lcm
 
 from extender.model.frozen import dataclass
 from extender.topology.candidates import EXACT, grown, out_of
@@ -12,6 +11,11 @@ from extender.topology.quality import Quality
 State = int | Signature
 # States of one shape that are remembered.
 STATES = 1 << 15
+# So many devices in good sets are worth ONE, however many their node has: what is lost on nodes of different sizes can
+# be compared. As a share of its own node a set would count the less, the larger that is.
+USUAL = 8
+# How many times ONE a node is worth at most: what is left never outweighs what is preferred. Larger ones count as such.
+MOST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,11 @@ class Packing:
         return grown(self.quality.shape, left, size, (left & -left).bit_length() - 1)
 
 
+def measure(size: int) -> int:
+    """Return how many devices of a node with *size* of them are worth ONE."""
+    return max(USUAL, -(-size // MOST))
+
+
 class Residual:
     """V for one shape and one mix; P may be shared with other mixes."""
 
@@ -101,18 +110,14 @@ class Residual:
         packing = quality if isinstance(quality, Packing) else Packing(quality)
         self.packing, self.quality, self.packed = packing, packing.quality, packing.packed
         self.mix = mix
-        size = packing.quality.shape.size
-        wanted = [(one, weight) for one, weight in mix.weights if one <= size]
-        most = lcm(*(size // one for one, _ in wanted))
-        self._factors = [(one, weight * most // (size // one)) for one, weight in wanted]
-        self._whole = most * sum(weight for _, weight in mix.weights)
+        self._whole = measure(packing.quality.shape.size) * sum(weight for _, weight in mix.weights)
         self._value: Memo[State, int] = Memo(STATES)
 
     def value(self, free: int) -> int:
-        """Return V, between nothing and ONE: all that free devices are good for, as a share of the empty shape."""
+        """Return V, of ONE: how many of the free devices could be in good sets, beside USUAL."""
         state = self.packing.state(free)
         known = self._value.get(state)
         if known is None:
-            total = sum(factor * self.packed(free, size) for size, factor in self._factors)
+            total = sum(weight * size * self.packed(free, size) for size, weight in self.mix.weights)
             known = self._value[state] = total // self._whole if total else 0
         return known

@@ -6,6 +6,7 @@ from time import perf_counter
 
 from extender.topology.choice import Chooser
 from loadtests.bench.report import RESULTS, median_ms
+from loadtests.quality import sizes
 from loadtests.quality.fleet import Rule, Run, by_count, jointly
 from loadtests.quality.optimum import Node
 from loadtests.quality.policies import policies
@@ -80,6 +81,7 @@ def lines() -> Iterator[str]:
         yield from one_node(workload)
     for load in (0.9, 0.7):
         yield from fleet(load)
+    yield from sizes.lines(SEEDS)
     yield from speed()
 
 

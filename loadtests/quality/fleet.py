@@ -68,18 +68,23 @@ def by_count(policy: Policy, sign: int) -> Rule:
 
 @dataclass(frozen=True)
 class Run:
-    """A simulation: the same seed asks for the same devices at the same times, whatever is chosen."""
+    """A simulation: the same seed asks for the same devices at the same times, whatever is chosen.
+
+    others: what nodes of other sizes have, as masks.
+    """
 
     workload: Workload
     nodes: int
     load: float
     warm_up: int = 10_000
     arrivals: int = 60_000
+    others: tuple[int, ...] = ()
 
     def tally(self, rule: Rule, chooser: Chooser, seed: int) -> Tally:
         chance = random.Random(seed)  # noqa: S311 - a simulation
-        rates = self.workload.rates(self.load, self.nodes)
-        frees = [self.workload.shape.full] * self.nodes
+        shape = self.workload.shape
+        rates = self.workload.rates(self.load, self.nodes + sum(map(int.bit_count, self.others)) / shape.size)
+        frees = [shape.full] * self.nodes + list(self.others)
         ends: list[tuple[float, int, int]] = []
         tally, now = Tally(), 0.0
         for number in range(self.warm_up + self.arrivals):

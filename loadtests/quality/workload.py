@@ -44,7 +44,7 @@ class Workload:
     def aim(self) -> Aim:
         return Aim(Mix.of(dict(self.asked)))
 
-    def rates(self, load: float, nodes: int = 1) -> dict[int, float]:
+    def rates(self, load: float, nodes: float = 1) -> dict[int, float]:
         """Return the arrivals of each size in a unit of time that ask for *load* of all devices."""
         mean = sum(size * count for size, count in self.asked) / 100
         return {size: load * nodes * self.shape.size / mean * count / 100 for size, count in self.asked}
@@ -61,3 +61,5 @@ EIGHT_PCIE = Workload(
     ((1, 40), (2, 40), (4, 15), (8, 5)),
 )
 FOUR_PCIE = Workload("4 x PCIe, bridged pairs", _bridged(4, ((0, 3), (1, 2))), ((1, 50), (2, 40), (4, 10)))
+EIGHT_ALIKE = Workload("8 GPUs linked alike", _shape(8, {}, 450), DGX_1V.asked)
+FOUR_ALIKE = Workload("4 GPUs linked alike", _shape(4, {}, 450), DGX_1V.asked)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.choice import Aim, Chooser
+from extender.topology.policy import KEEPING, MOST_ZONES, STEP, ZONE
 from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix, Residual
 from extender.topology.shape import Shape, mask_of, places_of
@@ -36,14 +37,30 @@ def test_packings_are_those_that_brute_force_finds(shape: Shape, data: st.DataOb
     assert residual.packed(free, size) == best
 
 
-def test_an_empty_node_is_worth_one_and_a_full_one_nothing() -> None:
+def test_an_empty_node_of_eight_is_worth_one_and_a_full_one_nothing() -> None:
     residual = Residual(Quality(CUBE_MESH), MIX)
     assert (residual.value(0xFF), residual.value(0)) == (ONE, 0)
 
 
 def test_sizes_that_a_shape_cannot_have_are_worth_nothing_on_it() -> None:
+    # Half as many sets of two and of four as eight devices have, and none of eight.
     residual = Residual(Quality(Shape(matrix(4, {}, 10))), MIX)
-    assert residual.value(0xF) == ONE * 55 // 60
+    assert residual.value(0xF) == ONE * 55 // (2 * 60)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 8, 16, 30])
+def test_a_set_that_is_lost_counts_the_same_on_nodes_of_all_sizes(size: int) -> None:
+    flat = Shape(matrix(size, {}, 10))
+    residual = Residual(Quality(flat), Mix.of({2: 1}))
+    assert residual.value(flat.full) - residual.value(flat.full >> 2) == ONE // 4
+
+
+@pytest.mark.parametrize("size", [33, 64, 100])
+def test_what_is_left_of_a_large_node_never_counts_more_than_what_policies_prefer(size: int) -> None:
+    flat = levels(450, cell=size)
+    value = Residual(Quality(flat), Mix.of({2: 1, 5: 1, 8: 1})).value(flat.full)
+    assert value > 3 * ONE
+    assert ONE + MOST_ZONES * ZONE + KEEPING * value // 1000 <= STEP
 
 
 def test_a_mix_of_singles_alone_sees_no_value_in_devices() -> None:
@@ -71,7 +88,7 @@ LARGE = {"flat": levels(450, cell=16), "tree": levels(450, 100, 20, cell=8), "un
 @pytest.mark.parametrize("shape", LARGE.values(), ids=LARGE)
 def test_in_a_large_tree_only_counts_in_cells_matter(shape: Shape) -> None:
     residual = Residual(Quality(shape), MIX)
-    assert residual.value(shape.full) == ONE
+    assert residual.value(shape.full) == shape.size * ONE // 8
     assert residual.value(0b0111) == residual.value(0b1011) == residual.value(0b1011 << 8)
 
 
@@ -91,8 +108,8 @@ def test_in_a_large_tree_cells_can_change_places(free: int, order: list[int]) ->
 def test_many_devices_with_arbitrary_links_count_the_sets_that_stay_whole() -> None:
     pairs = {(one, one + 1): 100 for one in range(0, 16, 2)} | {(0, 3): 50}
     residual = Residual(Quality(Shape(matrix(16, pairs, 10))), Mix.of({2: 1}))
-    assert residual.value((1 << 16) - 1) == ONE
-    assert residual.value(0b1111) == ONE * 2 // 8
+    assert residual.value((1 << 16) - 1) == 2 * ONE
+    assert residual.value(0b1111) == ONE * 2 // 4
 
 
 @pytest.mark.parametrize("shape", [levels(450, 430, 22), levels(450, 100, cell=4)], ids=["three-levels", "two-levels"])
