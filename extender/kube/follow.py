@@ -100,7 +100,7 @@ class _Following:
         if setback is None:
             return Remedy.AGAIN
         self._is_shaken = True
-        self._sink(Trouble(self._resource, setback.why, self._pace.now(), setback.is_behind))
+        self._trouble(setback)
         if setback.remedy is not Remedy.AGAIN:
             self._position = ""
         if setback.is_behind:
@@ -108,6 +108,9 @@ class _Following:
         else:
             await self._backoff.wait(setback.pause_s)
         return setback.remedy
+
+    def _trouble(self, setback: Setback) -> None:
+        self._sink(Trouble(self._resource, setback.why, self._pace.now(), setback.is_behind))
 
     async def _unserved(self) -> Remedy:
         self._position = ""
@@ -127,7 +130,7 @@ class _Following:
         listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items, self._rhythm.recall)
         self._rhythm.recent.forget()
         asked = self._pace.now()
-        version = await listing.read()
+        version = await listing.read(self._pace, self._trouble)
         if isinstance(version, Setback):
             return version
         if reached.is_behind(self._resource, version, asked, self._pace.now()):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from extender.kube.api import Api
-from extender.kube.pace import Turns
+from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.page import Page, page_of
 from extender.kube.resource import Served
 from extender.kube.setback import Remedy, Setback
@@ -15,6 +15,10 @@ Item = Noun | Problem
 Recall = Callable[[Item], Item]
 
 PAGE_TIMEOUT_S: Final = 60.0
+# How often a page that did not come is asked for again, and the first pause before that: all that was read so far would
+# be read again otherwise, while the API server is busy.
+PAGE_RETRIES: Final = 5
+FIRST_PAUSE_S: Final = 0.5
 GROWTH: Final = 4
 RESTARTS: Final = 4
 
@@ -35,23 +39,23 @@ class Listing:
         self._recall = recall
         self.items: list[Item] = []
 
-    async def read(self) -> str | Setback:
-        """Fill *items* and return the version of the list.
+    async def read(self, pace: Pace, tell: Callable[[Setback], None]) -> str | Setback:
+        """Fill *items* and return the version of the list. *tell* hears of pages that are asked for again.
 
         A token that has expired means beginning anew, with larger pages: the list took longer than versions are kept.
         """
-        version = await self._pages()
+        version = await self._pages(pace, tell)
         for _ in range(RESTARTS):
             if not isinstance(version, Setback) or version.remedy is not Remedy.RELIST:
                 break
             self._page_items *= GROWTH
-            version = await self._pages()
+            version = await self._pages(pace, tell)
         return version
 
-    async def _pages(self) -> str | Setback:
+    async def _pages(self, pace: Pace, tell: Callable[[Setback], None]) -> str | Setback:
         self.items, token = [], ""
         while True:
-            page = await self._page(token)
+            page = await self._page(token, pace, tell)
             if isinstance(page, Setback):
                 return page
             await self._turns.take(self._steps(page.items))
@@ -59,7 +63,18 @@ class Listing:
             if not token:
                 return page.version
 
-    async def _page(self, token: str) -> Page | Setback:
+    async def _page(self, token: str, pace: Pace, tell: Callable[[Setback], None]) -> Page | Setback:
+        """Return the page, asked for again where it did not come; the first is left to whoever begins a list anew."""
+        page, backoff = await self._asked(token), Backoff(pace, FIRST_PAUSE_S)
+        for _ in range(PAGE_RETRIES if token else 0):
+            if not (isinstance(page, Setback) and page.is_passing):
+                break
+            tell(page)
+            await backoff.wait(page.pause_s)
+            page = await self._asked(token)
+        return page
+
+    async def _asked(self, token: str) -> Page | Setback:
         query = [
             *self._served.resource.query,
             ("limit", str(self._page_items)),

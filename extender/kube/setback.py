@@ -32,6 +32,11 @@ class Setback:
     is_lasting: bool = False
     is_behind: bool = False
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same, asked for once more, may be answered."""
+        return self.remedy is Remedy.AGAIN and not self.is_lasting
+
 
 def setback_of(reply: Answer | Unanswered) -> Setback:
     """Read a *reply* that is not what was asked for; a success too is none where it is no JSON object."""

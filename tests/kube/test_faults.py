@@ -218,6 +218,15 @@ async def test_a_list_whose_token_expires_is_begun_anew_with_larger_pages() -> N
     assert "limit=1000" in script.asked[2]
 
 
+async def test_a_page_that_is_asked_for_again_is_told_as_trouble_and_is_no_gap() -> None:
+    async with scripted() as (script, api):
+        script.add("list", page("10", ["a"], "more"), failure(500, "InternalError"), page("10", ["b"]))
+        script.add("watch", QUIET)
+        watcher = await followed(api, lambda watcher: "10" in watcher.seen)
+    assert watcher.words == ["listed a b"]
+    assert watcher.troubles == ["500 InternalError told InternalError"]
+
+
 @pytest.mark.parametrize(
     ("fault", "pause"),
     [
