@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 from extender.kube.api import Api, Stream
 from extender.kube.delivery import Delivery
-from extender.kube.listing import Listing, Recall, itself
+from extender.kube.listing import Listing, PageSize, Recall, itself
 from extender.kube.pace import Backoff, Pace, Turns
 from extender.kube.probe import probe
 from extender.kube.reached import Reached
@@ -73,7 +73,8 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
 class _Following:
     """Where one follow is: *position* is the version up to which all was told; without one, a list is next.
 
-    *heard* is when there was news last, or it was found that there is none.
+    *heard* is when there was news last, or it was found that there is none. *listed* is the version of the last list.
+    Where a watch from that finds it too old already, the list has taken too long, and the next one has larger pages.
 
     One that is *shaken* asks how far the cluster is before it goes on: a store is restored while API servers are away,
     and a watch from a version that the cluster no longer has brings nothing until it has come there again. A cluster
@@ -87,7 +88,8 @@ class _Following:
         self._rhythm = rhythm
         self._pace = rhythm.pace
         self._backoff = Backoff(rhythm.pace)
-        self._position = ""
+        self._position = self._listed = ""
+        self._page_size = PageSize(rhythm.page_items)
         self._barren, self._heard = 0, self._pace.now()
         self._is_in_doubt = self._is_shaken = self._is_absent = False
 
@@ -101,6 +103,8 @@ class _Following:
             return Remedy.AGAIN
         self._is_shaken = True
         self._trouble(setback)
+        if setback.is_expired and self._position == self._listed:
+            self._page_size.grow()
         if setback.remedy is not Remedy.AGAIN:
             self._position = ""
         if setback.is_behind:
@@ -127,7 +131,7 @@ class _Following:
         is_for_now = reached.is_for_now(self._resource, self._pace.now())
         if is_for_now and isinstance(found := await self._probed(served), Setback):
             return found
-        listing = Listing(self._api, served, self._rhythm.turns, self._rhythm.page_items, self._rhythm.recall)
+        listing = Listing(self._api, served, self._rhythm.turns, self._page_size, self._rhythm.recall)
         self._rhythm.recent.forget()
         asked = self._pace.now()
         version = await listing.read(self._pace, self._trouble)
@@ -139,6 +143,7 @@ class _Following:
             self._sink(Reverted(self._resource, known, version))
         self._sink(Listed(self._resource.kind, tuple(listing.items)))
         self._advance(version, asked)
+        self._listed = version
         return None
 
     async def _watch(self, served: Served) -> Setback | None:
@@ -153,6 +158,8 @@ class _Following:
         delivery = Delivery(served, self._sink, before, self._rhythm.recent)
         with self._rhythm.watches.reading(self._resource, opened, began):
             setback = await self._drain(opened, delivery)
+        if self._position != self._listed:
+            self._page_size.reset()
         is_ours, lived_s = self._is_in_doubt and not was_in_doubt, self._pace.now() - began
         is_fruitful = self._position != before or is_ours or lived_s >= SHORT_LIFE_S
         self._is_shaken = not is_ours and lived_s < seconds - EARLY_S

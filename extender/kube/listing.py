@@ -28,14 +28,28 @@ def itself(item: Item) -> Item:
     return item
 
 
+class PageSize:
+    """How many objects a page has: *usual* ones, and up to so many times as many where a list was too slow."""
+
+    def __init__(self, usual: int) -> None:
+        self._usual = usual
+        self.items = usual
+
+    def grow(self) -> None:
+        self.items = min(self.items * GROWTH, self._usual * GROWTH**RESTARTS)
+
+    def reset(self) -> None:
+        self.items = self._usual
+
+
 class Listing:
     """One list. Asked without a version it is consistent: no older than the moment at which it was begun."""
 
-    def __init__(self, api: Api, served: Served, turns: Turns, page_items: int, recall: Recall = itself) -> None:
+    def __init__(self, api: Api, served: Served, turns: Turns, size: PageSize, recall: Recall = itself) -> None:
         self._api = api
         self._served = served
         self._turns = turns
-        self._page_items = page_items
+        self._size = size
         self._recall = recall
         self.items: list[Item] = []
 
@@ -48,7 +62,7 @@ class Listing:
         for _ in range(RESTARTS):
             if not isinstance(version, Setback) or version.remedy is not Remedy.RELIST:
                 break
-            self._page_items *= GROWTH
+            self._size.grow()
             version = await self._pages(pace, tell)
         return version
 
@@ -77,7 +91,7 @@ class Listing:
     async def _asked(self, token: str) -> Page | Setback:
         query = [
             *self._served.resource.query,
-            ("limit", str(self._page_items)),
+            ("limit", str(self._size.items)),
             *([("continue", token)] if token else []),
         ]
         reply = await self._api.call("GET", self._served.path(), query=query, timeout_s=PAGE_TIMEOUT_S)

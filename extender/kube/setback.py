@@ -23,7 +23,8 @@ class Remedy(Enum):
 class Setback:
     """*pause_s* is what the API server asks for at least. *is_lasting*: asked again, it would say the same.
 
-    *is_behind*: it is not even where it was before, now; it may have been set back.
+    *is_behind*: it is not even where it was before, now; it may have been set back. *is_expired*: it was asked about
+    versions that it does not keep any more.
     """
 
     why: str
@@ -31,6 +32,7 @@ class Setback:
     pause_s: float = 0.0
     is_lasting: bool = False
     is_behind: bool = False
+    is_expired: bool = False
 
     @property
     def is_passing(self) -> bool:
@@ -50,10 +52,10 @@ def setback_of(reply: Answer | Unanswered) -> Setback:
 def setback_in(complaint: Complaint) -> Setback:
     """Read a failure that the API server reports, as a response or within a stream."""
     why = " ".join(filter(None, (str(complaint.code), complaint.reason, complaint.message)))
-    remedy = Remedy.AGAIN
-    if complaint.code == 410 or complaint.reason in EXPIRED:
+    remedy, is_expired = Remedy.AGAIN, complaint.code == 410 or complaint.reason in EXPIRED
+    if is_expired:
         remedy = Remedy.RELIST
     elif complaint.code == 404:
         remedy = Remedy.REDISCOVER
     is_lasting = complaint.code // 100 == 4 and complaint.code not in PASSING
-    return Setback(why, remedy, complaint.retry_after_s or 0.0, is_lasting)
+    return Setback(why, remedy, complaint.retry_after_s or 0.0, is_lasting, is_expired=is_expired)

@@ -192,6 +192,50 @@ async def test_a_version_that_has_expired_is_listed_anew(expired: bytes) -> None
     assert watcher.seen == ["10", "11", "20"]
 
 
+def limits(script: Script) -> list[str]:
+    """Return how many objects each page was to have, but for questions how far the cluster is."""
+    targets = [target for target in script.asked if kind_of(target) == "list"]
+    return [target.partition("limit=")[2].partition("&")[0] for target in targets]
+
+
+EXPIRIES = [failure(410, "Expired"), stream(error(410, "Expired"))]
+
+
+@pytest.mark.parametrize("expired", EXPIRIES)
+async def test_a_list_that_is_too_old_for_its_watch_is_followed_by_one_with_larger_pages(expired: bytes) -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]), page("30", ["c"]))
+        script.add("watch", expired, expired, QUIET)
+        watcher = await followed(api, lambda watcher: "30" in watcher.seen)
+    assert watcher.words == ["listed a", "listed b", "listed c"]
+    assert limits(script) == ["250", "1000", "4000"]
+
+
+@pytest.mark.parametrize("expired", EXPIRIES)
+async def test_pages_are_as_usual_again_once_a_watch_has_brought_something(expired: bytes) -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]), page("30", ["c"]))
+        script.add("watch", expired, stream(event("BOOKMARK", 21)), expired, QUIET)
+        await followed(api, lambda watcher: "30" in watcher.seen)
+    assert limits(script) == ["250", "1000", "250"]
+
+
+async def test_pages_grow_up_to_what_one_list_may_grow_to() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST)
+        script.add("watch", *[EXPIRIES[0]] * 7, QUIET)
+        await followed(api, lambda watcher: len(watcher.seen) == 8)
+    assert limits(script)[4:] == ["64000"] * 4
+
+
+async def test_a_watch_that_fails_otherwise_leaves_pages_as_they_are() -> None:
+    async with scripted() as (script, api):
+        script.add("list", LIST, page("20", ["b"]))
+        script.add("watch", stream(error(500, "InternalError")), QUIET)
+        await followed(api, lambda watcher: "20" in watcher.seen)
+    assert limits(script) == ["250", "250"]
+
+
 async def test_an_error_in_a_stream_means_a_new_list() -> None:
     async with scripted() as (script, api):
         script.add("list", LIST, page("20", ["b"]))

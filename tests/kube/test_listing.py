@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from extender.kube.api import Api
-from extender.kube.listing import PAGE_RETRIES, Listing
+from extender.kube.listing import PAGE_RETRIES, Listing, PageSize
 from extender.kube.pace import Pace, Turns
 from extender.kube.resource import NODES, Served
 from extender.kube.setback import Remedy, Setback
@@ -32,7 +32,7 @@ class Reading:
 
 async def read(api: Api) -> Reading:
     reading = Reading()
-    listing = Listing(api, Served(NODES, "v1"), Turns(), 250)
+    listing = Listing(api, Served(NODES, "v1"), Turns(), PageSize(250))
     reading.version = await listing.read(Pace(sleep=reading.sleep, chance=lambda: 0.0), reading.told.append)
     reading.names = [item.name for item in listing.items if isinstance(item, Node)]
     return reading
