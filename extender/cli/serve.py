@@ -7,7 +7,7 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -78,7 +78,7 @@ async def _serve(settings: Settings, options: Options) -> int:
     access = await credentials(settings.api.kubeconfig or None)
     # What is read at the start stays, and has no circles in it: looking through it, even once, takes half a second.
     gc.disable()
-    async with running(settings, access, options) as service:
+    async with aclosing(access), running(settings, access, options) as service:
         service.health.history.end = ended.set
         if await before(ended, service.ready()):
             settle()

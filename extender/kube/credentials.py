@@ -13,6 +13,8 @@ from extender.kube.kubeconfig import context_of, kubeconfig_of
 from extender.model.parse.fields import Fields, Malformed
 
 LOOK_EVERY_S: Final = 10.0
+# A plugin that takes longer will not answer any more: the next request runs it anew.
+LONGEST_LOAD_S: Final = 120.0
 MOUNTED: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOST: Final = "KUBERNETES_SERVICE_HOST"
 PORT: Final = "KUBERNETES_SERVICE_PORT"
@@ -24,13 +26,18 @@ class NoCredentials(Exception):  # noqa: N818 - says what is missing, and is cau
 
 
 class FileCredentials:
-    """Access read by *load*, and again when one of its files has changed. Where that fails, what there was is kept."""
+    """Access read by *load*, and again when one of its files has changed. Where that fails, what there was is kept.
+
+    It is read once at a time, and to the end, however long whoever asked first may wait: a plugin can take longer than
+    a request, and whoever comes next waits for the same. Close it when done.
+    """
 
     def __init__(self, load: Callable[[], Awaitable[Loaded]], now: Callable[[], float] = time.monotonic) -> None:
         self._load = load
         self._now = now
-        self._lock = asyncio.Lock()
+        self._loading: asyncio.Task[None] | None = None
         self._loaded: Loaded | None = None
+        self._refused: Access | None = None
         self._looked = 0.0
 
     async def access(self) -> Access:
@@ -45,21 +52,49 @@ class FileCredentials:
         return self._loaded.access
 
     async def renew(self, refused: Access | None = None) -> None:
-        async with self._lock:
+        if refused is not None and self._loaded is not None:
             # Of many requests that are refused at once the first asks a plugin, and all others use what that has given.
-            if refused is not None and self._loaded is not None and self._loaded.access is not refused:
+            if self._loaded.access is not refused:
                 return
+            self._refused = refused
+        loading = self._begun()
+        try:
+            await asyncio.shield(loading)
+        finally:
+            if loading.done() and self._loading is loading:
+                self._loading = None
+
+    async def aclose(self) -> None:
+        """Give up what is being read."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+
+    def _begun(self) -> asyncio.Task[None]:
+        if self._loading is None:
             self._looked = self._now()
-            try:
+            self._loading = asyncio.create_task(self._read())
+            self._loading.add_done_callback(self._ended)
+        return self._loading
+
+    def _ended(self, loading: asyncio.Task[None]) -> None:
+        # Where nobody waits any more, whoever comes next is told what went wrong.
+        if loading.cancelled() or loading.exception() is None:
+            self._loading = None
+
+    async def _read(self) -> None:
+        try:
+            # At the start a plugin may be waiting for somebody who logs in.
+            async with asyncio.timeout(LONGEST_LOAD_S if self._loaded else None):
                 loaded = await self._load()
-            except (OSError, ValueError) as error:
-                if self._loaded is None:
-                    raise NoCredentials(str(error)) from error
-                return
-            # As in client-go, what was read last from a file of tokens counts until it is refused.
-            was_read = self._loaded is not None and self._loaded.files.get(loaded.lacks)
-            if refused is not None or not was_read:
-                self._loaded = loaded
+        except (OSError, ValueError) as error:
+            if self._loaded is None:
+                raise NoCredentials(str(error)) from error
+            return
+        # As in client-go, what was read last from a file of tokens counts until it is refused.
+        was_read = self._loaded is not None and self._loaded.files.get(loaded.lacks)
+        if not was_read or (self._loaded and self._loaded.access is self._refused):
+            self._loaded = loaded
 
 
 async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:

@@ -1,6 +1,7 @@
 """Credentials are found where kubectl finds them, and read again when they have been rotated."""
 
 import asyncio
+import gc
 import os
 import re
 import ssl
@@ -400,6 +401,137 @@ async def test_a_write_that_was_refused_for_its_token_was_not_sent_however_long_
     assert len(asked) == 2
     assert isinstance(answer, Unanswered)
     assert not answer.was_sent
+
+
+class Plugin:
+    """Gives a first token at once, and another one, or an error, once that is let."""
+
+    def __init__(self, url: str = "http://127.0.0.1:1") -> None:
+        self.url = url
+        self.asked = 0
+        self.begun, self.may_answer, self.was_cancelled = asyncio.Event(), asyncio.Event(), False
+        self.error: Exception | None = None
+
+    async def load(self) -> Loaded:
+        self.asked += 1
+        if self.asked > 1:
+            self.begun.set()
+            try:
+                await self.may_answer.wait()
+            except asyncio.CancelledError:
+                self.was_cancelled = True
+                raise
+        if self.error is not None:
+            raise self.error
+        return Loaded(Access(server=self.url, authorization=f"Bearer {self.asked}"), {})
+
+
+async def slow(plugin: Plugin) -> FileCredentials:
+    found = FileCredentials(plugin.load)
+    await found.renew()
+    return found
+
+
+async def cut_off(found: FileCredentials, plugin: Plugin) -> None:
+    """Renew what was refused, and be ended before the plugin answers."""
+    asking = asyncio.create_task(found.renew(await found.access()))
+    await plugin.begun.wait()
+    asking.cancel()
+    assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], asyncio.CancelledError)
+
+
+async def test_what_a_plugin_gives_after_the_request_was_given_up_is_used() -> None:
+    server = ApiServer(token="2")  # noqa: S106 - of a server that lives as long as a test
+    plugin = Plugin(await server.start())
+    api = Api(await slow(plugin))
+    given_up = await api.call("GET", "/api/v1/nodes", timeout_s=0.5)
+    assert isinstance(given_up, Unanswered)
+    plugin.may_answer.set()
+    answer = await api.call("GET", "/api/v1/nodes")
+    await api.close()
+    await server.stop()
+    assert isinstance(answer, Answer)
+    assert (answer.status, plugin.asked) == (200, 2)
+
+
+async def test_whoever_comes_while_a_plugin_runs_waits_for_the_same() -> None:
+    plugin = Plugin()
+    found = await slow(plugin)
+    refused = await found.access()
+    await cut_off(found, plugin)
+    waiting = [asyncio.create_task(found.renew(each)) for each in (refused, None, refused)]
+    await asyncio.sleep(0)
+    plugin.may_answer.set()
+    await asyncio.gather(*waiting)
+    assert ((await found.access()).authorization, plugin.asked) == ("Bearer 2", 2)
+
+
+async def test_what_is_refused_while_files_are_looked_at_is_replaced_by_what_they_say() -> None:
+    plugin = Plugin()
+
+    async def load() -> Loaded:
+        loaded = await plugin.load()
+        # The first token was in a file that is gone.
+        return Loaded(loaded.access, {"token": b"digest"} if plugin.asked == 1 else {}, "token")
+
+    found = FileCredentials(load)
+    await found.renew()
+    refused = await found.access()
+    waiting = [asyncio.create_task(found.renew(each)) for each in (None, refused)]
+    await plugin.begun.wait()
+    plugin.may_answer.set()
+    await asyncio.gather(*waiting)
+    assert ((await found.access()).authorization, plugin.asked) == ("Bearer 2", 2)
+
+
+async def test_a_plugin_that_fails_is_asked_anew_though_nobody_waited_for_it() -> None:
+    plugin = Plugin()
+    found = await slow(plugin)
+    await cut_off(found, plugin)
+    plugin.error = OSError("no plugin")
+    plugin.may_answer.set()
+    await asyncio.sleep(0.01)
+    plugin.error = None
+    await found.renew(await found.access())
+    assert ((await found.access()).authorization, plugin.asked) == ("Bearer 3", 3)
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_bug_of_which_nobody_heard_is_told_to_whoever_comes_next(caplog: pytest.LogCaptureFixture) -> None:
+    plugin = Plugin()
+    found = await slow(plugin)
+    refused = await found.access()
+    await cut_off(found, plugin)
+    plugin.error = RuntimeError("a bug")
+    plugin.may_answer.set()
+    await asyncio.sleep(0.01)
+    with pytest.raises(RuntimeError, match="a bug"):
+        await found.renew(refused)
+    plugin.error = None
+    await found.renew(refused)
+    assert ((await found.access()).authorization, plugin.asked) == ("Bearer 3", 3)
+    gc.collect()
+    assert not caplog.records
+
+
+async def test_a_plugin_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.kube.credentials.LONGEST_LOAD_S", 0.01)
+    plugin = Plugin()
+    found = await slow(plugin)
+    await found.renew(await found.access())
+    assert (await found.access()).authorization == "Bearer 1"
+    plugin.may_answer.set()
+    await found.renew(await found.access())
+    assert ((await found.access()).authorization, plugin.asked) == ("Bearer 3", 3)
+
+
+async def test_who_is_done_gives_up_what_is_being_read() -> None:
+    plugin = Plugin()
+    found = await slow(plugin)
+    await found.aclose()
+    await cut_off(found, plugin)
+    await found.aclose()
+    assert plugin.was_cancelled
 
 
 @pytest.mark.parametrize("empty", ["token", "ca.crt"])
