@@ -76,7 +76,8 @@ def complaint_in(status: Json) -> Complaint:
 
 def _fields(details: Json) -> Iterator[str]:
     """Yield the fields that an object is refused for."""
-    for cause in details.get("causes") or ():
+    causes = details.get("causes")
+    for cause in causes if isinstance(causes, list) else ():
         if isinstance(cause, dict) and isinstance(cause.get("field"), str):
             yield cause["field"]
 
@@ -98,4 +99,5 @@ def _seconds(header: str | None) -> float | None:
     """Read Retry-After. A date, as only proxies write it, asks for a pause too; how long is for us to say."""
     if header is None:
         return None
-    return float(header) if header.strip().isdigit() else PAUSE_UNTIL_A_DATE_S
+    # "²" is a digit, too, and no number.
+    return float(header) if header.isascii() and header.strip().isdigit() else PAUSE_UNTIL_A_DATE_S

@@ -151,6 +151,7 @@ class Versions:
 
 
 def _versions(group: Json) -> Iterator[object]:
-    for entry in group.get("versions") or ():
+    versions = group.get("versions")
+    for entry in versions if isinstance(versions, list) else ():
         if isinstance(entry, dict):
             yield entry.get("version")

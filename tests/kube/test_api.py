@@ -210,7 +210,16 @@ def test_a_patch_that_names_another_uid_is_a_conflict() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("7", 7.0), (" 7 ", 7.0), ("99999", 60.0), ("0", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0), ("", 5.0)],
+    [
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("99999", 60.0),
+        ("0", 0.0),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", 5.0),
+        ("", 5.0),
+        ("²", 5.0),
+        ("٣", 5.0),
+    ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
     assert complaint_of(answer(429, **{"retry-after": header})).retry_after_s == seconds
@@ -221,7 +230,13 @@ def test_retry_after_may_stand_in_the_body_alone() -> None:
     assert complaint_of(answer(429, content)).retry_after_s == 4.0
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"details": 3, "reason": 3, "message": []}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"[]", b"{", b'{"details": 3, "reason": 3, "message": []}', b"\xff"),
+        *(b'{"details": {"causes": %b}}' % causes for causes in (b"3", b"true", b'"text"', b'{"field": "a"}', b"[3]")),
+    ],
+)
 def test_any_body_is_a_complaint(content: bytes) -> None:
     assert complaint_of(Answer(500, {}, content)).code == 500
 

@@ -655,6 +655,7 @@ NOT_FOUND = failure(404, "NotFound")
         (groups(), NOT_FOUND),
         (groups("v1"), resources("resourceclaims")),
         (response({"groups": []}), NOT_FOUND),
+        (response({"groups": [{"name": "resource.k8s.io", "versions": 3}]}), NOT_FOUND),
         (groups(), failure(403, "Forbidden")),
     ],
 )
