@@ -13,15 +13,17 @@ from typing import Final
 from uuid import uuid4
 
 from extender.kube import objects
-from extender.kube.outcome import Done, Refused, is_answered
+from extender.kube.answer import Json
+from extender.kube.outcome import Done, Outcome, Refused, is_answered
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
-from extender.model.names import Uid
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of
-from extender.scheduling.decision import Decision, Outcome
-from extender.scheduling.steps import Refusal
+from extender.scheduling.decision import Decision
+from extender.scheduling.decision import Outcome as Ending
+from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
 from extender.telemetry import keys
 
@@ -33,6 +35,8 @@ MOST_WAITING, MOST_SUBJECTS, MOST_TOLD = 1000, 10_000, 64
 AGAIN_S: Final = 1800.0
 # The same where it was not written, and the longest pause while nothing is written at all.
 RETRY_S: Final = 30.0
+# How often an event is tried that has no answer, or is turned away: all others wait for it.
+TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,17 @@ class Alarm:
     reason: str
     text: str
     at: float
+
+
+@dataclass(slots=True)
+class _Event:
+    """An event as it is tried, each time under the same name: one that has landed unheard is not written twice."""
+
+    key: tuple[Uid, str]
+    what: Decision | Alarm
+    subject: ObjectKey
+    body: Json
+    tries: int = 0
 
 
 @dataclass(slots=True)
@@ -57,6 +72,9 @@ class Notices:
     _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
     # What is no news, the last of each subject.
     _again: OrderedDict[Uid, tuple[str, Decision | Alarm]] = field(default_factory=OrderedDict)
+    # What is tried again before all else, and the pause that the API server asks for.
+    _unheard: _Event | None = None
+    _asked_s: float = 0.0
     # When what was told of each subject may be told again.
     _told: OrderedDict[Uid, dict[str, float]] = field(default_factory=OrderedDict)
     # What the namespaces answer that refuse events.
@@ -102,21 +120,23 @@ class Notices:
         while True:
             await self._news.wait()
             self._news.clear()
-            while self._waiting or self._again:
+            while self._waiting or self._again or self._unheard:
                 is_done = await self._write_next()
-                pause_s = usual_s if is_done else max(usual_s, min(2 * pause_s, RETRY_S))
+                pause_s = usual_s if is_done else max(usual_s, self._asked_s, min(2 * pause_s, RETRY_S))
                 await asyncio.sleep(pause_s)
 
     async def _write_next(self) -> bool:
         """Write what is next, where anything may be written now; tell whether there is an answer to go on by."""
+        self._asked_s = 0.0
         why_not = self.writes.fence.why_not()
         if not why_not:
-            return await self._write(*self._next())
+            return await (self._try(self._unheard) if self._unheard else self._write(*self._next()))
         if why_not == DOUBT:
             return False
         # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
         self._waiting.clear()
         self._again.clear()
+        self._unheard = None
         return True
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
@@ -131,19 +151,31 @@ class Notices:
         if self._is_told(key, what):
             return True
         note = _of_decision(what) if isinstance(what, Decision) else _of_alarm(what)
-        subject = note.regarding.key
         body = objects.event(note, CONTROLLER, self.instance, datetime.fromtimestamp(what.at, UTC))
-        outcome = await self.writes.create_event(subject.namespace, body)
-        is_done = isinstance(outcome, Done)
-        self.counted("written" if is_done else "failed")
-        if self._is_trouble(subject.namespace, outcome):
-            LOG.warning("an event was not written", extra={keys.POD: str(subject), keys.ERROR: str(outcome)})
-        if not (isinstance(what, Decision) and what.outcome is Outcome.BOUND):
-            self._remember(*key, what.at + (AGAIN_S if is_done else RETRY_S))
-        # What one namespace refuses, as when it is being deleted, says nothing of others.
-        return is_answered(outcome)
+        return await self._try(_Event(key, what, note.regarding.key, body))
 
-    def _is_trouble(self, namespace: str, outcome: object) -> bool:
+    async def _try(self, event: _Event) -> bool:
+        """Write *event*, which is tried again where nobody knows; tell whether there is an answer to go on by."""
+        event.tries += 1
+        outcome = _told_by(await self.writes.create_event(event.subject.namespace, event.body))
+        # What one namespace refuses, as when it is being deleted, says nothing of others.
+        is_heard, is_done = is_answered(outcome), isinstance(outcome, Done)
+        self._unheard = None if is_heard or event.tries == TRIES else event
+        if isinstance(outcome, Later):
+            self._asked_s = outcome.seconds
+        if self._unheard is None:
+            self._end(event, outcome)
+        if not (isinstance(event.what, Decision) and event.what.outcome is Ending.BOUND):
+            self._remember(*event.key, event.what.at + (AGAIN_S if is_done else RETRY_S))
+        return is_heard
+
+    def _end(self, event: _Event, outcome: Outcome) -> None:
+        """Tell what became of *event*, which is not tried any more."""
+        self.counted("written" if isinstance(outcome, Done) else "failed")
+        if self._is_trouble(event.subject.namespace, outcome):
+            LOG.warning("an event was not written", extra={keys.POD: str(event.subject), keys.ERROR: str(outcome)})
+
+    def _is_trouble(self, namespace: str, outcome: Outcome) -> bool:
         """Tell whether *outcome* is to be told: what a namespace refuses is tried again for each subject, at once."""
         if not isinstance(outcome, Refused) or outcome.kind is Refusal.UNSENT:
             self._refused.pop(namespace, None)
@@ -166,6 +198,12 @@ class Notices:
             self._told.popitem(last=False)
 
 
+def _told_by(outcome: Outcome) -> Outcome:
+    """Return what *outcome* tells of an event: where there is one of its name, that has landed, for names are ours."""
+    is_there = isinstance(outcome, Refused) and outcome.kind is Refusal.EXISTS
+    return Done({}) if is_there else outcome
+
+
 def _of_decision(decision: Decision) -> objects.Note:
     return objects.Note(
         regarding=Pod(key=decision.pod, uid=decision.uid),
@@ -173,7 +211,7 @@ def _of_decision(decision: Decision) -> objects.Note:
         reason=decision.reason,
         action="Binding" if decision.node else "Filtering",
         text=note_of(decision),
-        is_warning=decision.outcome in (Outcome.REJECTED, Outcome.FAILED),
+        is_warning=decision.outcome in (Ending.REJECTED, Ending.FAILED),
     )
 
 

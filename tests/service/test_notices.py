@@ -13,9 +13,9 @@ from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.model.names import ObjectKey, Uid, is_dns_subdomain
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
-from extender.scheduling.steps import Refusal
+from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
-from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, Alarm, Notices
+from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, TRIES, Alarm, Notices
 from tests.scheduling.stage import N1, POD
 from tests.service.test_counted import until
 
@@ -27,6 +27,8 @@ class Events:
         self.reasons: list[str] = []
         self.names: list[str] = []
         self.outcome: Outcome = Done({})
+        # What is answered before that.
+        self.outcomes: list[Outcome] = []
         self.expected = 0
         self.are_written = asyncio.Event()
         self.fence = Fence()
@@ -36,7 +38,7 @@ class Events:
         self.names.append(event["metadata"]["name"])
         if len(self.reasons) == self.expected:
             self.are_written.set()
-        return self.outcome
+        return self.outcomes.pop(0) if self.outcomes else self.outcome
 
 
 def noticing(events: Events) -> Notices:
@@ -62,11 +64,16 @@ async def told(notices: Notices, events: Events, *decisions: Decision, is_news: 
 
 async def written(notices: Notices, events: Events) -> list[str]:
     """Return the reasons that are written for all that waits."""
+    count = len(notices._waiting) + len(notices._again)
+    return await tried(notices, events, count) if count else []
+
+
+async def tried(notices: Notices, events: Events, count: int) -> list[str]:
+    """Return the reasons of the next *count* events that are tried."""
     events.reasons.clear()
     events.are_written.clear()
-    events.expected = len(notices._waiting) + len(notices._again)
-    if not events.expected:
-        return []
+    events.expected = count
+    notices._news.set()
     task = asyncio.create_task(notices.run())
     await events.are_written.wait()
     await asyncio.sleep(0)
@@ -207,9 +214,87 @@ async def test_as_long_as_nobody_answers_less_and_less_is_tried(monkeypatch: pyt
     assert pauses[10:] == [RETRY_S, RETRY_S, RETRY_S, 0.05, 0.05]
 
 
+BUSY = Later(7.0)
+TERMINATING = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="is being terminated")
+UNSENT = Refused(kind=Refusal.UNSENT, status=0, reason="", message="no way there")
+
+
+@pytest.mark.parametrize(
+    "outcome", [Unknown("no answer"), Unknown("500", 500), BUSY, UNSENT], ids=["unheard", "500", "429", "unsent"]
+)
+async def test_what_was_not_written_is_tried_again_before_all_else_and_under_the_same_name(outcome: Outcome) -> None:
+    events, counted = Events(), list[str]()
+    notices = noticing(events)
+    notices.counted = counted.append
+    events.outcomes, events.outcome = [outcome], Done({})
+    await told(notices, events, decided(Ending.BOUND, "DevicesAllocated"))
+    assert (events.names[1:], counted) == ([], [])
+    notices.put(decided(Ending.FAILED, "BindFailed"))
+    assert await tried(notices, events, 2) == ["DevicesAllocated", "BindFailed"]
+    assert events.names[0] == events.names[1]
+    assert counted == ["written", "written"]
+
+
+async def test_an_event_that_had_landed_unheard_counts_as_written(caplog: pytest.LogCaptureFixture) -> None:
+    events, counted = Events(), list[str]()
+    notices = noticing(events)
+    notices.counted = counted.append
+    exists = Refused(kind=Refusal.EXISTS, status=409, reason="AlreadyExists", message="")
+    events.outcomes = [Unknown("no answer"), exists]
+    notices.put(refused(0))
+    notices.put(refused(1))
+    assert len(set(await tried(notices, events, 3))) == 1
+    assert (len(set(events.names)), counted, caplog.records) == (2, ["written", "written"], [])
+
+
+async def test_an_event_is_given_up_after_some_tries_and_told_then(caplog: pytest.LogCaptureFixture) -> None:
+    events, counted = Events(), list[str]()
+    notices = noticing(events)
+    notices.counted = counted.append
+    events.outcomes = [Unknown("no answer")] * TRIES
+    notices.put(refused(0))
+    notices.put(refused(1))
+    await tried(notices, events, TRIES + 1)
+    assert [events.names.count(name) for name in dict.fromkeys(events.names)] == [TRIES, 1]
+    assert counted == ["failed", "written"]
+    assert [record.message for record in caplog.records] == ["an event was not written"]
+
+
+async def test_what_is_refused_is_not_tried_again() -> None:
+    events = Events()
+    notices = noticing(events)
+    events.outcomes = [TERMINATING]
+    notices.put(refused(0))
+    notices.put(refused(1))
+    await tried(notices, events, 2)
+    assert len(set(events.names)) == 2
+    assert notices._unheard is None
+
+
+async def test_who_leads_no_longer_tries_nothing_again() -> None:
+    events = Events()
+    notices = noticing(events)
+    events.outcomes = [Unknown("no answer")]
+    await told(notices, events, refused(0))
+    events.fence = Fence(lambda: "not leading")
+    task = asyncio.create_task(notices.run())
+    notices.put(refused(1))
+    await until(lambda: not notices._waiting)
+    task.cancel()
+    assert notices._unheard is None
+
+
+async def test_an_api_server_that_is_busy_is_left_alone_for_as_long_as_it_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = Events()
+    events.outcomes = [BUSY, Unknown("no answer")]
+    assert await paused(monkeypatch, events, 4) == [7.0, 14.0, 0.05, 0.05]
+
+
 async def test_what_one_namespace_refuses_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     events = Events()
-    events.outcome = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="is being terminated")
+    events.outcome = TERMINATING
     assert await paused(monkeypatch, events, 15) == [0.05] * 15
 
 
