@@ -67,11 +67,13 @@ class Versions:
         """Return *resource* as it was found last, or in the version that we prefer as long as it was not."""
         return self._served.get(resource.name) or Served(resource, resource.versions[0])
 
-    async def minor(self) -> int:
-        """Return the API server's minor version; ask until it says which."""
+    async def minor(self) -> int | None:
+        """Return the API server's minor version, None where it never says which; ask until there is an answer."""
         backoff = Backoff(self._pace)
-        while not isinstance(found := await minor_of(self._api), int):
-            await backoff.wait(found.pause_s if found else 0.0)
+        while isinstance(found := await minor_of(self._api), Setback):
+            if found.is_lasting:
+                return None
+            await backoff.wait(found.pause_s)
         return found
 
     def forget(self, resource: Resource) -> None:

@@ -19,10 +19,10 @@ FEWEST_BEFORE: Final = 4
 
 @dataclass(slots=True)
 class Sending:
-    """Whether pods are sent ahead. *minor* asks the API server for its minor version."""
+    """Whether pods are sent ahead. *minor* asks the API server for its minor version, which it may not tell."""
 
     mode: Literal["auto", "always", "never"] = "always"
-    minor: Callable[[], Awaitable[int]] | None = None
+    minor: Callable[[], Awaitable[int | None]] | None = None
     is_known: bool = False
 
     async def find_out(self) -> None:
@@ -30,7 +30,7 @@ class Sending:
         minor = await self.minor() if self.minor and self.mode == "auto" else MINORS[-1]
         self.is_known = minor in MINORS
         if not self.is_known:
-            why = f"Kubernetes 1.{minor} was not tried"
+            why = "the API server does not tell its version" if minor is None else f"Kubernetes 1.{minor} was not tried"
             LOG.warning("pods are not sent ahead", extra={keys.REASON: why})
 
     def pays(self, nodes: int) -> bool:

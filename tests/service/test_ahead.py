@@ -24,6 +24,7 @@ from extender.service.ahead import ENOUGH, MOST, Ahead
 from extender.service.sending import FEWEST_BEFORE, MINORS, Sending
 from extender.state.belief import Belief
 from extender.state.ledger import Event
+from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.scheduling.test_suitable import taker
@@ -681,12 +682,22 @@ async def test_who_is_asked_about_at_once_is_planned_and_not_written_for(monkeyp
     assert all(scene.belief.ledger.of_pod(item.uid) for item in every)
 
 
-@pytest.mark.parametrize(("minor", "is_tried"), [(MINORS[0], True), (99, False)])
-async def test_pods_are_sent_ahead_only_where_that_was_seen_to_work(minor: int, *, is_tried: bool) -> None:
-    async def told() -> int:
+@pytest.mark.parametrize(
+    ("minor", "said"),
+    [
+        (MINORS[0], []),
+        (99, ["Kubernetes 1.99 was not tried"]),
+        (None, ["the API server does not tell its version"]),
+    ],
+)
+async def test_pods_are_sent_ahead_only_where_that_was_seen_to_work(
+    minor: int | None, said: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def told() -> int | None:
         return minor
 
     sending = Sending("auto", told)
     await sending.find_out()
-    assert sending.pays(10_000) is is_tried
+    assert sending.pays(10_000) is (not said)
     assert not sending.pays(10)
+    assert [getattr(record, keys.REASON) for record in caplog.records] == said
