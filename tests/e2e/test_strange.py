@@ -17,6 +17,7 @@ STRANGE = {
     "deep": (b'{"a":' * 1100 + b"1" + b"}" * 1100, "nests deeper than 200 levels"),
     "half": (rb'{"a": "\ud800"}', "has text that is no Unicode"),
     "bytes": (b'{"a": "\xff"}', "has text that is no Unicode"),
+    "number": (b'{"a": 123456789012345678901234567890}', "has a number of more than 64 bits"),
 }
 BODY = (
     b'{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "%s"}, "spec": {"devices": {'

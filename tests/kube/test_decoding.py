@@ -171,6 +171,7 @@ ODD = {
     "surrogate": (rb'{"a": ["\ud800"]}', "has text that is no Unicode"),
     "key": (rb'{"\ud800": 1}', "has text that is no Unicode"),
     "bytes": (b'{"a": "\xff"}', "has text that is no Unicode"),
+    "number": (b'{"a": %b}' % (b"9" * 30), "has a number of more than 64 bits"),
 }
 
 

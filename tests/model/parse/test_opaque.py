@@ -1,10 +1,13 @@
 """What configures drivers is taken over as it is, or told to be flawed and not taken over at all."""
 
+import math
+from decimal import Decimal
 from typing import Any
 
 import orjson
 import pytest
 
+from extender.kube.decoding import decoded
 from extender.kube.objects import with_allocation
 from extender.model.claim import Allocation, Consumer, DeviceClass, flaws_in
 from extender.model.names import Uid
@@ -17,6 +20,7 @@ PARAMETERS = ("spec", "devices", "config", 0, "opaque", "parameters")
 IN_CLASS = ("spec", "config", 0, "opaque", "parameters")
 IN_ALLOCATION = ("status", "allocation", "devices", "config", 0, "opaque", "parameters")
 NO_UNICODE = "has text that is no Unicode, and cannot be handed to a driver as it is"
+TOO_LARGE = "has a number of more than 64 bits, and cannot be handed to a driver as it is"
 TOO_DEEP = "nests deeper than 200 levels, and cannot be written into an allocation"
 
 
@@ -32,12 +36,32 @@ FLAWED: dict[str, tuple[Any, str]] = {
     "key": ({f"{MARK}": 1}, NO_UNICODE),
     "deep": (nested(DEEPEST), TOO_DEEP),
     "very deep": (nested(1000), TOO_DEEP),
+    "large": ({"seed": decoded(b"123456789012345678901234567890")}, TOO_LARGE),
+    "very large": ([1e300], TOO_LARGE),
 }
 
 
 @pytest.mark.parametrize("value", [None, {}, {"a": ["�", 1.5, True, None]}, nested(DEEPEST)])
 def test_what_can_be_handed_through_has_no_flaw(value: object) -> None:
     assert flaw_in(value) == ""
+
+
+@pytest.mark.parametrize("text", ["18446744073709551615", "-9223372036854775808", "0", "-0.25", "1e18", "1e-7"])
+def test_numbers_of_64_bits_are_handed_through_as_they_are(text: str) -> None:
+    read = decoded(text.encode())
+    assert flaw_in({"seed": read}) == ""
+    assert Decimal(orjson.dumps(read).decode()) == Decimal(text)
+
+
+@pytest.mark.parametrize("text", ["18446744073709551616", "-9223372036854775809", "-" + "9" * 30, "9" * 300, "1e300"])
+def test_numbers_that_may_have_lost_digits_are_flawed(text: str) -> None:
+    assert flaw_in({"seed": decoded(text.encode())}) == TOO_LARGE
+
+
+# As YAML has them.
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, math.inf, -math.inf, math.nan])
+def test_numbers_that_cannot_be_written_are_flawed(value: float) -> None:
+    assert flaw_in({"seed": value}) == TOO_LARGE
 
 
 @pytest.mark.parametrize("name", FLAWED)
