@@ -34,10 +34,8 @@ def draw(
         if amount.nanos < 0:
             raise Unusable(f"capacity {name}: the amount {amount} is negative")
         amounts.append((name, amount))
-    for (name, amount), (_, capacity) in zip(amounts, capacities, strict=True):
-        if name in asked and _violates(amount, capacity.policy, fractional=fractional):
-            return None
-        if name not in asked and _lacks_default(capacity) and _violates(amount, capacity.policy, fractional=fractional):
+    for (_, amount), (_, capacity) in zip(amounts, capacities, strict=True):
+        if _violates(amount, capacity.policy, fractional=fractional):
             return None
     return Draw(tuple(amounts))
 
@@ -89,17 +87,19 @@ def _rounded(asked: Quantity, limits: ValidRange, *, fractional: bool) -> Quanti
     return Quantity(rounded * unit, limits.step.format)
 
 
-def _lacks_default(capacity: Capacity) -> bool:
-    return capacity.policy is None or capacity.policy.default is None
-
-
 def _violates(amount: Quantity, policy: RequestPolicy | None, *, fractional: bool) -> bool:
-    """Tell whether *policy* forbids *amount*. The default, spelled alike, is allowed even off the grid of the range."""
-    if policy is None or (policy.default is not None and amount.spelling == policy.default.spelling):
+    """Tell whether *policy* forbids *amount*. The default is allowed even off the grid of the range."""
+    if policy is None or _is_default(amount, policy):
         return False
     if policy.valid_range is not None:
         return _leaves(amount, policy.valid_range, fractional=fractional)
     return bool(policy.valid_values) and all(amount.nanos != value.nanos for value in policy.valid_values)
+
+
+def _is_default(amount: Quantity, policy: RequestPolicy) -> bool:
+    """Compare as Go compares the structs: spelled alike, and never equal where they hold a decimal of any size."""
+    default = policy.default
+    return default is not None and amount.is_int64 and (amount is default or amount.spelling == default.spelling)
 
 
 def _leaves(amount: Quantity, limits: ValidRange, *, fractional: bool) -> bool:
@@ -108,7 +108,7 @@ def _leaves(amount: Quantity, limits: ValidRange, *, fractional: bool) -> bool:
     if limits.step is None:
         return False
     unit = _unit(limits, fractional=fractional)
-    if unit == MILLI and amount.nanos % MILLI:
+    if unit == MILLI and not _is_exact(amount):
         return True
     return (_units(amount, unit) - _units(limits.minimum, unit)) % _step(limits.step, unit) != 0
 
@@ -116,8 +116,13 @@ def _leaves(amount: Quantity, limits: ValidRange, *, fractional: bool) -> bool:
 def _unit(limits: ValidRange, *, fractional: bool) -> int:
     """Return milli units where the gate is on and all limits are exact in them, whole units otherwise."""
     given = [value for value in (limits.minimum, limits.maximum, limits.step) if value is not None]
-    exact = all(value.nanos % MILLI == 0 and abs(value.nanos) // MILLI <= MAX_INT64 for value in given)
-    return MILLI if fractional and exact and limits.step is not None and limits.step.nanos >= MILLI else NANO
+    exact = fractional and all(map(_is_exact, given))
+    return MILLI if exact and limits.step is not None and limits.step.nanos >= MILLI else NANO
+
+
+def _is_exact(amount: Quantity) -> bool:
+    """Tell whether int64 can hold *amount* in milli units."""
+    return amount.nanos % MILLI == 0 and abs(amount.nanos) // MILLI <= MAX_INT64
 
 
 def _step(step: Quantity, unit: int) -> int:
