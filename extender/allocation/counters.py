@@ -23,10 +23,11 @@ class Ledger:
         return Ledger(dict(self.left), dict(self.groups))
 
     def admits(self, device: Device, *, grouped: bool) -> bool:
-        """Tell whether *device* may become active. A pool that is overdrawn anywhere gives nothing more."""
-        if min(self.left.values(), default=0) < 0:
+        """Tell whether *device* may become active. Nothing does that would leave its pool overdrawn anywhere."""
+        drawn = draws_of(device)
+        if any(self.left[key] < amount for key, amount in drawn.items()):
             return False
-        if any(self.left[key] < amount for key, amount in draws_of(device).items()):
+        if min(self.left.values(), default=0) < 0 and any(left < drawn.get(key, 0) for key, left in self.left.items()):
             return False
         return not grouped or all(
             are_compatible(self.groups.get(item.counter_set), frozenset(item.compatibility_groups))
