@@ -32,7 +32,11 @@ class Release(IntEnum):
 
 
 class Given(NamedTuple):
-    """A device for an ask; *amounts* is what a share takes of it, None for who gets all of it."""
+    """A device for an ask; *amounts* is what a share takes of it, None for who gets all of it.
+
+    Who looks into a device that may be shared takes nothing, but has an identifier like a share: without one nothing
+    would tell apart two results of a claim.
+    """
 
     at: At
     candidate: Candidate
@@ -49,9 +53,10 @@ def allocations(
 
 
 def _given(situation: Situation, at: At, place: int) -> Given:
-    is_share = situation.is_shareable(place) and not situation.asks[at].is_admin
-    amounts = situation.eligible[at].draws[place].amounts if is_share else None
-    return Given(at, situation.board.candidates[place], amounts)
+    candidate = situation.board.candidates[place]
+    if not situation.is_shareable(place):
+        return Given(at, candidate)
+    return Given(at, candidate, () if situation.asks[at].is_admin else situation.eligible[at].draws[place].amounts)
 
 
 def written(

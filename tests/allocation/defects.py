@@ -1,6 +1,6 @@
 """Where kube-scheduler v0.37.1 does what it should not: appendix A 5, adminAccess with partitions and shared devices.
 
-It charges an admin request for counters and shares that are not taken, and writes a share down. Of the other defects in
+It charges an admin request for counters and shares that are not taken, and writes them down. Of the other defects in
 the appendix none is left in that version: taint rules without a selector (8) select nothing there.
 """
 
@@ -43,13 +43,13 @@ def _may_be_met(view: View, body: Json, item: Published) -> bool:
     return problem is None or problem.startswith("error")
 
 
-def without_shares_of_lookers(allocations: list[Json]) -> list[Json]:
-    """Take the shares off normalised allocations that nobody took."""
+def without_use_of_lookers(allocations: list[Json]) -> list[Json]:
+    """Take off normalised allocations what nobody consumes."""
     return [
         allocation
         | {
             "results": [
-                {key: value for key, value in result.items() if key not in SHARE or not result.get("adminAccess")}
+                {key: value for key, value in result.items() if key != CONSUMED or not result.get("adminAccess")}
                 for result in allocation["results"]
             ]
         }
@@ -57,4 +57,4 @@ def without_shares_of_lookers(allocations: list[Json]) -> list[Json]:
     ]
 
 
-SHARE = ("shareID", "consumedCapacity")
+CONSUMED = "consumedCapacity"

@@ -13,8 +13,8 @@ from tests.allocation.table import cases
 from tests.oracle_program import Oracle
 
 Json = dict[str, Any]
-# Upstream gives out shares of a shared device to who only looks into it (appendix A 5).
-LOOKED_INTO = "a share of what cannot be shared, or is looked into only"
+# Upstream has those consume of a shared device who only look into it (appendix A 5).
+LOOKED_INTO = "consumedCapacity of what is looked into only"
 
 
 def test_sound_allocation_is_accepted() -> None:

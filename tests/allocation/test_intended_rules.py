@@ -58,8 +58,12 @@ def told(slices: list[Json], *requests: Json, order: str = "first", **fields: An
     return node
 
 
+def results(node: Json) -> list[Json]:
+    return [result for allocation in node["allocations"] for result in allocation["devices"]["results"]]
+
+
 def given(node: Json) -> list[str]:
-    return [result["device"] for allocation in node["allocations"] for result in allocation["devices"]["results"]]
+    return [result["device"] for result in results(node)]
 
 
 both_orders = pytest.mark.parametrize("order", MANNERS)
@@ -120,10 +124,20 @@ def test_admin_access_to_a_full_shared_device_takes_no_share(order: str) -> None
     shared = device("s", allowMultipleAllocations=True, capacity={"memory": {"value": "1Gi"}})
     consumed = [{"driver": GPU, "pool": "n1", "device": "s", "consumed": {"memory": "1Gi"}}]
     node = told([published(GPU, shared)], exact("r", adminAccess=True), usedCapacity=consumed, order=order)
-    assert node["allocations"][0]["devices"]["results"] == [
-        {"request": "r", "driver": GPU, "pool": "n1", "device": "s", "adminAccess": True}
-    ]
+    (result,) = results(node)
+    assert result.pop("shareID")
+    assert result == {"request": "r", "driver": GPU, "pool": "n1", "device": "s", "adminAccess": True}
     assert told([published(GPU, shared)], exact("r"), usedCapacity=consumed, order=order)["fits"] is False
+
+
+@both_orders
+def test_who_looks_into_a_shared_device_twice_can_tell_which_is_which(order: str) -> None:
+    shared = device("s", allowMultipleAllocations=True)
+    looks = [exact("r0", adminAccess=True), exact("r1", adminAccess=True)]
+    assert len({item["shareID"] for item in results(told([published(GPU, shared)], *looks, order=order))}) == 2
+    dedicated = [published(GPU, device("s"))]
+    assert told(dedicated, *looks, order=order)["fits"] is False
+    assert "shareID" not in results(told(dedicated, looks[0], order=order))[0]
 
 
 @both_orders

@@ -13,7 +13,7 @@ from extender.cli.allocate import MANNERS, answer
 from tests.allocation.checker import violations
 from tests.allocation.clusters import question
 from tests.allocation.comparison import summary
-from tests.allocation.defects import charges_who_only_looks, without_shares_of_lookers
+from tests.allocation.defects import charges_who_only_looks, without_use_of_lookers
 from tests.oracle_program import Oracle
 
 Json = dict[str, Any]
@@ -104,8 +104,8 @@ def difference(case: Json, node: Json, mine: Json, theirs: Json) -> str:
     differing = ", ".join(key for key in left if left[key] != right[key])
     if not charges_who_only_looks(case, node):
         return differing
-    left["allocations"] = without_shares_of_lookers(left["allocations"])
-    right["allocations"] = without_shares_of_lookers(right["allocations"])
+    left["allocations"] = without_use_of_lookers(left["allocations"])
+    right["allocations"] = without_use_of_lookers(right["allocations"])
     if left == right or (mine["fits"] and not violations(case, node, mine["allocations"])):
         return ""
     # Charged for nothing upstream takes another path, which may miss an error; but it finds nothing that we could not.
