@@ -96,7 +96,7 @@ class _Piles:
             pile.put(row, pile.code(attribute))
             if attribute.kind == "invalid":
                 fault = self._pile(FAULT)
-                fault.put(row, fault.code(attribute.value))
+                fault.put(row, fault.code(attribute.fault))
 
     def _pile(self, path: Path) -> Pile:
         pile = self.by_path.get(path)

@@ -49,7 +49,8 @@ class Values:
         return self._known[key]
 
     def _bits_of(self, attribute: Attribute | None, place: int) -> int | None:
-        if attribute is None or attribute.kind == "invalid":
+        attribute = attribute and attribute.compared
+        if attribute is None:
             return None
         if not isinstance(attribute.value, tuple):
             return self._bit((attribute.kind, attribute.value))

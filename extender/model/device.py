@@ -18,11 +18,29 @@ AttributeKind = Literal["int", "bool", "string", "version", "ints", "bools", "st
 class Attribute(NamedTuple):
     """A device attribute: its kind keeps ``true`` and ``1`` apart. Lists are tuples, versions stay as written.
 
-    Kind ``invalid`` carries the reason as its value: one such attribute makes every selector err on the device.
+    Kind ``invalid`` carries the reason as its value: one such attribute makes every selector err on the device. Where
+    only its versions cannot be read, their kind and texts come after the reason.
     """
 
     kind: AttributeKind
     value: Scalar | tuple[Scalar, ...]
+
+    @property
+    def fault(self) -> str:
+        """Why an invalid attribute is that."""
+        return str(self.value[0] if isinstance(self.value, tuple) else self.value)
+
+    @property
+    def compared(self) -> "Attribute | None":
+        """The attribute as rules compare it, which never read a version; None where it has no value."""
+        if self.kind != "invalid":
+            return self
+        match self.value:
+            case (_, "version", text):
+                return Attribute("version", text)
+            case (_, "versions", *texts):
+                return Attribute("versions", tuple(texts))
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,8 @@ def of_driver(driver: str) -> Json:
     return {"cel": {"expression": f"device.driver == '{driver}'"}}
 
 
-def told(slices: list[Json], *requests: Json, order: str = "first", **fields: Any) -> Json:
+def asked(slices: list[Json], *requests: Json, **fields: Any) -> Json:
+    """Put a question together. *whole*: the slices are all that their pools have."""
     constraints = fields.pop("constraints", [])
     for item in slices if fields.pop("whole", True) else ():
         same = [other for other in slices if other["spec"]["driver"] == item["spec"]["driver"]]
@@ -54,7 +55,12 @@ def told(slices: list[Json], *requests: Json, order: str = "first", **fields: An
         "slices": slices,
         "claims": [{"metadata": {"namespace": "ns", "name": "c"}, "spec": spec}],
     }
-    node: Json = answer(json.dumps(case | fields).encode(), MANNERS[order])["nodes"]["n1"]
+    return case | fields
+
+
+def told(slices: list[Json], *requests: Json, order: str = "first", **fields: Any) -> Json:
+    case = asked(slices, *requests, **fields)
+    node: Json = answer(json.dumps(case).encode(), MANNERS[order])["nodes"]["n1"]
     return node
 
 

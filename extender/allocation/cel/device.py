@@ -28,7 +28,7 @@ def to_cel(attribute: Attribute) -> CelValue:
     """Return the value that selectors see; raise ValueError where the attribute has none."""
     kind, value = attribute
     if kind == "invalid":
-        raise ValueError(str(value))
+        raise ValueError(attribute.fault)
     if kind == "version":
         return parse_semver(str(value))
     if kind == "versions":

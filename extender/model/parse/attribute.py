@@ -1,4 +1,7 @@
-"""Device attributes. One without a value that we know, or with an unparsable version, is kept as invalid."""
+"""Device attributes. One without a value that we know, or with an unparsable version, is kept as invalid.
+
+The API lets in versions that nobody can parse: it takes numbers of any length.
+"""
 
 from functools import lru_cache
 
@@ -107,13 +110,14 @@ def _checked(attribute: Attribute) -> Attribute:
     if attribute.kind not in ("version", "versions"):
         return attribute
     texts = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
-    return next((bad for text in texts if (bad := _fault(str(text)))), attribute)
+    fault = next((bad for text in texts if (bad := _fault(str(text)))), None)
+    return Attribute("invalid", (fault, attribute.kind, *texts)) if fault else attribute
 
 
 @lru_cache(maxsize=4096)
-def _fault(text: str) -> Attribute | None:
+def _fault(text: str) -> str | None:
     try:
         parse_semver(text)
     except ValueError as error:
-        return Attribute("invalid", f"version {text!r}: {error}")
+        return f"version {text!r}: {error}"
     return None

@@ -178,6 +178,9 @@ def test_a_range_without_a_minimum_begins_at_zero() -> None:
     assert (policy.default, policy.valid_values, policy.valid_range.step) == (None, (), None)
 
 
+UNPARSED = "'v1' is not a semantic version: it needs major, minor and patch"
+
+
 @pytest.mark.parametrize(
     ("value", "attribute"),
     [
@@ -188,6 +191,8 @@ def test_a_range_without_a_minimum_begins_at_zero() -> None:
         ({"strings": []}, Attribute("invalid", "unsupported attribute value")),
         ({"int": 1, "strings": ["a"]}, Attribute("invalid", "more than one value")),
         ({"int": 1, "float": 1}, Attribute("invalid", "a value of a kind that is not known here")),
+        ({"version": "v1"}, Attribute("invalid", (f"version 'v1': {UNPARSED}", "version", "v1"))),
+        ({"versions": ["1.0.0", "v1"]}, Attribute("invalid", (f"version 'v1': {UNPARSED}", "versions", "1.0.0", "v1"))),
     ],
     ids=str,
 )
