@@ -103,6 +103,18 @@ def _shared(situation: Situation, place: int) -> object:
     )
 
 
+def has_opaque(situation: Situation) -> bool:
+    """Tell whether rules may meet a list that is not understood. Where a value cannot be derived there is none."""
+    if situation.question.features.list_type_attributes:
+        return False
+    return any(
+        situation.values[at.claim][rule].is_opaque(situation.asks[at], place)
+        for at, rules in situation.covered.items()
+        for rule in rules
+        for place in places_of(situation.eligible[at].free)
+    )
+
+
 def bits_of(mask: int) -> Iterator[int]:
     """Yield the bits of *mask*, each as a mask of its own."""
     while mask:

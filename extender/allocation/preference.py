@@ -125,6 +125,23 @@ class ReadyFirst:
                 return
 
 
+class AsAsked:
+    """Keeps slots, and the devices of a set, in their order: what may only come first comes first as it was asked."""
+
+    def __init__(self, preference: Preference) -> None:
+        self._preference = preference
+
+    def order(self, situation: Situation) -> Sequence[Turn]:
+        return in_order(situation)
+
+    def sets(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield what is preferred."""
+        for places in self._preference.sets(situation, at, mask, size, picks):
+            yield tuple(sorted(places)) if places else places
+
+
 def fitting(sets: Iterable[tuple[int, ...]], is_fit: Callable[[tuple[int, ...]], bool]) -> Iterator[tuple[int, ...]]:
     """Yield the *sets* that are fit; what is passed over is paid for."""
     passed = 0
@@ -164,9 +181,10 @@ def in_order(situation: Situation) -> list[Turn]:
 def turns_of(situation: Situation, preference: Preference | None) -> Sequence[Turn]:
     """Return the slots in turn: as they are asked, or, where the order is free, as is preferred.
 
-    With admin access it is never free: who comes later may not have what an administrator only looks at.
+    With admin access it is never free: who comes later may not have what an administrator only looks at. Neither is it
+    with lists that are not understood.
     """
-    if preference is None:
+    if preference is None or isinstance(preference, AsAsked):
         return in_order(situation)
     if any(ask.is_admin for ask in situation.asks.values()):
         return most_constrained_first(situation)

@@ -8,7 +8,8 @@ from extender.allocation.board import Board
 from extender.allocation.counting import counted, courses_of, is_countable
 from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
-from extender.allocation.preference import Preference, ReadyFirst, Tightest, turns_of
+from extender.allocation.holders import has_opaque
+from extender.allocation.preference import AsAsked, Preference, ReadyFirst, Tightest, turns_of
 from extender.allocation.question import Question
 from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
@@ -212,6 +213,8 @@ def _sought(situation: Situation, manner: Manner, steps: int) -> Work[Picks]:
     if manner.preference is None:
         return None
     preference = ReadyFirst(manner.preference, manner.accepts) if situation.board.unready else manner.preference
+    if has_opaque(situation):
+        preference = AsAsked(preference)
     if len(situation.asks) == 1 or steps <= BLIND_SETS or not can_foresee(situation):
         return (yield from Search(situation, steps, preference=preference).pieces())
     try:

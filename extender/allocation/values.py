@@ -48,6 +48,13 @@ class Values:
                 self._known[key] = self._bits_of(_published(self.rule.attribute, candidate), place)
         return self._known[key]
 
+    def is_opaque(self, ask: Ask, place: int) -> bool:
+        """Tell whether a candidate has a list that is not understood."""
+        try:
+            return bool((self.at(ask, place) or 0) & OPAQUE)
+        except Met:
+            return False
+
     def _bits_of(self, attribute: Attribute | None, place: int) -> int | None:
         attribute = attribute and attribute.compared
         if attribute is None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.cli.allocate import MANNERS, answer
-from tests.allocation.test_intended_rules import GPU, asked, device, exact, published
+from tests.allocation.test_intended_rules import GPU, asked, device, exact, published, results
 from tests.oracle_program import Oracle
 
 Json = dict[str, Any]
@@ -17,8 +17,12 @@ MATCH, DISTINCT = {"matchAttribute": ATTRIBUTE}, {"distinctAttribute": ATTRIBUTE
 WITHOUT_LISTS = ["DRAConsumableCapacity"]
 
 
+def devices_with(*values: Json) -> list[Json]:
+    return [device(f"d{number}", attributes={"a": value}) for number, value in enumerate(values)]
+
+
 def question(constraint: Json, *values: Json, count: int = 2, **fields: Any) -> Json:
-    devices = [device(f"d{number}", attributes={"a": value}) for number, value in enumerate(values)]
+    devices = devices_with(*values)
     return asked([published(GPU, *devices)], exact("r", count), constraints=[constraint], **fields)
 
 
@@ -38,7 +42,7 @@ CASES = {
 
 @pytest.mark.parametrize("order", MANNERS)
 @pytest.mark.parametrize(("case", "fits"), CASES.values(), ids=CASES)
-def test_rules_compare_versions_that_cannot_be_read_by_their_texts(case: Json, order: str, *, fits: bool) -> None:
+def test_rules_compare_what_cannot_be_read_as_kubernetes_does(case: Json, order: str, *, fits: bool) -> None:
     assert answer(json.dumps(case).encode(), MANNERS[order])["nodes"]["n1"]["fits"] is fits
 
 
@@ -54,3 +58,41 @@ def test_selectors_err_on_a_device_with_a_version_that_cannot_be_read(order: str
     request["exactly"]["selectors"] = [{"cel": {"expression": "true"}}]
     told = answer(json.dumps(case).encode(), MANNERS[order])["nodes"]["n1"]
     assert (told["fits"], LONG in told["fatalError"] + told["nodeError"]) == (False, True)
+
+
+def lists_preferred() -> dict[str, tuple[Json, list[tuple[str, str]]]]:
+    """Ask where a device with a list would be preferred, but could only come first; with what is given instead."""
+    texts = [{"string": text} for text in "vwxyz"]
+    pools = [
+        published(GPU, *devices_with(*texts[:3]), pool="large"),
+        published(GPU, *devices_with({"strings": ["a"]}), pool="small"),
+    ]
+    for item in pools:
+        item["spec"]["pool"]["resourceSliceCount"] = 1
+    devices = devices_with({"strings": ["a"]}, *texts)
+    for item in devices[:2]:
+        item["attributes"]["few"] = {"bool": True}
+    slots = [
+        exact(name, selectors=[{"cel": {"expression": f"{sign}has(device.attributes['{GPU}'].few)"}}])
+        for name, sign in (("many", "!"), ("few", ""))
+    ]
+    fields: Json = {"constraints": [DISTINCT], "features": WITHOUT_LISTS}
+    return {
+        "of the fullest pool": (
+            asked(pools, exact("r", 2), **fields, whole=False),
+            [("large", "d0"), ("large", "d1")],
+        ),
+        "for whom there are fewest": (
+            asked([published(GPU, *devices)], *slots, **fields),
+            [("n1", "d2"), ("n1", "d1")],
+        ),
+    }
+
+
+@pytest.mark.parametrize("order", MANNERS)
+@pytest.mark.parametrize(("case", "given"), lists_preferred().values(), ids=lists_preferred())
+def test_a_list_that_is_not_understood_comes_first_or_not_at_all(
+    case: Json, given: list[tuple[str, str]], order: str
+) -> None:
+    told = answer(json.dumps(case).encode(), MANNERS[order])["nodes"]["n1"]
+    assert [(item["pool"], item["device"]) for item in results(told)] == given
