@@ -36,6 +36,8 @@ Course = tuple[Share, ...]
 
 def is_countable(situation: Situation) -> bool:
     """Tell whether counting is exact here: every device is given to one ask alone, and has one value of each rule."""
+    if any(found.errors for found in situation.eligible.values()):
+        return False
     if any(ask.takes_all or ask.is_admin for ask in situation.asks.values()):
         return False
     if not all(rule.is_match for part in situation.question.claims for rule in part.rules):

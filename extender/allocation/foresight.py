@@ -1,6 +1,6 @@
 """What a search can know ahead: that too little is left, that devices are interchangeable, that it was here before.
 
-Only what cannot succeed is left out, so that the first solution stays the first one.
+Only what cannot succeed, and meets nothing on the way, is left out, so that the first solution stays the first one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from extender.allocation.attempt import ANYTHING, Attempt
 from extender.allocation.eligibility import Eligible, Met
 from extender.allocation.holders import AllHolders, bits_of, kinds_of, places_of
 from extender.allocation.preference import Turn, in_order
-from extender.allocation.question import At
+from extender.allocation.question import RESULTS, At, ClaimQuestion
 from extender.allocation.situation import Situation
 
 # Operations on masks that one look may take. What it does not come to, it leaves to the search.
@@ -31,13 +31,21 @@ class Demand(NamedTuple):
 
 
 def can_foresee(situation: Situation) -> bool:
-    """Tell whether nothing can be met on the way: a search that leaves branches out must not leave out an error."""
+    """Tell whether nothing can be met on the way but at candidates that are known to err.
+
+    A search that leaves branches out must not leave out an error. Nor must it come to one, as where it does not notice
+    that a claim has too many results, whatever its devices.
+    """
+    if any(found.errors for found in situation.eligible.values()) and any(map(_may_crowd, situation.question.claims)):
+        return False
     return all(
-        not found.errors
-        and not (situation.asks[at].takes_all and situation.covered[at])
-        and _can_derive(situation, at, found)
+        not (situation.asks[at].takes_all and situation.covered[at]) and _can_derive(situation, at, found)
         for at, found in situation.eligible.items()
     )
+
+
+def _may_crowd(part: ClaimQuestion) -> bool:
+    return sum(max(RESULTS + 1 if ask.takes_all else ask.count for ask in slot.asks) for slot in part.slots) > RESULTS
 
 
 def _can_derive(situation: Situation, at: At, found: Eligible) -> bool:
@@ -53,12 +61,23 @@ def _can_derive(situation: Situation, at: At, found: Eligible) -> bool:
     return True
 
 
-def is_short(situation: Situation, claim: int) -> bool:
-    """Tell whether a slot of *claim* has fewer free candidates than it needs, each of its asks taken alone."""
-    return any(
-        all(_lacks(situation, At(claim, slot, index)) for index in range(len(wanted.asks)))
-        for slot, wanted in enumerate(situation.slots(claim))
-    )
+def is_short(situation: Situation) -> bool:
+    """Tell whether a slot has fewer free candidates than it needs, each of its asks taken alone.
+
+    What comes after one that may err is not looked at: the error comes before.
+    """
+    for claim, slot in in_order(situation):
+        places = places_in(situation, claim, slot)
+        if any(situation.eligible[at].errors for at in places):
+            return False
+        if all(_lacks(situation, at) for at in places):
+            return True
+    return False
+
+
+def places_in(situation: Situation, claim: int, slot: int) -> list[At]:
+    """Return the places of a slot's asks."""
+    return [At(claim, slot, index) for index in range(len(situation.slots(claim)[slot].asks))]
 
 
 def _lacks(situation: Situation, at: At) -> bool:
@@ -68,13 +87,16 @@ def _lacks(situation: Situation, at: At) -> bool:
 
 
 class Foresight:
-    """Facts about one situation in which nothing can be met, worked out once. cost: of the last look, in steps.
+    """Facts about one situation of which ``can_foresee`` holds, worked out once. cost: of the last look, in steps.
 
-    *turns* are the slots in the order in which they choose: as they are asked, if nothing else is said.
+    *turns* are the slots in the order in which they choose, where sets are ordered by what is preferred, which passes
+    over what errs: as they are asked, if nothing else is said.
     """
 
     def __init__(self, situation: Situation, turns: Sequence[Turn] = ()) -> None:
         self.situation = situation
+        # The last candidate at which an ask errs: until that is passed, nothing of its branch is left out.
+        self._errs = {} if turns else {at: max(found.errors, default=-1) for at, found in situation.eligible.items()}
         self._turns = turns or in_order(situation)
         self._turn_of = {turn: index for index, turn in enumerate(self._turns)}
         self.dead: set[object] = set()
@@ -117,16 +139,19 @@ class Foresight:
         )
 
     def _wanted_from(self, claim: int, slot: int) -> int:
-        """Return the candidates that a slot from here on could be given."""
+        """Return the candidates that a slot from here on could be given, or errs at."""
         if (claim, slot) not in self._wanted:
             eligible = self.situation.eligible.items()
-            later = (found.free for at, found in eligible if (at.claim, at.slot) >= (claim, slot))
+            later = (found.reachable for at, found in eligible if (at.claim, at.slot) >= (claim, slot))
             self._wanted[claim, slot] = reduce(or_, later, 0)
         return self._wanted[claim, slot]
 
     def is_hopeless(self, attempt: Attempt, at: At, needed: int, start: int) -> bool:
-        """Tell whether counting alone shows that the rest cannot succeed."""
+        """Tell whether counting alone shows that the rest cannot succeed, and so never comes to a slot that may err."""
         left: dict[object, int] = {}
+        if self._errs.get(at, -1) >= start:
+            self._work = 0
+            return False
         self._work = len(self.situation.asks)
         demands = [self._demand(attempt, left, at, needed, -(1 << start)), *self._later(attempt, left, at)]
         if any(demand.mask.bit_count() < demand.size for demand in demands):
@@ -163,10 +188,14 @@ class Foresight:
         return left
 
     def _later(self, attempt: Attempt, left: dict[object, int], at: At) -> Iterator[Demand]:
-        """Yield what the slots after this one need; of a list only that one of its alternatives can be had."""
+        """Yield what the slots after this one need, up to one that may err.
+
+        Of a list it is no more than that one of its alternatives can be had.
+        """
         for claim, slot in self._turns[self._turn_of[Turn(at.claim, at.slot)] + 1 :]:
-            asks = range(len(self.situation.slots(claim)[slot].asks))
-            places = (At(claim, slot, index) for index in asks)
+            places = places_in(self.situation, claim, slot)
+            if any(self._errs.get(place, -1) >= 0 for place in places):
+                return
             demands = [self._demand(attempt, left, place, self._count(place)) for place in places]
             if len(demands) == 1:
                 yield demands[0]

@@ -26,7 +26,7 @@ class Holders:
 
 
 class AllHolders:
-    """The holders of every rule of a situation in which nothing can be met.
+    """The holders of every rule of a situation of which ``can_foresee`` holds.
 
     Asks that take an attribute as it is published share what is known of it; one that derives it has its own.
     """
@@ -71,12 +71,17 @@ def _holders(situation: Situation, at: At, rule: int, mask: int) -> Holders:
 
 
 def kinds_of(situation: Situation, holders: AllHolders) -> list[int]:
-    """Give each candidate the number of its kind: those of a kind differ in nothing that the question can see."""
+    """Give each candidate the number of its kind: those of a kind differ in nothing that the question can see.
+
+    One at which an ask errs is of its own kind: the error names it.
+    """
     numbers: dict[object, int] = {}
+    erring = {place for found in situation.eligible.values() for place in found.errors}
     kinds = [0] * len(situation.board.candidates)
     for index, group in enumerate(_alike(situation)):
         for place in places_of(group):
-            signature = index, holders.compared(place), _drawn(situation, place), _shared(situation, place)
+            compared = holders.compared(place) if place not in erring else place
+            signature = index, compared, _drawn(situation, place), _shared(situation, place)
             kinds[place] = numbers.setdefault(signature, len(numbers))
     return kinds
 

@@ -154,7 +154,7 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
     """
     if not can_foresee(situation):
         return (yield from Search(situation, steps).pieces())
-    if any(is_short(situation, claim) for claim in range(len(situation.question.claims))):
+    if is_short(situation):
         return None
     try:
         return (yield from Search(situation, min(steps, BLIND_STEPS)).pieces())

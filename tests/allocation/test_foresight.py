@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from extender.allocation.attempt import Attempt, Undo
+from extender.allocation.attempt import Attempt, Pick, Undo
 from extender.allocation.board import board_of
 from extender.allocation.eligibility import Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee
@@ -17,19 +17,20 @@ from extender.allocation.preference import Tightest, Turn, in_order, turns_of
 from extender.allocation.question import Ask, At, Refusal, ask
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, examining
-from extender.allocation.solve import STEPS
+from extender.allocation.solve import STEPS, _found
 from extender.allocation.values import Values
 from extender.allocation.work import finished
 from extender.cli.case import case_of
 from tests.allocation.clusters import question
 from tests.allocation.hostile import DRIVER, Json, questions
 from tests.allocation.hostile import situation as hostile
+from tests.allocation.rash import question as rash
 
 PATIENCE = 5000
 
 
 def situations(raw: Json) -> Iterator[Situation]:
-    """Yield the question before each node, where nothing can be met on the way."""
+    """Yield the question before each node, where a search can have foresight."""
     case = case_of(raw)
     try:
         asked = ask([claim for claim in case.claims if not claim.allocation], case.classes, case.features)
@@ -43,14 +44,22 @@ def situations(raw: Json) -> Iterator[Situation]:
         return
 
 
+def outcome(search: Search) -> tuple[Pick, ...] | str | None:
+    """Return what a search finds, or what it meets."""
+    try:
+        return search.run()
+    except Met as met:
+        return str(met)
+
+
 def compare(found: Situation) -> bool:
     """Search blindly and with foresight; tell whether both came to an end."""
     blind, foreseeing = Search(found, PATIENCE), Search(found, 10 * PATIENCE, Foresight(found))
     try:
-        expected = blind.run()
+        expected = outcome(blind)
     except Exhausted:
         return False
-    assert foreseeing.run() == expected
+    assert outcome(foreseeing) == expected
     return True
 
 
@@ -92,6 +101,40 @@ def test_foresight_finds_the_first_solution_of_hard_questions(raw: Json) -> None
     if can_foresee(found):
         compare(found)
         compare_ordered(found)
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=400)
+def test_foresight_leaves_out_no_error(seed: int) -> None:
+    for found in situations(rash(seed)):
+        compare(found)
+        compare_ordered(found)
+
+
+def erring_last(devices: int) -> Situation:
+    """Ask seven times for three devices, and then for three by a selector that errs on all."""
+    raw = crowded(devices=devices, requests=8, alternatives=1, constraints=0, count=3)
+    last = raw["claims"][0]["spec"]["devices"]["requests"][-1]["firstAvailable"][0]
+    last["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].nothing"}}]
+    return hostile(raw)
+
+
+def test_what_errs_is_not_come_to_where_what_is_asked_before_cannot_be_had() -> None:
+    assert finished(_found(erring_last(20), STEPS)) is None
+    with pytest.raises(Exhausted):
+        Search(erring_last(20), STEPS).run()
+    with pytest.raises(Met, match="no such key: nothing"):
+        finished(_found(erring_last(22), STEPS))
+
+
+def test_nothing_is_foreseen_where_a_claim_may_have_too_many_results_and_something_errs() -> None:
+    # Then no other device is tried before, and what would have erred is not come to.
+    raw = crowded(devices=24, requests=5, alternatives=1, constraints=0, count=6)
+    requests = raw["claims"][0]["spec"]["devices"]["requests"]
+    requests[4]["firstAvailable"].append({"name": "few"} | requests[4]["firstAvailable"][0] | {"count": 9})
+    assert can_foresee(hostile(raw))
+    requests[0]["firstAvailable"][0]["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].a0 < 9"}}]
+    assert not can_foresee(hostile(raw))
 
 
 def test_what_foresight_knows_is_worked_out_once_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +219,7 @@ def test_foresight_tries_far_fewer_candidates(monkeypatch: pytest.MonkeyPatch) -
         for found in situations(question(number)):
             for index, foresight in enumerate((None, Foresight(found))):
                 given = 0
-                with suppress(Exhausted):
+                with suppress(Exhausted, Met):
                     Search(found, PATIENCE, foresight).run()
                 tried[index] += given
     assert 2 * tried[1] < tried[0]
