@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from extender.allocation.features import GATES, Features
 from extender.cli.allocate import MANNERS, answer
 from tests.allocation.checker import violations
 from tests.allocation.clusters import question
@@ -60,6 +61,7 @@ ASKED = (
     "versions",
     "withdrawn",
 )
+BY_DEFAULT = [gate for gate, field in GATES.items() if getattr(Features(), field)]
 # Devices as errors name them.
 DEVICE = re.compile(r"(?:gpu|nic)\.example\.com/[\w/-]+/d\d+")
 GIVEN = (
@@ -140,6 +142,23 @@ def test_drawn_clusters_get_the_answers_of_kubernetes(oracle: Oracle, order: str
             name = node["metadata"]["name"]
             if wrong := compare(case, node, mine[name], theirs[name]):
                 different.append((case["name"], name, wrong))
+    assert different == []
+
+
+def test_drawn_clusters_get_the_answers_of_the_variant_that_is_used_where_nobody_sets_a_gate(oracle: Oracle) -> None:
+    drawn = [question(f"default {number}") | {"features": BY_DEFAULT} for number in range(CASES // 4)]
+    # That variant gives devices that skip node operations, whatever the gate says: such questions are left out.
+    compared = [case for case in drawn if not any("skipNodeOperations" in item["spec"] for item in case["slices"])]
+    assert len(compared) > len(drawn) * 3 // 4
+    told = oracle.ask("allocate", [case | {"allocator": "incubating"} for case in compared])
+    different = []
+    for case, theirs in zip(compared, told, strict=True):
+        for order, compare in (("first", difference), ("best", preferred_difference)):
+            mine = ours(case, order)
+            for node in case["nodes"]:
+                name = node["metadata"]["name"]
+                if wrong := compare(case, node, mine[name], theirs["nodes"][name]):
+                    different.append((case["name"], name, order, wrong))
     assert different == []
 
 

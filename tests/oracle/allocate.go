@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type allocationQuestion struct {
 	UsedShares   []usedShare
 	UsedCapacity []usedCapacity
 	Features     *[]string
+	Allocator    string
 }
 
 type allocationAnswer struct {
@@ -50,8 +52,8 @@ type nodeAnswer struct {
 	Micros      float64                        `json:"micros"`
 }
 
-// allocated asks the real allocator, one node after the other. It is always the experimental variant, which supports
-// every gate: the stable one takes pools in the order of a Go map, which cannot be compared.
+// allocated asks the real allocator, one node after the other. It is the experimental variant, which supports every gate,
+// unless the question names another: the stable one takes pools in the order of a Go map, which cannot be compared.
 func allocated(line []byte) (any, error) {
 	var question allocationQuestion
 	if err := json.Unmarshal(line, &question); err != nil {
@@ -64,7 +66,7 @@ func allocated(line []byte) (any, error) {
 	if question.Node != nil {
 		question.Nodes = append(question.Nodes, question.Node)
 	}
-	structured.EnableAllocators("experimental")
+	structured.EnableAllocators(cmp.Or(question.Allocator, "experimental"))
 	allocator, err := structured.NewAllocator(context.Background(), gates.allocator, question.usage(gates), lister(question.Classes),
 		tainted(question.Slices, question.TaintRules, gates), expressions())
 	if err != nil {
