@@ -56,7 +56,8 @@ def _up_in_range(asked: int, limits: Json, *, fractional: bool) -> int | str:
 
 
 def _is_valid(amount: int, policy: Json, *, fractional: bool) -> bool:
-    if policy.get("default") is not None and amount == nanos(policy["default"]):
+    default = policy.get("default")
+    if default is not None and amount == nanos(default) and quantity_of(default).is_int64:
         return True
     if policy.get("validRange"):
         limits = policy["validRange"]
@@ -65,6 +66,8 @@ def _is_valid(amount: int, policy: Json, *, fractional: bool) -> bool:
         if limits.get("step") is None:
             return True
         unit = _unit(limits, fractional=fractional)
+        if unit == MILLI and not _is_milli(amount):
+            return False
         off = _up(amount, unit) - _up(nanos(limits["min"]), unit)
         return off % _up(nanos(limits["step"]), unit) == 0
     values = policy.get("validValues")
@@ -74,7 +77,11 @@ def _is_valid(amount: int, policy: Json, *, fractional: bool) -> bool:
 def _unit(limits: Json, *, fractional: bool) -> int:
     """Return the unit of the arithmetic: milli where the gate is on and all limits are exact in it."""
     given = [nanos(limits[name]) for name in ("min", "max", "step") if limits.get(name) is not None]
-    return MILLI if fractional and all(amount % MILLI == 0 for amount in given) else NANO
+    return MILLI if fractional and all(map(_is_milli, given)) else NANO
+
+
+def _is_milli(amount: int) -> bool:
+    return amount % MILLI == 0 and amount // MILLI <= MAX_INT64
 
 
 def _up(amount: int, unit: int) -> int:

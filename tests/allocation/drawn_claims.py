@@ -190,6 +190,8 @@ def _constraint(draw: Draw, requests: list[Json], themes: frozenset[str]) -> Jso
         attributes += [f"{GPU}/links", f"{GPU}/links", f"{NIC}/links"] * 2
     if "derived" in themes:
         attributes += [PLACE] * 6
+    if "edges" in themes:
+        attributes += [f"{GPU}/version"] * 6
     kind = "distinctAttribute" if draw.chance(0.3) else "matchAttribute"
     constraint: Json = {kind: draw.pick(attributes)}
     if draw.chance(0.5):

@@ -26,6 +26,17 @@ STRANGE_POLICIES: tuple[Json, ...] = (
     {"default": "3", "validRange": {"min": "0", "max": "2", "step": "2"}},
     {"default": "-1"},
 )
+# At the edge of what int64 holds, in thousandths or at all.
+EDGY_CAPACITIES: tuple[Json, ...] = (
+    {"value": "9Pi", "requestPolicy": {"default": "9Pi", "validRange": {"min": "1", "step": "1"}}},
+    {"value": "9Pi", "requestPolicy": {"default": "8Pi", "validRange": {"min": "0", "step": "1"}}},
+    {"value": "16P", "requestPolicy": {"default": "10P", "validRange": {"min": "1", "step": "3"}}},
+    {"value": "9Pi", "requestPolicy": {"default": "9Pi", "validRange": {"min": "1", "max": "9Pi", "step": "1"}}},
+    {"value": "8E", "requestPolicy": {"default": "8E", "validRange": {"min": "1", "step": "1"}}},
+    {"value": "9Pi", "requestPolicy": {"default": "9Pi", "validValues": ["1", "9Pi"]}},
+)
+# Versions that the API lets in and nobody can parse.
+EDGY_VERSIONS = ("99999999999999999999.0.0", "1.0.0-99999999999999999999")
 TAINTS: tuple[Json, ...] = (
     {"key": "example.com/sick", "effect": "NoSchedule"},
     {"key": "example.com/sick", "value": "very", "effect": "NoExecute"},
@@ -34,6 +45,7 @@ TAINTS: tuple[Json, ...] = (
     {"key": "example.com/odd", "effect": "FromTheFuture"},
     {"key": "example.com/new", "value": "yes", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
 )
+DRAWN = ("0", "1", "1", "1", "2", "500m")
 GROUPS: tuple[list[str], ...] = ([], ["mig"], ["mig"], ["mig", "vgpu"], ["vgpu", "mig"], ["vgpu"])
 
 
@@ -66,7 +78,8 @@ def _attributes(draw: Draw, themes: frozenset[str]) -> Json:
     if draw.chance(0.4):
         attributes["fast"] = {"bool": draw.chance(0.6)}
     if draw.chance(0.4):
-        attributes["version"] = {"version": draw.pick(("1.0.0", "1.0.0", "1.0.0+2", "2.0.0-rc.1"))}
+        versions = EDGY_VERSIONS if "edges" in themes else ("1.0.0", "1.0.0", "1.0.0+2", "2.0.0-rc.1")
+        attributes["version"] = {"version": draw.pick(versions)}
     if draw.chance(0.5):
         attributes[ROOT] = {"string": draw.pick(("pci0", "pci1"))}
     if draw.chance(0.5):
@@ -98,6 +111,8 @@ def _links(draw: Draw) -> Json:
 
 
 def _capacity(draw: Draw, themes: frozenset[str]) -> Json:
+    if "edges" in themes and draw.chance(0.6):
+        return dict(draw.pick(EDGY_CAPACITIES))
     capacity: Json = {"value": "0" if draw.chance(0.02) else draw.pick(CAPACITIES)}
     policy = draw.pick(STRANGE_POLICIES) if "strange" in themes and draw.chance(0.1) else draw.pick(POLICIES)
     if policy is not None:
@@ -121,7 +136,10 @@ def consume(draw: Draw, drawn: Json, sets: list[Json], themes: frozenset[str]) -
         counters = draw.some(sorted(entry["counters"]), 0.8) or sorted(entry["counters"])
         drawn_entry: Json = {
             "counterSet": entry["name"],
-            "counters": {name: {"value": draw.pick(("0", "1", "1", "1", "2", "500m"))} for name in counters},
+            "counters": {
+                name: {"value": "-1" if "edges" in themes and draw.chance(0.4) else draw.pick(DRAWN)}
+                for name in counters
+            },
         }
         if "groups" in themes and (groups := draw.pick(GROUPS)):
             drawn_entry["compatibilityGroups"] = groups
