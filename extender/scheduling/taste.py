@@ -31,7 +31,7 @@ from extender.topology.demand import Demand
 from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
-from extender.topology.policy import STEP, Placing, Policy
+from extender.topology.policy import STEP, Placing, Policy, Wish
 from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
@@ -232,7 +232,9 @@ class Taste:
         ratings = known.get(key)
         if ratings is None:
             choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
-            ratings = known[key] = made(self.atlas, choosing, ask.count, NONE if policy.is_firm else APART)
+            # Devices of several kinds are not linked, but may well be on one NUMA node.
+            lacking = NONE if policy.links is Wish.STRICT else APART
+            ratings = known[key] = made(self.atlas, choosing, ask.count, lacking)
         return ratings
 
     def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:

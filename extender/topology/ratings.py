@@ -1,6 +1,7 @@
 """How good the best set of each node is, for all nodes at once: what one ask would get there."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,8 +16,8 @@ from extender.topology.choice import Choice, Chooser
 from extender.topology.grades import Grades
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
-from extender.topology.policy import PROTECT, STEP, graded
-from extender.topology.shape import mask_of
+from extender.topology.policy import PROTECT, STEP, Wish, graded
+from extender.topology.shape import mask_of, places_of
 
 Values = NDArray[np.int64]
 # Where a strict policy has no set; and where another has none of one kind: beyond all that sets can be worth.
@@ -127,8 +128,20 @@ class Ratings:
 
     def _without(self, machine: Machine, free: int) -> int:
         """Return what a node is worth that has no set of one kind: it may have one of several."""
-        allowed = (_translated(group, free) & ~self.chooser_of(group).make.forbidden for group in machine)
-        return self.lacking if sum(map(int.bit_count, allowed)) >= self.size else NONE
+        return self.lacking if max(self._numbers_apart(machine, free), default=0) >= self.size else NONE
+
+    def _numbers_apart(self, machine: Machine, free: int) -> Collection[int]:
+        """Count what may be given together though it is of several kinds: on each NUMA node where it must be of one."""
+        zones = Counter[int | None]()
+        for group in machine:
+            chooser = self.chooser_of(group)
+            allowed = places_of(_translated(group, free) & ~chooser.make.forbidden)
+            is_zoned = chooser.policy.numa is Wish.STRICT
+            zones.update(chooser.make.zones[place] if is_zoned else None for place in allowed)
+            if is_zoned:
+                # Of a device without a known NUMA node nobody knows whether it is on that of others.
+                del zones[None]
+        return zones.values()
 
     def _best(self, machine: Machine, free: int, usable: int) -> Best | None:
         found = []

@@ -17,7 +17,7 @@ from extender.state.belief import Belief
 from extender.topology.policies import Policies
 from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import GPU, NUMA, NVIDIA
-from tests.scheduling.mixed import NET, NIC, asks, cluster, gpus, nics, one, planner_by, some
+from tests.scheduling.mixed import ANY, NET, NIC, asks, cluster, devices_of, gpus, nics, one, planner_by, some
 
 COLOR = "example.com/color"
 UNREADY = Traits(binding_conditions=("example.com/attached",))
@@ -124,4 +124,32 @@ def test_one_numa_is_had_exactly_where_trying_all_sets_finds_one(seed: int) -> N
     plans = (planner.plan(pod("p", "c"), None, 0.0) for _ in range(100))
     plan = next(plan for plan in plans if not isinstance(plan, Trouble))
     assert isinstance(plan, Offer) == case.is_possible(), plan
+    assert isinstance(plan, Offer | Rejection)
+
+
+def test_devices_of_two_drivers_are_had_from_one_numa_node() -> None:
+    belief = cluster(gpus("a", 1), nics("a", 1))
+    belief.apply(Changed(asks("c", some(2, ANY), policy="one-numa")))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert devices_of(plan) == {"c": ["dra.net/d0", "gpu.nvidia.com/d0"]}
+
+
+HELD = st.sets(st.integers(0, 13))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from((2, 8, 14)), st.sampled_from((2, 8, 14)), HELD, HELD, st.integers(2, 6))
+def test_devices_of_two_drivers_are_refused_only_where_no_numa_node_has_enough(
+    cards: int, links: int, held_cards: set[int], held_links: set[int], wanted: int
+) -> None:
+    belief, left = cluster(gpus("a", cards), nics("a", links)), [0, 0]
+    for driver, count, taken in ((NVIDIA, cards, held_cards), (NET, links, held_links)):
+        for number in range(count):
+            left[2 * number // count] += number not in taken
+        for number in sorted(taken & set(range(count))):
+            key = DeviceKey(driver, PoolName("a"), DeviceName(f"d{number}"))
+            belief.apply(Changed(held(asks(f"{driver}-{number}", some(1)), key)))
+    belief.apply(Changed(asks("c", some(wanted, ANY), policy="one-numa")))
+    plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Offer) == (max(left) >= wanted)
     assert isinstance(plan, Offer | Rejection)
