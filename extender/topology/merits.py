@@ -17,8 +17,11 @@ from extender.topology.shape import mask_of, places_of
 
 # Sets of which it is remembered how good they are for one ask.
 UNITIES: Final = 1 << 14
-# The nouns of devices, by what the names of their drivers have in them.
-NOUNS: Final = (("gpu", "GPU"), ("cpu", "CPUs"), ("memory", "memory"), ("net", "NIC"), ("nic", "NIC"))
+# The nouns of devices, by the words that the names of their drivers have in them.
+NOUNS: Final = (
+    ("gpu", "GPU"), ("cpu", "CPUs"), ("memory", "memory"),
+    ("net", "NIC"), ("nic", "NIC"), ("network", "NIC"), ("sriovnetwork", "NIC"),
+)  # fmt: skip
 SHARED: Final = (
     (ROOT, "on the same PCIe root as its {lead}"),
     (FIRST_NUMA, "on the NUMA node of its {lead}"),
@@ -86,12 +89,12 @@ class Merits:
         if stranding:
             lead, number = self._noun(kind.anchors), abs(stranding // self.companions.loss)
             what = "left" if stranding < 0 else "taken"
-            yield Part("stranding", stranding, f"{number} x {lead} {what} for which no {_noun(kind.driver)} is free")
+            yield Part("stranding", stranding, f"{number} x {lead} {what} for which no {noun_of(kind.driver)} is free")
         if leads and partners:
             # Nodes are compared by what the pod has as a whole; what is told is what each claim has of it.
             pairing = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(partners)))
             near = [value for claim in _claims_of(picks, partners) for value in self._near(claim, picks, partners)]
-            words = _pairs(near, _noun(kind.driver), self._noun(places_of(leads)))
+            words = _pairs(near, noun_of(kind.driver), self._noun(places_of(leads)))
             yield Part("partners", self.companions.weights.partner * pairing.mean // 1000, words)
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
@@ -110,14 +113,14 @@ class Merits:
             zoned = [pick.place for pick in picks if pick.at in asks and self._driver(pick.place) == driver]
             covered = cover(self.ground.at(places_of(led)), self.ground.at(zoned))
             few = "" if covered == ONE else f"{100 * covered // ONE}% of "
-            words = f"{_noun(driver)} on {few}the {self._noun(places_of(led))}s' NUMA nodes"
+            words = f"{noun_of(driver)} on {few}the {self._noun(places_of(led))}s' NUMA nodes"
             yield Part("cover", self.companions.weights.zoned * covered // 1000, words)
 
     def _driver(self, place: int) -> str:
         return self.ground.board.candidates[place].key.driver
 
     def _noun(self, places: Sequence[int]) -> str:
-        return _noun(self._driver(places[0])) if places else "device"
+        return noun_of(self._driver(places[0])) if places else "device"
 
 
 def _claims_of(picks: Sequence[Pick], places: int) -> list[int]:
@@ -130,8 +133,13 @@ def _plainly(choice: Choice) -> Iterator[Part]:
     yield Part("links", choice.value, f"links at {quality}% of the best, what is left at {change:+}%")
 
 
-def _noun(driver: str) -> str:
-    return next((noun for part, noun in NOUNS if part in driver), f"device of {driver}")
+def noun_of(driver: str) -> str:
+    """Call the devices of *driver* by a word of its name."""
+    labels = driver.lower().split(".")
+    # The last label is the domain of whoever made it, as in example.net; but for names like dra.net.
+    labels = labels if labels[:-1] in ([], ["dra"]) else labels[:-1]
+    words = "-".join(labels).split("-")
+    return next((noun for word, noun in NOUNS if word in words), f"device of {driver}")
 
 
 def _zones(places: Sequence[Place]) -> str:
