@@ -41,8 +41,8 @@ def place_of(member: Member, aliases: Aliases) -> Place:
     roots = next(filter(None, (_texts(attributes.get(_full(name, driver))) for name in aliases["root"])), ())
     buses = (_address(text) for name in aliases["bus"] for text in _texts(attributes.get(_full(name, driver)))[:1])
     return Place(
-        first_numa=zones[0] if zones else None,
-        numa=frozenset(zones),
+        first_numa=zones[0] if zones and zones[0] >= 0 else None,
+        numa=frozenset(zone for zone in zones if zone >= 0),
         root=frozenset(roots),
         bus=next((bus for bus in buses if bus is not None), None),
         product=_first_text(attributes, aliases["product"], driver),
@@ -77,8 +77,9 @@ def _listed(attribute: Attribute) -> tuple[Scalar, ...]:
 def _zones(attribute: Attribute | None) -> tuple[int, ...]:
     if attribute is None or attribute.kind not in ("int", "ints"):
         return ()
-    # sysfs says -1 where the firmware says nothing, and some drivers pass that on.
-    return tuple(zone for zone in _listed(attribute) if isinstance(zone, int) and zone >= 0)
+    zones = tuple(zone for zone in _listed(attribute) if isinstance(zone, int))
+    # sysfs says -1 where the firmware says nothing, and some drivers pass that on: it is not the next in a list then.
+    return zones if max(zones, default=-1) >= 0 else ()
 
 
 def _texts(attribute: Attribute | None) -> tuple[str, ...]:
