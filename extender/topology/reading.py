@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from extender.model.names import is_label_key, is_label_value, is_qualified_name
+from extender.model.names import is_driver_name, is_label_key, is_label_value, is_qualified_name
 
 T = TypeVar("T")
 # Far beyond any link, and small enough for sums over a thousand devices to be exact.
@@ -95,6 +95,12 @@ def whole(least: int, most: int) -> Callable[[object], int]:
         return value
 
     return check
+
+
+def driver(value: object) -> str:
+    if not isinstance(value, str) or not is_driver_name(value):
+        raise ValueError("must be the name of a driver, as gpu.example.com")
+    return value
 
 
 def attribute(value: object) -> str:

@@ -25,6 +25,7 @@ from extender.topology.reading import (
     Entry,
     attribute,
     attributes,
+    driver,
     label,
     labels,
     one_of,
@@ -85,7 +86,7 @@ def _kind(entry: Entry, tables: Tables, prefix: str) -> Kind:
 
 def _match(entry: Entry) -> Match:
     match = Match(
-        driver=entry.take("driver", text, ""),
+        driver=entry.take("driver", driver, ""),
         type=entry.take("type", text, ""),
         nodes=entry.take("nodeSelector", labels, ()),
     )

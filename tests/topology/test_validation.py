@@ -46,6 +46,14 @@ PRODUCT = "deviceTopology[0].products[0]"
             "deviceTopology[0].match.kind: is no key; there are driver, nodeSelector, type",
             id="unknown-in-match",
         ),
+        *(
+            pytest.param(
+                {"deviceTopology": [{"match": {"driver": value}}]},
+                "deviceTopology[0].match.driver: must be the name of a driver, as gpu.example.com",
+                id=f"driver-{name}",
+            )
+            for name, value in (("accent", "é"), ("stars", "***"), ("empty", ""), ("blank", " a.b"), ("no", 7))
+        ),
         pytest.param(
             of_entry(aliases={"numa": []}), "deviceTopology[0].aliases.numa: must be names of attributes", id="no-names"
         ),
