@@ -5,11 +5,15 @@ import re
 import pytest
 
 from extender.config.file import parsed
+from extender.model.names import DriverName
 from extender.topology.configuration import Flat, LinkTable, Product
+from extender.topology.links import links_of
 from extender.topology.tables import shipped, with_shipped
+from tests.topology.machines import bare, gpus
 from tests.tree import ROOT
 
 DOCUMENT = (ROOT / "docs" / "topology.md").read_text()
+CONFIGURATIONS = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
 KEYS = [
     "deviceTopology",
     "match",
@@ -43,7 +47,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL))
+@pytest.mark.parametrize("text", CONFIGURATIONS)
 def test_a_configuration_that_is_shown_is_valid(text: str) -> None:
     assert with_shipped(parsed(text)).kinds
 
@@ -53,7 +57,7 @@ def test_every_key_is_explained(key: str) -> None:
     assert f"`{key}`" in DOCUMENT
 
 
-def row(product: Product) -> str:
+def row(driver: str, product: Product) -> str:
     """Write a machine as the document does."""
     links = product.links
     assert isinstance(links, Flat | LinkTable)
@@ -61,11 +65,20 @@ def row(product: Product) -> str:
     weight = f"{links.weight:g} everywhere" if isinstance(links, Flat) else f"{links.link_weight:g} for each link"
     label = "".join(f" on nodes with `{key}: {value}`" for key, value in product.nodes)
     pattern = product.product.pattern.replace("|", r"\|")
-    return f"| `{pattern}`{label} | {counts} | {weight} | {links.source} |"
+    return f"| `{pattern}`{label} | `{driver}` | {counts} | {weight} | {links.source} |"
 
 
 def test_every_shipped_machine_is_listed_with_its_source() -> None:
-    rows = [row(product) for kind in shipped().kinds for product in kind.products]
+    rows = [row(kind.match.driver, product) for kind in shipped().kinds for product in kind.products]
     assert [
-        line for line in DOCUMENT.splitlines() if line.startswith("| `") and line.count("|") - line.count(r"\|") == 5
+        line for line in DOCUMENT.splitlines() if line.startswith("| `") and line.count("|") - line.count(r"\|") == 6
     ] == rows
+
+
+def test_the_entry_that_is_shown_gives_another_driver_the_shipped_tables() -> None:
+    (text,) = (text for text in CONFIGURATIONS if "driver: gpu.example.org" in text)
+    driver = DriverName("gpu.example.org")
+    for product, count, weight in (("Tesla V100-SXM2-32GB", 8, 50), ("NVIDIA A100-SXM4-80GB", 8, 300)):
+        members = [one._replace(key=one.key._replace(driver=driver)) for one in gpus(count, productName=product)]
+        assert not links_of(bare(), members, shipped()).is_known
+        assert links_of(bare(), members, with_shipped(parsed(text))).weights.max() == weight
