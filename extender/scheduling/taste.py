@@ -196,7 +196,7 @@ class Taste:
         policy = policies[at.claim]
         is_alike = not (policy.is_strict or policy.is_graded)
         is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and is_alike
-        return is_unbound or is_rated(fitter, at, snapshot)
+        return is_unbound or (is_rated(fitter, at, snapshot) and not self.ratings(fitter, at, policy).is_open)
 
     def outline(
         self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS

@@ -10,7 +10,7 @@ from extender.topology.candidates import EXACT
 from extender.topology.grades import Grades
 from extender.topology.make import Make
 from extender.topology.memo import Memo
-from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, terms, worth
+from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, Wish, terms, worth
 from extender.topology.quality import Quality
 from extender.topology.residual import Mix, Packing, Residual
 from extender.topology.shape import Shape
@@ -18,6 +18,9 @@ from extender.topology.shape import Shape
 # Answers that are remembered of one shape, and sets of each answer.
 ANSWERS = 1 << 14
 KEPT = 70
+# Where those in sight are not linked: sets that are found along links, and strides without any until that is given up.
+GROWN = 8
+STRIDES = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Chooser:
         self.quality = self.residual.quality
         self._is_plain = replace(policy, name="", forbid=()) == replace(PROTECT, name="")
         self._known: Memo[tuple[int, int, int], tuple[Choice, ...]] = Memo(ANSWERS)
+        self._open: Memo[tuple[int, int, int], bool] = Memo(ANSWERS)
 
     def best(self, free: int, size: int, among: int = -1) -> Choice | None:
         """Return the best set of *size* out of *free*, None where there is none; *among*: those that may be."""
@@ -60,6 +64,10 @@ class Chooser:
         yield from ranked
         if len(ranked) == KEPT:
             yield from islice(self._sorted(free, size, free & among), KEPT, None)
+
+    def is_open(self, free: int, size: int, among: int = -1) -> bool:
+        """Tell whether nobody knows if there is a set: it was given up before one was found."""
+        return not self._ranked(free, size, among) and self._open.get((free, size, free & among), False)
 
     def of(self, free: int, mask: int) -> Choice:
         """Return what it is like to take *mask* out of *free*, whether the policy has it or not."""
@@ -78,13 +86,28 @@ class Chooser:
         return known
 
     def _sorted(self, free: int, size: int, among: int) -> list[Choice]:
-        before = self.residual.value(free)
-        choices = (
-            (self._choice(free, mask, before) for mask in self._candidates(among & ~self.make.forbidden, size))
-            if size
-            else ()
-        )
-        return sorted(filter(None, choices), key=lambda choice: -choice.value)
+        before, allowed = self.residual.value(free), among & ~self.make.forbidden
+        sets = self._candidates(allowed, size) if size else ()
+        choices = [choice for mask in sets if (choice := self._choice(free, mask, before))]
+        if sets and not choices and self.policy.links is Wish.STRICT and self.make.shape.size > EXACT:
+            choices, is_open = self._along_links(free, size, allowed)
+            self._open[free, size, among] = is_open
+        return sorted(choices, key=lambda choice: -choice.value)
+
+    def _along_links(self, free: int, size: int, allowed: int) -> tuple[list[Choice], bool]:
+        """Value sets that are found along links, where those that are most likely linked are not.
+
+        Tell whether that was given up before one was found.
+        """
+        before, found, strides = self.residual.value(free), list[Choice](), 0
+        for part in self.make.parts(allowed) if self.policy.numa is Wish.STRICT else (allowed,):
+            for mask in self.make.linked_sets(part, size):
+                choice = self._choice(free, mask, before) if mask else None
+                found += [choice] if choice else []
+                strides += not mask
+                if len(found) >= GROWN or strides >= STRIDES:
+                    return found, not found
+        return found, False
 
     def _candidates(self, among: int, size: int) -> Collection[int]:
         """List the sets that are valued. In a large shape links tell which; what the policy looks at comes beside."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.preference import Preference, Turn
+from extender.allocation.preference import NO_SET, Preference, Turn
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
@@ -67,11 +67,16 @@ class Linked:
         every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
         free = self._wholes(situation, mask_of(range(len(situation.usages)))) & ~taken(situation, picks) if every else 0
         valued = (_valued(wired, free, mask, size) for wired in every)
+        seen = set[tuple[int, ...]]()
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
+            seen.add(places)
             yield places
         if size and at.claim in self._strict:
-            for wired in every:
-                if not _is_through(wired):
+            for wired in (wired for wired in every if len(wired.places) > EXACT):
+                # In a large shape only some sets were valued.
+                if wired.chooser.policy.links is Wish.STRICT:
+                    yield from (places for places in _along_links(wired, mask, size) if places not in seen)
+                else:
                     yield from self._otherwise.sets(situation, at, mask & mask_of(wired.places), size, picks)
             return
         # Of a small shape all sets were tried.
@@ -84,17 +89,22 @@ class Linked:
                 yield places
 
 
-def _is_through(wired: Wired) -> bool:
-    """Tell whether all sets were valued that a strict policy has.
-
-    In a large shape only some are. Whether others are linked is too much to ask of each.
-    """
-    return len(wired.places) <= EXACT or wired.chooser.policy.links is Wish.STRICT
+def _along_links(wired: Wired, mask: int, size: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sets of one shape that are linked: to ask that of each set would be too much."""
+    for found in wired.chooser.make.linked_sets(_inward(wired, mask), size):
+        yield _outward(wired, found) if found else NO_SET
 
 
 def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:
     """Yield sets of one shape. What may be taken counts as free, though others have a share of it."""
-    among = mask_of(index for index, place in enumerate(wired.places) if mask >> place & 1)
-    whole = mask_of(index for index, place in enumerate(wired.places) if free >> place & 1)
+    among, whole = _inward(wired, mask), _inward(wired, free)
     for choice in wired.chooser.choices(whole | among, size, among):
-        yield choice.value, tuple(sorted(wired.places[index] for index in places_of(choice.mask)))
+        yield choice.value, _outward(wired, choice.mask)
+
+
+def _inward(wired: Wired, mask: int) -> int:
+    return mask_of(index for index, place in enumerate(wired.places) if mask >> place & 1)
+
+
+def _outward(wired: Wired, mask: int) -> tuple[int, ...]:
+    return tuple(sorted(wired.places[index] for index in places_of(mask)))

@@ -1,6 +1,9 @@
 """What makes one set of devices better than another to a policy, by number: shared by all nodes alike."""
 
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
+from typing import Final
 
 import numpy as np
 
@@ -9,9 +12,13 @@ from extender.topology.links import Links
 from extender.topology.machine import Group
 from extender.topology.policy import Policy, Wish
 from extender.topology.quality import Quality
-from extender.topology.rings import rings_at_once
+from extender.topology.rings import SEARCHED, rings_at_once
 from extender.topology.shape import Shape, mask_of, places_of
 from extender.topology.traits import generation_of, is_avoided, is_forbidden
+from extender.topology.webs import meshes, rings
+
+# Strides in which a ring is looked for over devices of which there are too many for that to be exact.
+STRIDES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,16 @@ class Make:
             return True
         if self._has_mesh(mask.bit_count()):
             return False
-        return bool(self.shape.links) and rings_at_once(self.shape.links, places_of(mask)) > 0
+        return bool(self.shape.links) and (
+            rings_at_once(self.shape.links, places_of(mask)) > 0
+            or (mask.bit_count() > SEARCHED and any(islice(rings(self._near, mask, mask.bit_count()), STRIDES)))
+        )
+
+    def linked_sets(self, among: int, size: int) -> Iterator[int]:
+        """Yield the sets of *size* that are linked, grown along links; 0 as often as a stride was made in vain."""
+        yield from meshes(self.peers, among, size)
+        if self.shape.links and size > 2 and not self._has_mesh(size):
+            yield from rings(self._near, among, size)
 
     def _has_mesh(self, size: int) -> bool:
         """Tell whether each two of any set of *size* are linked."""
@@ -61,6 +77,11 @@ class Make:
             sets = Quality(self.shape).sets(self.shape.full, size) if any(self.peers) else []
             known = self._meshes[size] = any(map(self._is_meshed, sets))
         return known
+
+    @cached_property
+    def _near(self) -> tuple[int, ...]:
+        """For each device a mask of those to which links are counted."""
+        return tuple(mask_of(other for other, count in enumerate(row) if count) for row in self.shape.links)
 
     @cached_property
     def _meshes(self) -> dict[int, bool]:

@@ -20,7 +20,7 @@ from extender.topology.policy import PROTECT, STEP, Wish, graded
 from extender.topology.shape import mask_of, places_of
 
 Values = NDArray[np.int64]
-# Where a strict policy has no set; and where another has none of one kind: beyond all that sets can be worth.
+# Where a strict policy has no set; and where none of one kind is known: beyond all that sets can be worth.
 NONE: Final = -(1 << 62)
 APART: Final = -1000 * STEP
 KNOWN: Final = 1 << 15
@@ -41,11 +41,12 @@ class Best(NamedTuple):
 class Ratings:
     """Values of the best sets of *size*, continued from one snapshot to the next; *lacking* where no kind has one.
 
-    chooser_of: who chooses of a group.
+    chooser_of: who chooses of a group. *is_open*: of some node nobody knows whether it has a set.
     """
 
     def __init__(self, atlas: Atlas, chooser_of: Callable[[Group], Chooser], size: int, lacking: int) -> None:
         self.atlas, self.chooser_of, self.size, self.lacking = atlas, chooser_of, size, lacking
+        self.is_open = False
         self._known: Memo[Key, int] = Memo(KNOWN)
         self._kinds: Memo[tuple[int, int], int] = Memo(KNOWN)
         self._usable: tuple[object, object, dict[int, int]] = (None, None, {})
@@ -114,7 +115,7 @@ class Ratings:
         if value is None:
             number, free, usable = key
             best = self._best(self.atlas.machines[number], free, usable)
-            value = best.choice.value if best else self._without(self.atlas.machines[number], free & usable)
+            value = best.choice.value if best else self._without(self.atlas.machines[number], free, usable)
             self._known[key] = value
         return value
 
@@ -126,9 +127,13 @@ class Ratings:
             known = self._kinds[number, usable] = sum(mask for mask in masks if mask & usable)
         return known
 
-    def _without(self, machine: Machine, free: int) -> int:
-        """Return what a node is worth that has no set of one kind: it may have one of several."""
-        return self.lacking if max(self._numbers_apart(machine, free), default=0) >= self.size else NONE
+    def _without(self, machine: Machine, free: int, usable: int) -> int:
+        """Return what a node is worth of which no set of one kind is known: it may have one of several."""
+        masks = ((group, _translated(group, free), _translated(group, free & usable)) for group in machine)
+        if any(self.chooser_of(group).is_open(mine, self.size, among) for group, mine, among in masks):
+            self.is_open = True
+            return APART
+        return self.lacking if max(self._numbers_apart(machine, free & usable), default=0) >= self.size else NONE
 
     def _numbers_apart(self, machine: Machine, free: int) -> Collection[int]:
         """Count what may be given together though it is of several kinds: on each NUMA node where it must be of one."""

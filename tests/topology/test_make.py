@@ -1,8 +1,13 @@
 """Which sets are as fully linked as their kind of machine can have them."""
 
+from itertools import combinations
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from extender.model.names import DriverName
+from extender.topology import choice, webs
 from extender.topology.choice import Aim, Chooser
 from extender.topology.demand import EXPECTED
 from extender.topology.machine import Group, groups_of
@@ -10,9 +15,10 @@ from extender.topology.make import make_of
 from extender.topology.policies import SHIPPED
 from extender.topology.policy import Policy
 from extender.topology.quality import Quality
-from extender.topology.shape import mask_of
-from extender.topology.tables import shipped
+from extender.topology.shape import mask_of, places_of
+from extender.topology.tables import shipped, with_shipped
 from tests.topology.machines import bare, gpus, member
+from tests.topology.torus import torus
 
 (LINKED,) = (policy for policy in SHIPPED if policy.name == "linked")
 
@@ -73,3 +79,42 @@ def test_partitions_of_one_chip_are_as_linked_as_chips_are(chips: int, parts: in
 
 def test_partitions_of_a_machine_that_no_table_is_about_are_not_linked() -> None:
     assert chooser(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
+
+
+TORUS = with_shipped({"deviceTopology": [torus(4)]})
+
+
+def torus_group() -> Group:
+    (group,) = groups_of(bare(), gpus(16, productName="Torus"), TORUS)
+    return group
+
+
+ON_A_TORUS = chooser(torus_group())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sets(st.integers(0, 15), max_size=12), st.integers(2, 6))
+def test_a_linked_set_of_many_devices_is_found_wherever_there_is_one(free: set[int], size: int) -> None:
+    make, mask = ON_A_TORUS.make, mask_of(free)
+    linked = [places for places in combinations(sorted(free), size) if make.is_linked(mask_of(places))]
+    best = ON_A_TORUS.best(mask, size)
+    assert (best is not None) == bool(linked)
+    assert best is None or places_of(best.mask) in linked
+    assert not ON_A_TORUS.is_open(mask, size)
+
+
+def test_a_ring_over_most_of_a_large_machine_is_found() -> None:
+    free = ON_A_TORUS.make.shape.full & ~mask_of((0, 1))
+    best = ON_A_TORUS.best(free, 14)
+    assert best is not None
+    assert ON_A_TORUS.make.is_linked(best.mask)
+
+
+def test_a_set_that_was_looked_for_in_vain_is_told_from_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "STRIDES", 1)
+    monkeypatch.setattr(webs, "STRIDE", 5)
+    made = chooser(torus_group())
+    ring, apart = mask_of((0, 4, 5, 6, 9, 10, 12, 14, 15)), mask_of((0, 5, 10, 15))
+    assert made.best(ring, 4) is made.best(apart, 4) is None
+    assert made.is_open(ring, 4)
+    assert not made.is_open(apart, 4)
