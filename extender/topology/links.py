@@ -11,11 +11,11 @@ from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey
 from extender.model.node import Node
 from extender.topology.aliases import Address, Aliases, Member, Place, place_of
-from extender.topology.configuration import ALIASES, Configuration, Kind, Product, Published
+from extender.topology.configuration import ALIASES, Configuration, Kind
 from extender.topology.kinds import kinds_about
 from extender.topology.levels import lay_levels
 from extender.topology.peers import lay_peers
-from extender.topology.products import lay_product, objection, product_for
+from extender.topology.products import lay_table, objection, tables_for
 from extender.topology.provenance import Source
 from extender.topology.sheet import Sheet, blank
 
@@ -55,24 +55,26 @@ def links_of(node: Node, members: Sequence[Member], configuration: Configuration
     sheet = blank(len(listed))
     levels = next((kind.levels for kind in kinds if kind.levels is not None), ())
     lay_levels(sheet, listed, places, levels)
-    product = _product(sheet, node, places, kinds)
+    told = _lay_tables(sheet, node, places, kinds)
     peers = next((kind.peers for kind in kinds if kind.peers is not None), None)
     # A table tells of all links of its machine: what peers say of others would be of another machine.
-    if peers and (product is None or isinstance(product.links, Published)):
-        lay_peers(sheet, node, listed, places, peers)
-    if product:
-        lay_product(sheet, places, product)
+    asked = {index: both for index, both in enumerate(ordered) if index not in told}
+    if peers and asked:
+        lay_peers(sheet, node, asked, peers)
     return _published(sheet, listed, places)
 
 
-def _product(sheet: Sheet, node: Node, places: Sequence[Place], kinds: Sequence[Kind]) -> Product | None:
-    """Return the table that is to be laid; complain about one that cannot be."""
-    product = product_for(node, places, (product for kind in kinds for product in kind.products))
-    problem = objection(product, places) if product else None
-    if problem:
-        sheet.complaints.append(problem)
-        return None
-    return product
+def _lay_tables(sheet: Sheet, node: Node, places: Sequence[Place], kinds: Sequence[Kind]) -> set[int]:
+    """Lay the tables of the machines that stand here, return of whom they tell; complain of those that cannot be."""
+    told = set[int]()
+    for table in tables_for(node, places, (product for kind in kinds for product in kind.products)):
+        problem = objection(sheet, places, table)
+        if problem:
+            sheet.complaints.append(problem)
+        elif table.tells:
+            lay_table(sheet, places, table)
+            told.update(table.devices)
+    return told
 
 
 def _aliases(kinds: Sequence[Kind]) -> Aliases:

@@ -111,7 +111,8 @@ def _peers(links: Links) -> tuple[int, ...]:
     linked = is_link[links.origin] & (links.weights > 0)
     peers = [mask_of(np.flatnonzero(row).tolist()) for row in linked]
     for index, place in enumerate(links.places):
-        if links.is_flat and place.bus is not None:
+        # Another product may stand beside them, of which no table tells.
+        if links.is_flat and place.bus is not None and (linked[index].any() or not linked.any()):
             chip = mask_of(other for other, beside in enumerate(links.places) if beside.bus == place.bus)
             peers[index] |= chip & ~(1 << index)
     return tuple(peers)

@@ -14,6 +14,8 @@ from extender.topology.sheet import Sheet
 SCORE_OF_LINK: Final = 100
 # More than any device has: what is beyond is a mistake of whoever wrote it.
 MOST_LINKS: Final = 64
+# Devices that are asked for their peers, by their number on the sheet.
+Asked = Mapping[int, tuple[Member, Place]]
 
 
 class Told(NamedTuple):
@@ -24,31 +26,34 @@ class Told(NamedTuple):
     links: int
 
 
-def lay_peers(sheet: Sheet, node: Node, members: Sequence[Member], places: Sequence[Place], peers: Peers) -> None:
-    """Set the pairs that are told to have links; an annotation comes after attributes, and wins."""
+def lay_peers(sheet: Sheet, node: Node, asked: Asked, peers: Peers) -> None:
+    """Set the pairs of those *asked* that are told to have links; an annotation comes after attributes, and wins."""
     if peers.attribute:
-        names = {member.key.device: index for index, member in enumerate(members)}
-        told = [told for index, member in enumerate(members) for told in _in_attribute(index, member, names, peers)]
-        _lay(sheet, members, told, Source("peers", f"attribute {peers.attribute}", peers.rule), peers.link_weight)
+        names = {member.key.device: index for index, (member, _) in asked.items()}
+        told = [told for index, (member, _) in asked.items() for told in _in_attribute(index, member, names, peers)]
+        _lay(sheet, asked, told, Source("peers", f"attribute {peers.attribute}", peers.rule), peers.link_weight)
     text = dict(node.annotations).get(peers.annotation) if peers.annotation else None
     if text:
-        uuids = {place.uuid: index for index, place in enumerate(places) if place.uuid}
+        uuids = {place.uuid: index for index, (_, place) in asked.items() if place.uuid}
         scores = _scores(text)
         if scores is None:
             sheet.complaints.append(f"annotation {peers.annotation} cannot be read")
         told = list(_in_scores(scores or {}, uuids))
-        _lay(sheet, members, told, Source("peers", f"annotation {peers.annotation}", peers.rule), peers.link_weight)
+        _lay(sheet, asked, told, Source("peers", f"annotation {peers.annotation}", peers.rule), peers.link_weight)
 
 
-def _lay(sheet: Sheet, members: Sequence[Member], told: Sequence[Told], source: Source, weight: float) -> None:
+def _lay(sheet: Sheet, asked: Asked, told: Sequence[Told], source: Source, weight: float) -> None:
     """Set what is told; one side is enough, and where both differ the lesser counts."""
     by_pair: dict[tuple[int, int], list[int]] = {}
     for one, other, links in told:
         if one != other:
             by_pair.setdefault((min(one, other), max(one, other)), []).append(links)
+    if by_pair and sheet.link_weight not in (None, weight):
+        sheet.complaints.append(f"{source.read} tells of links of another weight than those that stand beside them")
+        return
     for pair, counts in by_pair.items():
         if len(set(counts)) > 1:
-            first, second = (members[index].key.device for index in pair)
+            first, second = (asked[index][0].key.device for index in pair)
             sheet.complaints.append(f"{source.read}: {first} and {second} differ about their links")
         if links := min(counts):
             sheet.put(pair, weight * links, source, links)

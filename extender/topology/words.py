@@ -47,7 +47,7 @@ def links_text(group: Group, chooser: Chooser, mask: int) -> str:
         return ""
     pair = min(combinations(places, 2), key=lambda two: float(group.links.weights[two]))
     source, weight = group.links.source(*pair), float(group.links.weights[pair])
-    if group.links.is_flat:
+    if group.links.is_flat and source.layer == "products":
         return f"links of {weight:g} GB/s between all"
     mine, best = chooser.quality.parts(mask).bandwidth / 1000, chooser.quality.best(len(places)).bandwidth / 1000
     if len(places) > 2 and group.shape.links and rings_at_once(group.shape.links, places):

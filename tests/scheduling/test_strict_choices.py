@@ -17,7 +17,20 @@ from extender.state.belief import Belief
 from extender.topology.policies import Policies
 from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import GPU, NUMA, NVIDIA
-from tests.scheduling.mixed import ANY, NET, NIC, asks, cluster, devices_of, gpus, nics, one, planner_by, some
+from tests.scheduling.mixed import (
+    ANY,
+    NET,
+    NIC,
+    asks,
+    cluster,
+    devices_of,
+    gpus,
+    nics,
+    one,
+    planner_by,
+    published,
+    some,
+)
 
 COLOR = "example.com/color"
 UNREADY = Traits(binding_conditions=("example.com/attached",))
@@ -132,6 +145,21 @@ def test_devices_of_two_drivers_are_had_from_one_numa_node() -> None:
     belief.apply(Changed(asks("c", some(2, ANY), policy="one-numa")))
     plan = planner_by(belief, Policies()).plan(pod("p", "c"), None, 0.0)
     assert devices_of(plan) == {"c": ["dra.net/d0", "gpu.nvidia.com/d0"]}
+
+
+def test_linked_devices_are_had_beside_others_of_their_driver_and_those_are_not_linked() -> None:
+    four = published("a", NVIDIA, 4, product="NVIDIA A100-SXM4-80GB")
+    others = published("a", NVIDIA, 6, product="NVIDIA DGX Display").devices[4:]
+    belief = cluster(replace(four, devices=(*four.devices, *others)))
+    found = []
+    for name in ("first", "second", "third"):
+        belief.apply(Changed(asks(name, some(2), policy="linked")))
+        found.append(devices_of(planner_by(belief, Policies()).plan(pod(name, name), None, 0.0)))
+    assert found == [
+        {"first": ["gpu.nvidia.com/d0", "gpu.nvidia.com/d1"]},
+        {"second": ["gpu.nvidia.com/d2", "gpu.nvidia.com/d3"]},
+        None,
+    ]
 
 
 HELD = st.sets(st.integers(0, 13))

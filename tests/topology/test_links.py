@@ -268,6 +268,73 @@ def test_a_table_comes_after_peers_unless_it_leaves_the_word_to_them() -> None:
     assert links.weights[0, 3] == 22
 
 
+A100, DISPLAY = "NVIDIA A100-SXM4-80GB", "NVIDIA DGX Display"
+
+
+def beside(count: int, product: str, *others: str, **values: Any) -> list[Member]:
+    """Make devices of a product, and some of others whose bus ids are in the midst of these."""
+    extra = [
+        member(f"other-{index}", bus=f"0000:{index + 16:02x}:01.0", type="gpu", productName=other, **values)
+        for index, other in enumerate(others)
+    ]
+    return [*gpus(count, type="gpu", productName=product, **values), *extra]
+
+
+def test_a_table_holds_for_its_product_whatever_stands_beside_it() -> None:
+    alone = links_of(bare(), gpus(4, type="gpu", productName=A100), shipped())
+    links = links_of(bare(), beside(4, A100, DISPLAY), shipped())
+    assert [key.device for key in links.devices] == ["gpu-0", "other-0", "gpu-1", "gpu-2", "gpu-3"]
+    mine = [0, 2, 3, 4]
+    assert np.array_equal(links.weights[np.ix_(mine, mine)], alone.weights)
+    assert links.weights[1].tolist() == [10, 0, 10, 10, 10]
+    assert links.is_known
+    assert str(links.source(0, 4)) == str(alone.source(0, 3))
+    assert links.source(0, 1).layer == "levels"
+
+
+def test_positions_of_a_table_count_the_devices_of_its_product() -> None:
+    links = links_of(bare(), beside(8, "Tesla V100-SXM2-32GB", DISPLAY), shipped())
+    mine = [0, *range(2, 9)]
+    assert {(mine.index(one), mine.index(other)) for one, other in pairs_with(links, 50)} == DUAL
+    assert not links.links[1].any()
+
+
+def test_two_products_of_a_driver_have_a_table_each() -> None:
+    links = links_of(bare(), beside(8, A100, *["NVIDIA H200"] * 2), shipped())
+    cards = [key.device.startswith("gpu") for key in links.devices]
+    assert {links.weights[one, other] for one, other in combinations(range(10), 2) if cards[one] and cards[other]} == {
+        300
+    }
+    assert pairs_with(links, 150) == {tuple(index for index, is_card in enumerate(cards) if not is_card)}
+    assert len(pairs_with(links, 10)) == 16
+
+
+def test_a_table_that_names_two_products_holds_for_both_together() -> None:
+    members = [*gpus(4, type="gpu", productName="NVIDIA A100-SXM4-40GB"), *beside(0, "", *[A100] * 4, DISPLAY)]
+    assert len(pairs_with(links_of(bare(), members, shipped()), 300)) == 28
+
+
+def test_peers_are_asked_of_those_of_whom_no_table_tells() -> None:
+    told = [with_values(one, {PEERS: ("other-0", "other-1", "gpu-1:6")}) for one in beside(4, A100, *["L40S"] * 2)]
+    entry = {"match": {"driver": "gpu.nvidia.com"}, "peers": {"attribute": PEERS, "linkWeight": 25}}
+    links = links_of(bare(), told, with_shipped({"deviceTopology": [entry]}))
+    others = [index for index, key in enumerate(links.devices) if key.device.startswith("other")]
+    assert pairs_with(links, 25) == {tuple(others)}
+    assert len(pairs_with(links, 100)) == 6
+
+
+def test_links_of_two_weights_on_one_machine_are_told_and_one_counts() -> None:
+    pair = {"product": "L40S", "count": 2, "links": [[0, 1]], "linkWeight": 7}
+    entry = {"match": {"driver": "gpu.nvidia.com"}, "products": [pair]}
+    members = beside(8, "Tesla V100-SXM2-32GB", *["L40S"] * 2)
+    links = links_of(bare(), members, with_shipped({"deviceTopology": [entry]}))
+    assert len(pairs_with(links, 7)) == 1
+    assert not pairs_with(links, 50)
+    assert links.complaints == (
+        "shipped deviceTopology[1].products[0] has links of another weight than what stands beside it",
+    )
+
+
 def test_what_a_configuration_leaves_open_is_as_shipped() -> None:
     node, members = machine("dgx-1v")
     own = {"deviceTopology": [{"match": {}, "levels": [{"attribute": "productName", "weight": 3}]}]}

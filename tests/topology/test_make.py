@@ -77,6 +77,15 @@ def test_partitions_of_one_chip_are_as_linked_as_chips_are(chips: int, parts: in
         assert best.mask == mask_of(range(size))
 
 
+def test_partitions_of_one_chip_are_linked_where_another_product_stands_beside_them() -> None:
+    members = [*partitioned(4, 2).members, member("other", DriverName("gpu.amd.com"), productName="Radeon")]
+    (group,) = groups_of(bare(), members, shipped())
+    best = chooser(group).best(0b111, 2)
+    assert best is not None
+    assert best.mask == 0b11
+    assert chooser(group).best(0b1_0000_0001, 2) is None
+
+
 def test_partitions_of_a_machine_that_no_table_is_about_are_not_linked() -> None:
     assert chooser(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
 
