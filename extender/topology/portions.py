@@ -79,14 +79,17 @@ def is_shared(device: Device) -> bool:
 
 
 def left_of(device: Device, usage: Usage, besides: Iterable[Mapping[str, int]] = ()) -> int:
-    """Return what is left of a device: of its capacities that of which least is. *besides*: taken in this attempt."""
+    """Return what is left of a device: of its capacities that of which least is. *besides*: taken in this attempt.
+
+    Rounded like what is taken: what fits must seem to fit, to the last share of a device in thirds.
+    """
     if usage.dedicated:
         return 0
     consumed = dict(usage.consumed)
     for drawn in besides:
         consumed = {name: consumed.get(name, 0) + drawn.get(name, 0) for name in consumed.keys() | drawn.keys()}
     parts = (
-        WHOLE * (capacity.value.nanos - consumed.get(name, 0)) // capacity.value.nanos
+        _thousandths(capacity.value.nanos - consumed.get(name, 0), capacity.value.nanos)
         for name, capacity in device.capacity
         if capacity.value.nanos > 0
     )
@@ -98,7 +101,7 @@ def taken_of(device: Device, drawn: Draw) -> int:
     """Return what an ask takes of a device: of its capacities that of which most is."""
     amounts = dict(drawn.amounts)
     parts = (
-        -(-WHOLE * amounts[name].nanos // capacity.value.nanos)
+        _thousandths(amounts[name].nanos, capacity.value.nanos)
         for name, capacity in device.capacity
         if name in amounts and capacity.value.nanos > 0
     )
@@ -119,6 +122,11 @@ def spared(free: NDArray[np.int64], total: int, placing: Placing) -> NDArray[np.
     """Return what is left to packing or spreading where *total* of what is *free* on nodes is taken."""
     spare = 2 * ONE * (free - total) // np.maximum(free, 1)
     return np.asarray(spare if placing is Placing.SPREAD else -spare, dtype=np.int64)
+
+
+def _thousandths(amount: int, capacity: int) -> int:
+    """Round down, but nothing is only what is nothing."""
+    return max(min(1, amount), WHOLE * amount // capacity)
 
 
 def _stated(name: str, capacity: Capacity) -> tuple[object, ...]:

@@ -310,6 +310,22 @@ def test_a_device_of_which_less_than_nothing_is_taken_has_no_more_than_all_of_it
     assert commons.placer.fleet.rows.free.tolist() == [[600, 0], [1000, 1000]]
 
 
+def test_thirds_touch_as_many_devices_as_they_fill() -> None:
+    belief, thirds = belief_of(), (("milli", Capacity(parse_quantity("3"), STEP)),)
+    for name in "abc":
+        belief.apply(Changed(node(name, {"cpu": 64, "memory": 1 << 38, "pods": 100})))
+        bare = published(name, 4)
+        belief.apply(Changed(replace(bare, devices=tuple(replace(each, capacity=thirds) for each in bare.devices))))
+    belief.apply(Listed(Footprint, ()))
+    planner, touched = planner_of(belief), set()
+    for number in range(24):
+        offer = plan(belief, planner, asking(f"p{number}", 1))
+        ((wanted, allocation),) = offer.placement.claims
+        belief.apply(Changed(replace(wanted, allocation=allocation)))
+        touched |= {result.device for result in allocation.devices}
+    assert len(touched) == 8
+
+
 def test_a_whole_device_is_a_thousand_thousandths() -> None:
     belief = world({"a": Machine([999, 999]), "b": Machine([1000, 500])})
     whole = claim("p")
