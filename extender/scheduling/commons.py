@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from extender.allocation.distinct import distinct
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.model.footprint import CPU
@@ -59,12 +60,9 @@ class Commons:
         version, seen = (self._loads.version, self._loads.is_known), self._seen
         if seen and seen[0] is snapshot and seen[1] == version:
             return
-        if len(self.catalogue.devices) > MODELS:
-            self._begin(self.catalogue.configuration)
-            seen = None
         is_same = seen and seen[0].inventory is snapshot.inventory and seen[0].layout is snapshot.layout
         if not is_same:
-            self._lay(holdings_of(snapshot, self.catalogue))
+            self._lay(self._holdings(snapshot))
         if len(self.holdings.node):
             way = passage(seen[0], snapshot) if seen else None
             # Where nodes are numbered anew, so are rows.
@@ -89,6 +87,20 @@ class Commons:
         free = self._loads.free(node) or {}
         cpu, memory = free.get(CPU, PLENTY), free.get(MEMORY, PLENTY * MIB)
         return Beside(max(0, cpu), max(0, memory // MIB))
+
+    def _holdings(self, snapshot: Snapshot) -> Holdings:
+        """Find what there is to share. Asks have a bit for each model: those that are gone are forgotten."""
+        found = holdings_of(snapshot, self.catalogue)
+        there = distinct(found.model).tolist()
+        if len(self.catalogue.devices) <= max(MODELS, 2 * len(there)):
+            return found
+        self.catalogue, numbers = self.catalogue.renumbered(there)
+        self._expected = sum(number < self._expected for number in there)
+        self._census.renumber(numbers)
+        self._typical = self._typical.renumbered(numbers)
+        # Rows that look alike are others now.
+        self.holdings = NONE
+        return holdings_of(snapshot, self.catalogue)
 
     def _lay(self, holdings: Holdings) -> None:
         """Begin another fleet where the rows are not what they were."""

@@ -74,6 +74,14 @@ class _Shapes(NamedTuple):
     devices: Integers
 
 
+class _Uses(NamedTuple):
+    """Which ask can use which model, and of what shape it is, all by number: each column int64[uses]."""
+
+    ask: Integers
+    model: Integers
+    shape: Integers
+
+
 class Measure:
     """The worth of nodes to typical pods; *whole*: all nodes as they are when empty."""
 
@@ -154,22 +162,28 @@ class Measure:
     def _prices(self, whole: Rows) -> tuple[Integers, int]:
         """Return what a unit that a shape can use counts on each model, int64[models, shapes], and to all together."""
         models = int(whole.model.max(initial=0)) + 1
-        served = self.typical.served
-        weights, unit = [weight for _, weight in served], self.typical.total or 1
+        weights, unit, uses = [weight for _, weight in self.typical.served], self.typical.total or 1, self._uses(models)
         if self.formula.scarce:
-            weights, unit = self._scarcity(whole, models), ONE
+            weights, unit = self._scarcity(whole, uses, models), ONE
         price = np.zeros((models, len(self._number)), dtype=np.int64)
-        for (ask, _), weight in zip(served, weights, strict=True):
-            price[:, self._number[ask[:4]]] += weight * ask.on(models)
+        np.add.at(price, (uses.model, uses.shape), np.array(weights, dtype=np.int64)[uses.ask])
         return price, unit
 
-    def _scarcity(self, whole: Rows, models: int) -> list[int]:
+    def _uses(self, models: int) -> _Uses:
+        """Return what the typical asks can use of so many models."""
+        served = self.typical.served
+        found = [ask.numbers(models) for ask, _ in served]
+        number = np.repeat(np.arange(len(served)), [len(some) for some in found])
+        shape = np.array([self._number[ask[:4]] for ask, _ in served], dtype=np.int64)
+        return _Uses(number, np.concatenate([*found, number[:0]]), shape[number])
+
+    def _scarcity(self, whole: Rows, uses: _Uses, models: int) -> list[int]:
         """Return weights that make each ask's part in the worth of the empty fleet how often it is met."""
-        served, supply = self.typical.served, self._supply(whole, models)
+        served, reached = self.typical.served, np.zeros(len(self.typical.served), dtype=np.int64)
+        np.add.at(reached, uses.ask, self._supply(whole, models)[uses.model, uses.shape])
         often = sum(weight for _, weight in served)
-        reached = [int(supply[ask.on(models), self._number[ask[:4]]].sum()) for ask, _ in served]
         every = ONE * self.formula.parts * int(whole.free.sum())
-        pairs = zip(served, reached, strict=True)
+        pairs = zip(served, reached.tolist(), strict=True)
         return [weight * every // (often * most) if most else 0 for (_, weight), most in pairs]
 
     def _supply(self, whole: Rows, models: int) -> Integers:

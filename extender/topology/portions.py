@@ -19,7 +19,7 @@ from extender.topology.quality import ONE
 
 # All of a device.
 WHOLE: Final = 1000
-# Models that are told apart; beyond that numbering begins anew.
+# Beyond so many models, those that no node has any more are forgotten once they are more than half of all.
 MODELS: Final = 256
 BOARDS: Final = 1 << 14
 # Gains of so many thousandths are half of what values can come to.
@@ -52,6 +52,14 @@ class Catalogue:
         if number == len(self.devices):
             self.devices.append(device)
         return number
+
+    def renumbered(self, kept: Iterable[int]) -> tuple["Catalogue", dict[int, int]]:
+        """Return a catalogue of the models that are *kept*, and their numbers there by those here."""
+        fresh, models = Catalogue(self.configuration), list(self._numbers)
+        numbers = {old: new for new, old in enumerate(kept)}
+        fresh.devices = [self.devices[number] for number in numbers]
+        fresh._numbers = {models[old]: new for old, new in numbers.items()}
+        return fresh, numbers
 
     def on(self, board: Board) -> dict[int, int]:
         """Return the models of those candidates of a board that are shared, by their places."""

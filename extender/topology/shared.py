@@ -202,8 +202,8 @@ def told(ask: Ask, named: Sequence[tuple[int, str]], gain: int, placing: Placing
 
 
 def _expecting_whole(models: dict[int, int]) -> Measure:
-    """Expect pods that need a whole device of each model."""
-    count = max(models.values(), default=0) + 1
-    numbers = np.arange(count)
-    plenty, free = np.full(count, PLENTY), np.full((count, 1), WHOLE)
-    return Measure(Typical.unknown(count, WHOLE), Rows(plenty, plenty, free, numbers))
+    """Expect pods that need a whole device of each model of a node."""
+    numbers = np.array(sorted(set(models.values())), np.int64)
+    plenty, free = np.full(len(numbers), PLENTY), np.full((len(numbers), 1), WHOLE)
+    expected = {Ask(0, 0, WHOLE, 1, 1 << number): 1 for number in numbers.tolist()}
+    return Measure(Typical.of(expected), Rows(plenty, plenty, free, numbers))

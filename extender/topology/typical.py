@@ -11,7 +11,7 @@ from extender.model.frozen import dataclass
 
 # Models of devices are numbered; an ask has a bit for each that will do. All bits: any model.
 ANY: Final = -1
-# Pods that are counted before all counts are halved, and kinds of pods that are told of.
+# Pods that are counted before all counts are halved, and kinds of pods that are told of, and one for each model.
 MEMORY: Final = 1 << 14
 KINDS: Final = 512
 
@@ -34,7 +34,23 @@ class Ask(NamedTuple):
 
     def on(self, models: int) -> NDArray[np.bool_]:
         """Return which of so many models will do: bool[models]."""
-        return np.array([bool(self.models >> model & 1) for model in range(models)])
+        octets = (self.models & ((1 << models) - 1)).to_bytes(models + 7 >> 3, "little")
+        return np.unpackbits(np.frombuffer(octets, np.uint8), count=models, bitorder="little").view(np.bool_)
+
+    def numbers(self, models: int) -> NDArray[np.int64]:
+        """Return the numbers of those: int64[some]."""
+        # Of thousands of models most asks that are expected are for one.
+        if self.models > 0 and not self.models & (self.models - 1):
+            number = self.models.bit_length() - 1
+            return np.array([number] if number < models else [], np.int64)
+        return np.flatnonzero(self.on(models))
+
+    def renumbered(self, numbers: Mapping[int, int]) -> "Ask":
+        """Return the same ask where models have other *numbers*; of those without one nothing is left."""
+        if self.models == ANY:
+            return self
+        found = self.numbers(self.models.bit_length()).tolist()
+        return self._replace(models=sum(1 << numbers[model] for model in found if model in numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,10 @@ class Typical:
         Otherwise the first pods take what is scarce before the first of those comes that can use nothing else.
         """
         return Typical.of({Ask(0, 0, amount, 1, 1 << model): 1 for model in range(models)})
+
+    def renumbered(self, numbers: Mapping[int, int]) -> "Typical":
+        """Return the same where models have other *numbers*."""
+        return Typical(tuple(sorted(_renumbered(dict(self.asks), numbers).items())))
 
     @property
     def total(self) -> int:
@@ -92,10 +112,36 @@ class Census:
         self._seen += 1
         if self._seen < self._due:
             return None
-        typical = Typical(tuple(sorted(self._counts.most_common(KINDS))))
+        typical = self._typical()
         if self._seen >= MEMORY:
             self._counts = Counter({ask: count // 2 for ask, count in self._counts.items() if count > 1})
             self._seen = self._counts.total()
         # A quarter more, so that what hangs on it stays for a while.
         self._due = self._seen + self._seen // 4 + 1
         return typical
+
+    def renumber(self, numbers: Mapping[int, int]) -> None:
+        """Go on where models have other *numbers*; what was asked of those without one is forgotten."""
+        self._counts = _renumbered(self._counts, numbers)
+        self._seen = self._counts.total()
+        self._due = self._seen + 1
+
+    def _typical(self) -> Typical:
+        shapes = Counter[tuple[int, ...]]()
+        for ask, count in self._counts.items():
+            shapes[ask[:4]] += count
+        told = dict(shapes.most_common(KINDS))
+        # Of thousands of models one pod each is expected, all of one shape: these put none aside.
+        most = KINDS + max((ask.models.bit_length() for ask in self._counts), default=0)
+        counts = Counter({ask: count for ask, count in self._counts.items() if ask[:4] in told})
+        return Typical(tuple(sorted(counts.most_common(most))))
+
+
+def _renumbered(counts: Mapping[Ask, int], numbers: Mapping[int, int]) -> Counter[Ask]:
+    """Count asks for models that have other *numbers*; those without one are forgotten, and asks for no others."""
+    found = Counter[Ask]()
+    for ask, count in counts.items():
+        told = ask.renumbered(numbers)
+        if told.models:
+            found[told] += count
+    return found

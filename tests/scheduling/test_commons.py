@@ -332,6 +332,53 @@ def test_a_whole_device_is_a_thousand_thousandths() -> None:
     assert spot(plan(belief, planner_of(belief), whole)) == ("b", ["d0"])
 
 
+def sized(name: str, size: int) -> ResourceSlice:
+    """Return a device the like of which hardly any other node has."""
+    bare = published(name, 1)
+    capacity = (("milli", Capacity(parse_quantity(str(size)), STEP)),)
+    return replace(bare, devices=tuple(replace(each, capacity=capacity) for each in bare.devices))
+
+
+def test_more_models_than_are_kept_without_need_are_not_met_anew_in_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.scheduling.commons.MODELS", 2)
+    belief = world({name: Machine([1000]) for name in "abcd"})
+    for number, name in enumerate("abcd"):
+        belief.apply(Changed(sized(name, 2000 + number)))
+    commons = Commons(belief.loads)
+    planner = planner_of(belief, commons=commons)
+    first = plan(belief, planner, asking("p", 300))
+    catalogue, placer = commons.catalogue, commons.placer
+    ((wanted, allocation),) = first.placement.claims
+    belief.apply(Changed(replace(wanted, allocation=allocation)))
+    plan(belief, planner, asking("q", 300))
+    assert len(catalogue.devices) == 4
+    assert (commons.catalogue, commons.placer) == (catalogue, placer)
+
+
+def test_models_that_no_node_has_any_more_are_forgotten_and_what_is_typical_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("extender.scheduling.commons.MODELS", 2)
+    belief = world({"a": Machine([1000]), "b": Machine([1000, 1000])})
+    belief.apply(Changed(sized("a", 2000)))
+    commons = Commons(belief.loads)
+    planner = planner_of(belief, commons=commons)
+    taught(belief, planner, 300)
+    for size in range(2001, 2009):
+        belief.apply(Changed(sized("a", size)))
+        plan(belief, planner, asking(f"p{size}", 1000, product="A"))
+        belief.apply(Gone(ResourceClaim, ObjectKey("ns", f"p{size}")))
+        belief.apply(Gone(Pod, ObjectKey("ns", f"p{size}")))
+    assert len(commons.catalogue.devices) <= 4
+    numbers = {device.capacity[0][1].value.nanos: at for at, device in enumerate(commons.catalogue.devices)}
+    known = dict(commons.placer.measure.typical.asks)
+    assert known[Ask(0, 0, 300, 1, 1 << numbers[1000 * 10**9])] >= 8
+    fresh = Commons(belief.loads)
+    fresh.use(PRODUCTS)
+    fresh.look(belief.cluster.snapshot)
+    assert state(commons) == state(fresh)
+
+
 CHANGES = st.lists(
     st.tuples(
         st.sampled_from(["take", "free", "pod", "gone", "publish", "node"]),

@@ -126,6 +126,16 @@ def test_packing_takes_the_tightest_device_and_spreading_the_emptiest(placing: P
     assert given(case(devices, [claim(milli="200")], used), expecting(HALVES, placing=placing)) == [best]
 
 
+def test_how_many_models_there_are_elsewhere_does_not_matter() -> None:
+    devices, used = gpus(a=1000, b=500)
+    seen = situation(case(devices, [claim(milli="300")], used))
+    catalogue, others = Catalogue(Configuration()), [gpu(f"x{size}", milli=str(size)) for size in range(1, 9)]
+    catalogue.on(situation(case(others, [claim()])).board)
+    values = [Shared(known).value(seen, FIRST_AT, [place]) for known in (catalogue, None) for place in (0, 1)]
+    assert catalogue.on(seen.board) == {0: 8, 1: 8}
+    assert values[:2] == values[2:]
+
+
 def test_what_the_node_has_beside_its_devices_counts() -> None:
     # Where there is no CPU for one more half, what halves could use of the devices is lost already.
     devices, used = gpus(a=600, b=1000)

@@ -4,7 +4,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.typical import KINDS, MEMORY, Ask, Census, Typical
+from extender.topology.typical import ANY, KINDS, MEMORY, Ask, Census, Typical
 from tests.topology.fleets import asks
 
 ONE, TWO, THREE = (Ask(cpu, 0, 1, 1) for cpu in (1, 2, 3))
@@ -65,3 +65,30 @@ def test_only_the_most_frequent_of_very_many_kinds_are_told() -> None:
     census = Census()
     told = [census.meet(Ask(cpu, 0, 1, 1)) for cpu in range(2 * KINDS)]
     assert max(len(typical.asks) for typical in told if typical) == KINDS
+
+
+def test_what_is_expected_of_very_many_models_is_told_of_each() -> None:
+    census = Census(Typical.unknown(models=2 * KINDS, amount=8))
+    assert census.meet(ONE) == Typical.of({**dict(Typical.unknown(2 * KINDS, 8).asks), ONE: 1})
+
+
+@given(
+    st.one_of(st.just(ANY), st.integers(0, 1 << 20), st.integers(0, 20).map(lambda bit: 1 << bit)), st.integers(1, 30)
+)
+def test_a_model_will_do_where_its_bit_is_set(bits: int, models: int) -> None:
+    ask = Ask(0, 0, 1, 1, bits)
+    assert ask.on(models).tolist() == [bool(bits >> model & 1) for model in range(models)]
+    assert ask.numbers(models).tolist() == [model for model in range(models) if bits >> model & 1]
+
+
+def test_what_was_learnt_is_told_of_models_by_their_new_numbers() -> None:
+    plain, some, other, gone = Ask(4, 4), *(ONE._replace(models=bits) for bits in (0b101, 0b110, 0b1000))
+    census = Census(Typical.of({plain: 1, some: 2, other: 3, gone: 4}))
+    census.renumber({0: 0, 2: 1})
+    first, second = (ONE._replace(models=bits) for bits in (0b11, 0b10))
+    assert census.meet(first) == Typical.of({plain: 1, first: 3, second: 3})
+
+
+def test_asks_that_differ_in_models_that_are_gone_are_one() -> None:
+    typical = Typical.of({ONE._replace(models=0b101): 2, ONE._replace(models=0b011): 3, TWO: 1})
+    assert typical.renumbered({0: 4}) == Typical.of({ONE._replace(models=0b10000): 5, TWO: 1})
