@@ -1,4 +1,4 @@
-"""Which machine each node of a cluster is: nodes with the same devices, as far as links go, are one machine."""
+"""Which machine each node of a cluster is: nodes with the same devices, as far as links and sharing go, are one."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import compress, count
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.board import Board
-from extender.allocation.cells import DRIVER
+from extender.allocation.cells import DRIVER, SHAREABLE
 from extender.allocation.columns import Column
 from extender.allocation.distinct import distinct
 from extender.allocation.inventory import Inventory
@@ -76,6 +76,8 @@ class Atlas:
             numbers = np.zeros(len(changed), np.int32)
         else:
             numbers, changed = way.carried(last[1]), _changed(last[0], snapshot, way)
+        # Its codes are the same in any dictionary: nothing begins anew where the first device that is shared comes.
+        columns.append(snapshot.inventory.column(SHAREABLE))
         self._number(snapshot, columns, changed, numbers)
         # With more nodes than that, each of its own, there would be something to forget at every change.
         if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)) or self._cells > CELLS:
@@ -106,7 +108,7 @@ class Atlas:
     ) -> None:
         layout = snapshot.layout
         self._forget_names(snapshot.inventory)
-        codes = np.stack([column.codes for column in columns], axis=1) if len(changed) > 1 and columns else None
+        codes = np.stack([column.codes for column in columns], axis=1) if len(changed) > 1 else None
         for node in changed:
             rows = layout.local(node)
             told = codes[rows] if codes is not None else np.array([column.codes[rows] for column in columns]).T

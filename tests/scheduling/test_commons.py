@@ -35,7 +35,7 @@ from extender.topology.configuration import Configuration, Kind, Match
 from extender.topology.document import Document
 from extender.topology.fragmentation import Measure
 from extender.topology.policies import Policies
-from extender.topology.policy import Placing, Policy
+from extender.topology.policy import Placing, Policy, Trait
 from extender.topology.sharing import Fleet, Placer
 from extender.topology.typical import Ask
 from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod
@@ -308,6 +308,29 @@ def test_a_device_of_which_less_than_nothing_is_taken_has_no_more_than_all_of_it
     commons = Commons(belief.loads)
     assert spot(plan(belief, planner_of(belief, commons=commons), asking("p", 300)))[0] == "a"
     assert commons.placer.fleet.rows.free.tolist() == [[600, 0], [1000, 1000]]
+
+
+def test_what_can_be_shared_counts_whichever_node_is_seen_first() -> None:
+    found = [valued_with(plain, shared) for plain, shared in ("az", "za")]
+    assert found[0] == found[1]
+
+
+def valued_with(plain: str, shared: str) -> list[int]:
+    """Value a node with devices for one each, and one with the like for several, of each of which some is taken."""
+    belief = belief_of()
+    for name in (plain, shared):
+        belief.apply(Changed(node(name, {"cpu": 64, "memory": 1 << 38, "pods": 100})))
+        belief.apply(Changed(published(name, 2)))
+    bare = published(plain, 2)
+    belief.apply(Changed(replace(bare, devices=tuple(replace(each, traits=Traits()) for each in bare.devices))))
+    for index in range(2):
+        belief.apply(Changed(taken(f"t{index}", shared, index, 300)))
+    policy = Policy(name="p", prefer=(Trait("productName", ("A",)),), avoid=(Trait("productName", ("none",)),))
+    surveyed = plan(belief, planner_of(belief, policy), asking("q", 100)).surveyed
+    (part,) = surveyed.parts
+    assert part.values is not None
+    values = dict(zip(surveyed.snapshot.layout.nodes, part.values.tolist(), strict=True))
+    return [values[NodeName(name)] for name in (plain, shared)]
 
 
 def test_thirds_touch_as_many_devices_as_they_fill() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Changed
-from extender.model.device import Attribute, ResourceSlice
+from extender.model.device import Attribute, ResourceSlice, Traits
 from extender.model.names import DeviceName, NodeName
 from extender.model.node import Node
 from extender.state.belief import Belief
@@ -141,3 +141,30 @@ def test_devices_of_slices_that_are_left_over_are_on_a_node_once(name: str) -> N
     assert both.members == before.members
     first = 0 if name > now.name else len(now.devices)
     assert sorted(both.indices) == [first + index for index in range(len(now.devices))]
+
+
+def shareable(node: str) -> ResourceSlice:
+    """Return the GPUs of an ordinary node as devices that several can have."""
+    published = sample("dgx-1v", node)
+    traits = Traits(allow_multiple_allocations=True)
+    return replace(published, devices=tuple(replace(device, traits=traits) for device in published.devices))
+
+
+def test_nodes_that_differ_in_which_devices_can_be_shared_are_different_machines() -> None:
+    slices = [sample("dgx-1v", "n0"), shareable("n1"), sample("dgx-1v", "n2")]
+    known, belief = Atlas(shipped()), belief_of(*(Node(name=NodeName(name)) for name in NODES[:3]), *slices)
+    plain, shared, other = numbers(known, belief)
+    assert plain == other != shared
+    for number, is_shared in ((plain, False), (shared, True)):
+        members = [member for group in known.machines[number] for member in group.members]
+        assert {member.device.traits.allow_multiple_allocations for member in members} == {is_shared}
+
+
+def test_no_other_machine_is_told_anew_where_the_first_device_that_can_be_shared_comes_and_goes() -> None:
+    known, belief = Atlas(shipped()), believing()
+    before = numbers(known, belief)
+    for published, is_same in ((shareable("n0"), False), (own("n0"), True)):
+        belief.apply(Changed(published))
+        after = numbers(known, belief)
+        assert after[1:] == before[1:]
+        assert (after[0] == before[0]) is is_same
