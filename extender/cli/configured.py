@@ -18,6 +18,7 @@ from extender.model.taint import DeviceTaintRule
 from extender.scheduling.endings import Ending
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.precedent import Vain
 from extender.scheduling.servable import unserved
 from extender.scheduling.survey import ELSEWHERE, Survey, Unfinished, survey
 from extender.scheduling.tally import Unwanted, text_of, word_of
@@ -92,15 +93,19 @@ class _Judged:
                 return NodeAnswer(node=name, reason=f"{word_of(why)}: {text_of(why)}")
 
     def _placed(self, name: NodeName, unwanted: Unwanted) -> NodeAnswer:
-        """Choose devices; where there are none after all, it is because of strict policies, if there are any."""
+        """Choose devices; where none are found after all, it is because of strict policies, if there are any."""
         missing = unserved(self.needs, name, self.minds.belief, self.settings.allocation.ignored_resources)
         if missing:
             return NodeAnswer(node=name, reason=f"{Ending.FAILED}: {missing}")
         placement = self.minds.chooser.place(self.needs, name)
-        if isinstance(placement, Placement):
-            return NodeAnswer(node=name, fits=True, allocations=self._allocations(placement))
-        strict = f"{word_of(unwanted)}: {text_of(unwanted)}"
-        return NodeAnswer(node=name, reason=strict if unwanted.policies else placement)
+        match placement:
+            case Placement():
+                return NodeAnswer(node=name, fits=True, allocations=self._allocations(placement))
+            case Vain(is_open=True):
+                return NodeAnswer(node=name, fits=None, node_error=str(placement))
+            case Vain() if unwanted.policies:
+                return NodeAnswer(node=name, reason=f"{word_of(unwanted)}: {text_of(unwanted)}")
+        return NodeAnswer(node=name, reason=f"{Ending.FAILED}: {placement}")
 
     def _allocations(self, placement: Placement) -> tuple[Allocation, ...]:
         """Return what each claim has there, in the order of the pod; the claim that is yet to be made comes last."""

@@ -95,8 +95,8 @@ class Binder:
         if failed:
             return (yield from self._left(needs, failed))
         placement = self.chooser.again(needs, node)
-        if isinstance(placement, str):
-            return NotBound(placement)
+        if not isinstance(placement, Placement):
+            return NotBound(str(placement))
         promise = placement.promise(needs, self.clock())
         if not self.belief.ledger.reserve(promise):
             return NotBound("a claim of the pod is being written already")

@@ -4,20 +4,20 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from extender.allocation.choose import choosing
 from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
 from extender.allocation.result import Release, allocations, is_usable, written
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Failure, Manner, Solution
+from extender.allocation.solve import BEST, Failure, Manner, Solution, Undecided
 from extender.allocation.work import counted
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
-from extender.scheduling.precedent import Case
+from extender.scheduling.precedent import FORBIDDEN, OPEN, SHORT, Case, Vain
 from extender.scheduling.recall import Grounds, Recall, World, grounds_of, world_of
 from extender.scheduling.servable import unsuited
 from extender.scheduling.survey import claims_for
@@ -25,10 +25,6 @@ from extender.scheduling.taste import Forbidden, Taste
 from extender.state.belief import Belief
 from extender.topology.appraisal import Appraisal
 from extender.topology.policy import Policy
-
-# Said of each node in a state in which there is nothing for the pod.
-SHORT: Final = "the devices of node {node} do not suffice any more"
-FORBIDDEN: Final = "the devices of node {node} are forbidden by the claim's policy"
 
 
 class _Given(NamedTuple):
@@ -54,8 +50,11 @@ class Chooser:
     pauses: int = 0
     _recall: Recall = field(default_factory=Recall)
 
-    def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
-        """Find devices on *node*, as things are now or as *snapshot* has them; a text where there are none."""
+    def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | Vain | str:
+        """Find devices on *node*, as things are now or as *snapshot* has them.
+
+        Vain where they were looked for in vain; a text where the pod cannot be there at all.
+        """
         if snapshot is not None:
             return self._searched(needs, node, snapshot)
         seen = self.belief.seen_by(needs.pod.uid)
@@ -64,7 +63,7 @@ class Chooser:
             self._recall.put(needs, placement, seen, self.taste)
         return placement
 
-    def again(self, needs: Needs, node: NodeName) -> Placement | str:
+    def again(self, needs: Needs, node: NodeName) -> Placement | Vain | str:
         """Return what the pod was offered on *node*, or find devices there if that cannot be had any more."""
         return self.kept(needs, node) or self.place(needs, node)
 
@@ -88,7 +87,7 @@ class Chooser:
         if self.taste is not None:
             self.taste.forget(pod)
 
-    def _searched(self, needs: Needs, node: NodeName, snapshot: Snapshot) -> Placement | str:
+    def _searched(self, needs: Needs, node: NodeName, snapshot: Snapshot) -> Placement | Vain | str:
         known = snapshot.nodes.get(node)
         if known is None:
             return f"node {node} is not known"
@@ -102,12 +101,12 @@ class Chooser:
         if not claims:
             return Placement(node)
         given = self._given(snapshot, bisect_left(snapshot.layout.nodes, node), claims)
-        if isinstance(given, str):
+        if not isinstance(given, _Given):
             return given
         hidden = needs.hidden(resources) if resources and needs.made is None else None
         return Placement(node, tuple(zip(claims, given.allocations, strict=True)), hidden, given.appraisal)
 
-    def _given(self, snapshot: Snapshot, number: int, claims: tuple[ResourceClaim, ...]) -> _Given | str:
+    def _given(self, snapshot: Snapshot, number: int, claims: tuple[ResourceClaim, ...]) -> _Given | Vain | str:
         """Give what was given on a node that was in the same state, or search."""
         try:
             policies = self.taste.policies(claims) if self.taste else ()
@@ -118,8 +117,8 @@ class Chooser:
         known, node = self.taste.precedents.of(case) if self.taste and case else None, snapshot.layout.nodes[number]
         if asked is None or known is None:
             return self._found(snapshot, number, claims, policies, case)
-        if isinstance(known, str):
-            return known.format(node=node)
+        if isinstance(known, Vain):
+            return known.on(node)
         given = known.given(snapshot, number)
         return _Given(written(asked[0], node, given, self.share_id, self.release), known.appraisal)
 
@@ -130,7 +129,7 @@ class Chooser:
         claims: tuple[ResourceClaim, ...],
         policies: Sequence[Policy],
         case: Case | None,
-    ) -> _Given | str:
+    ) -> _Given | Vain | str:
         """Search on a node, and remember for others in the same *case* what was found."""
         node = snapshot.layout.nodes[number]
         try:
@@ -144,10 +143,10 @@ class Chooser:
         if isinstance(answer, Failure):
             return answer.message
         if not isinstance(answer, Solution) or (preferring and not preferring.accepts(answer)):
-            why = FORBIDDEN if isinstance(answer, Solution) else SHORT
+            why = FORBIDDEN if isinstance(answer, Solution) else OPEN if isinstance(answer, Undecided) else SHORT
             if self.taste and case:
                 self.taste.precedents.put(case, why)
-            return why.format(node=node)
+            return why.on(node)
         given = allocations(answer, self.share_id, self.release)
         if self.taste is None or preferring is None:
             return _Given(given)

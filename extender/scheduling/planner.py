@@ -272,10 +272,10 @@ class Planner:
 def _unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:
     """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
     unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
-    tally = Tally(Word.POLICY, len(nodes), unwanted, surveyed.snapshot.layout.nodes[int(nodes[0])])
+    detail = GIVEN_UP if is_open else unwanted
+    tally = Tally(Word.POLICY, len(nodes), detail, surveyed.snapshot.layout.nodes[int(nodes[0])])
     is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not is_open
-    detail, rejected = GIVEN_UP if is_open else unwanted, (tally, *surveyed.tallies())
-    return Rejection(Word.POLICY, detail, None, rejected, is_hopeless=is_hopeless)
+    return Rejection(Word.POLICY, detail, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:

@@ -10,7 +10,7 @@ from extender.allocation.result import Given
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Solution
 from extender.allocation.state import States
-from extender.model.names import DeviceKey
+from extender.model.names import DeviceKey, NodeName
 from extender.topology.appraisal import Appraisal
 from extender.topology.memo import Memo
 
@@ -45,6 +45,26 @@ class Precedent(NamedTuple):
             key = DeviceKey(place.driver, place.pool, device.name)
             found.append(Given(at, Candidate(key, device, published, 0, ())))
         return found
+
+
+class Vain(NamedTuple):
+    """What is said of each node in a state in which nothing was found; *is_open*: the search was given up."""
+
+    message: str
+    is_open: bool = False
+
+    def __str__(self) -> str:
+        return self.message
+
+    def on(self, node: NodeName) -> "Vain":
+        return self._replace(message=self.message.format(node=node))
+
+
+SHORT: Final = Vain("the devices of node {node} do not suffice any more")
+FORBIDDEN: Final = Vain("the devices of node {node} are forbidden by the claim's policy")
+OPEN: Final = Vain(
+    "the search for devices of node {node} was given up before it was known whether they suffice", is_open=True
+)
 
 
 class Cases(Generic[V]):

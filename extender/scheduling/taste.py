@@ -20,7 +20,7 @@ from extender.model.node import Pod
 from extender.scheduling.begun import Begun
 from extender.scheduling.commons import Commons
 from extender.scheduling.editions import Editions
-from extender.scheduling.precedent import Case, Cases, Precedent, precedent_of
+from extender.scheduling.precedent import Case, Cases, Precedent, Vain, precedent_of
 from extender.scheduling.preferring import Memory, Preferring, basis_of
 from extender.scheduling.special import Special, least_unready, room, sharing_of
 from extender.scheduling.tenants import NO_NEEDS, Tenants
@@ -72,7 +72,7 @@ class Taste:
         self._bases: Memo[Hashable, int] = Memo(ASKS)
         self._numbers = count()
         # What was found, or what is said where nothing was.
-        self.precedents: Cases[Precedent | str] = Cases()
+        self.precedents: Cases[Precedent | Vain] = Cases()
         self._outlines: Cases[tuple[Part, ...]] = Cases()
         self.editions = Editions()
         # What searches found, by policies and mixes, machine, state, what is beside the devices, and edition of what is

@@ -9,14 +9,20 @@ from extender.allocation.features import Features
 from extender.allocation.solve import BEST
 from extender.cli import configured, main
 from extender.cli.answer import answers
-from extender.cli.replay import case_of_claim, pod_for, recording
+from extender.cli.replay import Recording, case_of_claim, pod_for, recording
 from extender.config.settings import Settings
 from extender.model.claim import ResourceClaim
+from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.scheduling import survey
-from extender.topology.document import Document
+from extender.scheduling.choosing import Chooser
+from extender.topology.document import Document, document_of
 from tests.allocation.clusters import question
 from tests.cli.test_allocate import EXAMPLES, claim, device_slice, owner_rule, pod_of, recorded, tainted_by_its_driver
 from tests.kube_objects import Json
+from tests.scheduling.cast import held, node
+from tests.scheduling.machines import NVIDIA
+from tests.scheduling.mixed import CLASSES, asks, gpus, some
+from tests.scheduling.test_given_up import HARD
 
 REQUEST = {"name": "a", "resourceClaimName": "c1"}
 PAIR = {"name": "a", "resourceClaimTemplateName": "t"}
@@ -246,6 +252,28 @@ def test_a_search_that_is_given_up_says_neither_yes_nor_no(tmp_path: Path, capsy
     answer = answered(capsys, asked(tmp_path, "allocation: {steps: 1}", apart, kept("d1", "d2"), pod()))
     assert answer["fits"] is None
     assert "given up" in answer["nodeError"]
+
+
+def test_a_search_that_is_given_up_for_a_strict_policy_says_neither_yes_nor_no() -> None:
+    document = document_of({"deviceTopology": [{"match": {"driver": NVIDIA}, "products": [HARD]}]})
+    assert isinstance(document, Document)
+    taken = (DeviceKey(NVIDIA, PoolName("n"), DeviceName(f"d{place}")) for place in (0, 9))
+    pairs = asks("c", *(some(2, name=f"pair-{index}") for index in range(7)), policy="linked")
+    found = Recording(nouns=[*CLASSES, node("n"), gpus("n", 16), pairs, held(asks("held", some(2)), *taken)])
+    asker = pod_for(pairs.key, "dra-scheduler")
+    case = case_of_claim(found, pairs.key, Features())
+    (told,) = configured.answers(Settings(), document, found, case, asker)
+    assert (told.fits, told.reason) == (None, "")
+    assert "given up" in told.node_error
+
+
+def test_what_fails_before_devices_are_looked_for_is_no_matter_of_a_strict_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Chooser, "place", lambda *_: "node n1 is not known")
+    careful = "policies: {default: careful, named: {careful: {place: protect, numa: strict}}}"
+    answer = answered(capsys, asked(tmp_path, "", claim(), pod(), placement=careful))
+    assert (answer["fits"], answer["reason"]) == (False, "BindFailed: node n1 is not known")
 
 
 def test_a_claim_that_takes_long_is_answered_all_the_same(

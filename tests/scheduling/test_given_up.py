@@ -8,9 +8,12 @@ import pytest
 from extender.model.change import Changed
 from extender.model.claim import RequestSlot, Selector
 from extender.model.names import DeviceKey, DeviceName, NodeName, PoolName
+from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
+from extender.scheduling.precedent import Vain
 from extender.scheduling.refining import GIVEN_UP
 from extender.scheduling.veto import helped
+from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.questions import Questions
 from extender.topology.document import Document, document_of
@@ -62,6 +65,21 @@ def test_look_ends_after_some_searches_that_were_given_up_and_the_next_goes_on_b
     second, _ = decided(planner)
     assert isinstance(second, Offer)
     assert second.nodes == ("z",)
+
+
+def test_what_was_given_up_is_nowhere_told_as_not_there() -> None:
+    belief, planner = hard_and_easy({name: (place, 9) for place, name in enumerate(NAMES)})
+    plan, _ = decided(planner)
+    assert isinstance(plan, Rejection)
+    assert [tally.message for tally in plan.rejected if tally.word is Word.POLICY] == [plan.detail]
+    needs = needs_of(pod("p", "c"), belief)
+    assert isinstance(needs, Needs)
+    # The second time it is known from the first.
+    for _ in range(2):
+        found = planner.chooser.place(needs, NodeName("n00"))
+        assert isinstance(found, Vain)
+        assert found.is_open
+        assert "of node n00 was given up" in str(found)
 
 
 def test_what_is_given_up_for_another_question_does_not_count() -> None:

@@ -12,6 +12,7 @@ from extender.model.taint import DeviceTaintRule, Taint, TaintSelector, Tolerati
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.precedent import Vain
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.state.belief import Belief
 from extender.state.domain import Domain
@@ -101,7 +102,7 @@ def test_nobody_tolerates_that_a_pool_is_closed(features: Features) -> None:
     intruded(belief)
     chooser = chooser_of(belief)
     needs = Needs(pod("p", "a"), pending=tuple(item for item in belief.cluster.claims if item.key.name == "a"))
-    assert isinstance(chooser.place(needs, N1), str)
+    assert isinstance(chooser.place(needs, N1), Vain)
     assert isinstance(chooser.place(needs, N2), Placement)
 
 

@@ -15,6 +15,7 @@ from extender.scheduling import choosing, veto
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
+from extender.scheduling.precedent import Vain
 from extender.scheduling.veto import helped
 from extender.state.belief import Belief
 from extender.state.domain import Domain
@@ -87,7 +88,7 @@ def test_claims_that_are_freed_are_given_in_the_order_of_the_pod() -> None:
     order: list[str] = []
 
     class Asked(Chooser):
-        def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | str:
+        def place(self, needs: Needs, node: NodeName, snapshot: Snapshot | None = None) -> Placement | Vain | str:
             order.extend(item.key.name for item in needs.pending)
             return Chooser.place(self, needs, node, snapshot)
 

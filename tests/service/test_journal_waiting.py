@@ -9,6 +9,7 @@ from extender.scheduling.binding import Binder
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.service.journal import MOST_WAITING, Journal
 from extender.service.notices import Notices
@@ -103,7 +104,7 @@ def test_a_pod_that_turns_out_to_be_bound_is_counted_with_what_it_was_given() ->
     scene = Scene()
     scene.asked(N1, N2)
     placement = scene.planner.chooser.place(needed(scene), N1)
-    assert not isinstance(placement, str)
+    assert isinstance(placement, Placement)
     scene.told(NotBound("no answer", is_waiting=True, is_open=True, placement=placement))
     scene.world.server.put(held(claim("a", version=9), device("n1", 0), by=POD))
     scene.world.server.deliver(scene.world.belief)
