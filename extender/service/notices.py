@@ -5,7 +5,7 @@ The API server forgets events, and some never reach it: what goes on is told aga
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import field
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ MOST_WAITING, MOST_SUBJECTS, MOST_TOLD = 1000, 10_000, 64
 AGAIN_S: Final = 1800.0
 # The same where it was not written, and the longest pause while nothing is written at all.
 RETRY_S: Final = 30.0
-# How often an event is tried that has no answer, or is turned away: all others wait for it.
+# How often an event is tried that has no answer, or is turned away.
 TRIES: Final = 5
 
 
@@ -72,8 +72,9 @@ class Notices:
     _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
     # What is no news, the last of each subject.
     _again: OrderedDict[Uid, tuple[str, Decision | Alarm]] = field(default_factory=OrderedDict)
-    # What is tried again before all else, and the pause that the API server asks for.
-    _unheard: _Event | None = None
+    # What is tried again once no other news wait: where one namespace does not answer, others may.
+    _unheard: deque[_Event] = field(default_factory=deque)
+    # The pause that the API server asks for.
     _asked_s: float = 0.0
     # When what was told of each subject may be told again.
     _told: OrderedDict[Uid, dict[str, float]] = field(default_factory=OrderedDict)
@@ -130,14 +131,19 @@ class Notices:
         self._asked_s = 0.0
         why_not = self.writes.fence.why_not()
         if not why_not:
-            return await (self._try(self._unheard) if self._unheard else self._write(*self._next()))
+            return await self._write_some()
         if why_not == DOUBT:
             return False
         # Whoever leads now tells what goes on; what has waited here until we lead again would be old.
         self._waiting.clear()
         self._again.clear()
-        self._unheard = None
+        self._unheard.clear()
         return True
+
+    async def _write_some(self) -> bool:
+        if self._unheard and not self._waiting:
+            return await self._try(self._unheard.popleft())
+        return await self._write(*self._next())
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
         """Take what is told next: news first."""
@@ -160,11 +166,12 @@ class Notices:
         outcome = _told_by(await self.writes.create_event(event.subject.namespace, event.body))
         # What one namespace refuses, as when it is being deleted, says nothing of others.
         is_heard, is_done = is_answered(outcome), isinstance(outcome, Done)
-        self._unheard = None if is_heard or event.tries == TRIES else event
         if isinstance(outcome, Later):
             self._asked_s = outcome.seconds
-        if self._unheard is None:
+        if is_heard or event.tries == TRIES or len(self._unheard) == MOST_WAITING:
             self._end(event, outcome)
+        else:
+            self._unheard.append(event)
         if not (isinstance(event.what, Decision) and event.what.outcome is Ending.BOUND):
             self._remember(*event.key, event.what.at + (AGAIN_S if is_done else RETRY_S))
         return is_heard
