@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final
 
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.usage import Usage, subtract
+from extender.allocation.usage import Hold, Usage, subtract
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -46,7 +46,7 @@ def helped(
     for node, claims in freed.items():
         asked = then[again[node]]
         if isinstance(asked, Needs) and isinstance(
-            chooser.place(asked, node, _without(seen, claims, belief)), Placement
+            chooser.place(asked, node, _without(seen, _holds(claims, gone[node], belief))), Placement
         ):
             found.append(node)
         if chooser.pauses - before > (PAUSES if found else IN_VAIN):
@@ -70,10 +70,20 @@ def _freed(used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid]) -> Ite
     return (claim for claim in claims.values() if all(consumer.uid in gone for consumer in claim.reserved_for))
 
 
-def _without(snapshot: Snapshot, freed: Iterable[ResourceClaim], belief: Belief) -> Snapshot:
-    """Return *snapshot* as it will be when what is *freed* has no devices any more."""
+def _holds(freed: Iterable[ResourceClaim], gone: Iterable[Uid], belief: Belief) -> Iterator[Hold]:
+    """Yield what is held no more when claims are *freed*, and pods are *gone*.
+
+    kube-scheduler counts a pod that waits for volumes as being on its node, and takes it back from there without a
+    word to anybody: of its devices there is no more than our promise.
+    """
+    yield from chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in freed)
+    yield from chain.from_iterable(map(belief.ledger.offered, gone))
+
+
+def _without(snapshot: Snapshot, holds: Iterable[Hold]) -> Snapshot:
+    """Return *snapshot* as it will be when there are *holds* no more."""
     rows: dict[int, Usage] = {}
-    for hold in chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in freed):
+    for hold in holds:
         for row in snapshot.inventory.rows_of(hold.device):
             rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
     return with_usage(snapshot, rows)

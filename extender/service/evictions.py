@@ -4,12 +4,13 @@ kube-scheduler tries the pod again as soon as the last of them is gone. The cont
 later: meanwhile the pod fits nowhere, and the next would be evicted in vain.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.state.ledger import Promise
 from extender.topology.memo import Memo
 
 # How long claims of pods that are gone may take to be freed: the controller frees some ten a second.
@@ -26,10 +27,11 @@ Victims = Mapping[NodeName, tuple[Uid, ...]]
 class Eviction:
     """Who goes, on whichever of the nodes, and until when the pod waits for nothing but their devices.
 
-    *refused*: where the pod was told that there are none when it was asked about last.
+    *at*: when that was decided; *refused*: where the pod was told that there are none when it was asked about last.
     """
 
     victims: Victims
+    at: float
     until: float | None = None
     refused: Collection[str] = ()
 
@@ -43,7 +45,19 @@ class Evictions:
 
     def put(self, pod: Uid, victims: Victims) -> None:
         """Remember that for *pod* the victims on one of these nodes are evicted."""
-        self._known[pod] = Eviction(victims)
+        self._known[pod] = Eviction(victims, self.now())
+
+    def over(self, pod: Uid, nodes: Iterable[str], promise_of: Callable[[Uid], Promise | None]) -> Sequence[Uid]:
+        """Name those who have gone for *pod*, which is asked about with *nodes*, and are promised devices still.
+
+        kube-scheduler takes pods that wait for volumes, or for a plugin, back without a word. It asks about *pod* once
+        that is done, and names a node only where there is room without who had to go.
+        """
+        known = self._known.get(pod)
+        if known is None:
+            return ()
+        gone = (victim for node in known.victims.keys() & frozenset(nodes) for victim in known.victims[node])
+        return [promise.pod for promise in map(promise_of, gone) if promise and promise.since <= known.at]
 
     def refused(self, pod: Uid, nodes: Collection[str]) -> None:
         """Remember that *pod* was told that it fits on none of *nodes*."""

@@ -218,17 +218,18 @@ class Ledger:
         """Return *snapshot* with everything taken that was promised; the same object as long as nothing changes."""
         if without is None or without not in self._promises:
             return self._taken.over(snapshot)
-        return self._taken.without(snapshot, self._offered(without))
+        return self._taken.without(snapshot, self.offered(without))
 
     def is_left_to(self, pod: Uid, device: DeviceKey) -> bool:
         """Tell whether nothing of *device* was promised to anybody, but for what was merely offered to *pod*."""
         usage = self._taken.of(device)
-        for hold in self._offered(pod):
+        for hold in self.offered(pod):
             if hold.device == device:
                 usage = subtract(usage, hold.usage)
         return not usage.is_held
 
-    def _offered(self, pod: Uid) -> tuple[Hold, ...]:
+    def offered(self, pod: Uid) -> tuple[Hold, ...]:
+        """Return what *pod* was merely offered."""
         promise = self._promises.get(pod)
         return _devices(hold for hold in promise.claims if hold.phase not in BINDING) if promise else ()
 

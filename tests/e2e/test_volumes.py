@@ -11,6 +11,7 @@ from extender.model.names import Uid
 from tests.controlplane.client import Object, until
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_port
+from tests.e2e.test_obstacles import cpus
 from tests.e2e.world import Stage, World, behind, impatient, served, staged, unserved, world_on
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -22,7 +23,7 @@ async def _world(stage: Stage) -> AsyncIterator[World]:
     """Give a world with one device."""
     async with world_on(stage) as here:
         await here.device_class()
-        await here.node("a")
+        await here.node("a", 4)
         await here.slice("a", [{"name": "gpu-0"}])
         await here.template("t", here.request())
         await _storage(here)
@@ -131,6 +132,14 @@ async def test_on_a_node_that_it_was_not_offered_nothing_is_kept_for_a_pod_that_
     await hasty.admin.patch(first, {"status": {"nominatedNodeName": hasty.full("b")}}, "status")
     uid = Uid((await hasty.admin.read(first))["metadata"]["uid"])
     await until(partial(_has_nothing, hasty, uid), "the offer to end")
+
+
+async def test_a_pod_that_waits_for_volumes_makes_room_for_a_more_important_one(hasty: World) -> None:
+    await hasty.priority("high", 1000)
+    await hasty.pod("low", templates=("t",), containers=cpus(4), volumes=[_volume(hasty)])
+    await hasty.when(_volume_claim(hasty), _is_at(hasty.full("a")))
+    high = await hasty.pod("high", templates=("t",), containers=cpus(4), priorityClassName=hasty.full("high"))
+    assert await hasty.bound(high) == "a"
 
 
 def _impatient(configuration: Object) -> None:

@@ -182,7 +182,10 @@ class Scheduler:
         return bool(waiting)
 
     def evict(self) -> bool:
-        """Have others make room for a pod on a node that other plugins refuse, if the extender sees a use in that."""
+        """Have others make room for a pod on a node that other plugins refuse, if the extender sees a use in that.
+
+        It may be refused only as long as others are there that wait for volumes.
+        """
         process, waiting = (
             self.extender(),
             [pod for pod in self._waiting() if pod["metadata"]["uid"] not in self.binding],
@@ -190,7 +193,8 @@ class Scheduler:
         if process is None or not waiting:
             return False
         pod = self.random.choice(waiting)
-        known, noun = {name: self._lesser(pod, name) for name in self.closed}, parse_pod(pod)
+        full = dict.fromkeys((*self.closed, *(item.node for item in self.delayed.values())))
+        known, noun = {name: self._lesser(pod, name) for name in full}, parse_pod(pod)
         assert isinstance(noun, Pod)
         victims = {name: Victims(tuple(found)) for name, found in known.items() if found}
         left = process.answers.preempt(PreemptRequest(noun, victims)) if victims else {}
@@ -198,19 +202,33 @@ class Scheduler:
             return bool(victims)
         node = self.random.choice(sorted(left))
         for uid in left[node].pods:
-            self.registry.delete(POD, known[node][uid], {})
+            self._go(uid, known[node][uid])
         self.favoured.add(noun.uid)
         self._nominate(pod, node)
         # Where they were there is room for the pod.
         self.closed = tuple(name for name in self.closed if name != node)
         return True
 
+    def _go(self, uid: Uid, key: Key) -> None:
+        """Make room for another: who waits for volumes is merely tried again later."""
+        delayed = self.delayed.pop(uid, None)
+        if delayed is None:
+            self.registry.delete(POD, key, {})
+            return
+        self.happened["goes without its volumes"] += 1
+        self._again(delayed.pod)
+
     def _lesser(self, pod: Json, node: str) -> dict[Uid, Key]:
-        """Return the pods on *node* that are less important than *pod*."""
-        bound = (item for item in self.store.each(POD) if item["spec"].get("nodeName") == node)
+        """Return the pods on *node*, and those that wait for volumes there, that are less important than *pod*."""
+        delayed = {uid for uid, item in self.delayed.items() if item.node == node and uid in self.queue}
+        there = (
+            item
+            for item in self.store.each(POD)
+            if item["spec"].get("nodeName") == node or item["metadata"]["uid"] in delayed
+        )
         return {
             Uid(item["metadata"]["uid"]): key_of(item)
-            for item in bound
+            for item in there
             if item["spec"]["priority"] < pod["spec"]["priority"] and not item["metadata"].get("deletionTimestamp")
         }
 

@@ -32,6 +32,7 @@ from tests.scheduling.cast import (
     held,
     names,
     node,
+    planner_of,
     pod,
 )
 
@@ -67,6 +68,16 @@ def test_a_node_is_left_where_the_pod_fits_without_the_victims(
     victims: tuple[Uid, ...], claims: tuple[ResourceClaim, ...], *, is_helped: bool
 ) -> None:
     assert left(pod("p", "c"), {N1: victims, N2: ()}, *claims) == ((N1,) if is_helped else ())
+
+
+def test_what_is_merely_promised_to_a_victim_is_free_once_that_is_gone() -> None:
+    belief = belief_of(node("n1"), gpus("n1", 2), claim("f"), claim("s"), claim("c", 2), low := pod("v", "f"))
+    planner = planner_of(belief)
+    planner.plan(low, [N1], 0.0)
+    assert helped(pod("p", "c"), {N1: ()}, belief, planner.chooser) == ()
+    assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, planner.chooser) == (N1,)
+    planner.plan(pod("w", "s"), [N1], 0.0)
+    assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, planner.chooser) == ()
 
 
 @pytest.mark.parametrize(("devices", "is_helped"), [(1, False), (2, True)])

@@ -117,6 +117,19 @@ class Preempting:
         assert isinstance(answered, dict)
         return list(answered)
 
+    def waits(self, name: str) -> Pod:
+        """Have who is on a node be promised its device only, as while its volumes are made; return that pod."""
+        low = self.low[name]
+        self.belief.apply(Changed(low))
+        self.belief.apply(Changed(claim(f"of-{name}", version=2)))
+        assert self.answers.filter(FilterRequest(low, names(name))).names
+        return low
+
+    def promised(self, to: Pod) -> str | None:
+        """Name the node of which something is promised to a pod."""
+        promise = self.belief.ledger.of_pod(to.uid)
+        return promise.node if promise else None
+
     def refused(self, *nodes: str) -> bool:
         """Ask where the pod can go; tell whether nowhere."""
         return not self.answers.filter(FilterRequest(self.subject, names(*nodes))).names
@@ -169,6 +182,42 @@ def test_where_the_pod_is_nominated_says_who_has_gone() -> None:
     assert here.may_go("n1", "n2") == ["n1", "n2"]
     assert here.may_go("n2") == ["n2"]
     assert here.may_go("n1") == []
+
+
+def test_a_victim_that_waits_for_volumes_leaves_its_devices_to_the_pod_as_soon_as_that_is_asked_about() -> None:
+    here = Preempting(pod("p", "c"))
+    low = here.waits("n1")
+    assert here.refused("n1")
+    assert here.may_go("n1") == ["n1"]
+    assert here.promised(low) == "n1"
+    # It was not asked about that node yet: the victim may be there still.
+    assert here.refused("n2")
+    assert here.promised(low) == "n1"
+    here.now = 1.0
+    assert not here.refused("n1")
+    assert here.promised(low) is None
+    assert here.promised(here.subject) == "n1"
+
+
+def test_what_a_victim_is_promised_after_it_has_gone_stays_its_own() -> None:
+    here = Preempting(pod("p", "c"))
+    low = here.waits("n1")
+    assert here.may_go("n1") == ["n1"]
+    here.now = 1.0
+    here.answers.filter(FilterRequest(low, names("n1")))
+    assert here.refused("n1")
+    assert here.promised(low) == "n1"
+
+
+def test_a_victim_whose_devices_are_being_written_keeps_them() -> None:
+    here = Preempting(pod("p", "c"))
+    low = here.waits("n1")
+    assert here.may_go("n1") == ["n1"]
+    promise = here.belief.ledger.of_pod(low.uid)
+    assert promise is not None
+    assert here.belief.ledger.reserve(promise)
+    assert here.refused("n1")
+    assert here.promised(low) == "n1"
 
 
 def test_of_pods_that_need_no_devices_and_of_those_that_are_gone_no_eviction_is_remembered() -> None:
