@@ -24,7 +24,6 @@ from extender.service.line import Line
 from extender.service.sending import Sending
 from extender.service.sent import Sent, Travelling
 from extender.state.belief import Belief
-from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -35,8 +34,6 @@ MOST: Final = 128
 AT_ONCE: Final = CONNECTIONS // 2
 # Those of whom a round looks whether they wait still.
 BATCH: Final = 16
-# After so many guesses in a row of which the scheduler took none up, it does not look at nominations as it should.
-ENOUGH: Final = 32
 
 
 @dataclass(slots=True)
@@ -59,7 +56,6 @@ class Ahead:
     _hurried: set[Uid] = field(default_factory=set)
     _renewed: Grounds | None = None
     _looked: int = 0  # how many of those sent were seen to wait still since the first one was
-    _ignored: int = 0
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -70,7 +66,7 @@ class Ahead:
     def is_on(self) -> bool:
         """Whether the scheduler is worth sending pods to: as far as we know it heeds nominations."""
         nodes = len(self.belief.cluster.snapshot.layout.nodes)
-        return self._ignored < ENOUGH and self.leads() and self.sending.pays(nodes)
+        return self.leads() and self.sending.pays(nodes)
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
@@ -95,9 +91,9 @@ class Ahead:
             return
         is_right, is_known = len(names) == 1 and names[0] == sent.node, sent.is_known_by(pod)
         self.metrics.guess("right" if is_right else "wrong" if is_known else "late")
-        # Of what it has not heard of yet it cannot have taken up anything.
-        if is_right or is_known:
-            self._heeded(is_right=is_right)
+        # What it has not heard of yet it cannot have taken up, and a node that its plugins refuse it does not name.
+        if is_right or (is_known and sent.node in names):
+            self.sending.heeded(is_right=is_right)
         self._stirred.set()
 
     def hurry(self, pod: Pod) -> Collection[asyncio.Task[None]] | None:
@@ -152,11 +148,6 @@ class Ahead:
             self._written_for.pop(sent.pod.uid, None)
             if self._renewed is None:
                 self._stirred.set()
-
-    def _heeded(self, *, is_right: bool) -> None:
-        self._ignored = 0 if is_right else self._ignored + 1
-        if self._ignored == ENOUGH:
-            LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
 
     def _forget_some(self) -> None:
         """Look at a few of those on their way: there are many rounds."""

@@ -15,6 +15,8 @@ FEWEST_NODES: Final = 1000
 # Pods that wait for their turn before the one that is nominated. With fewer the scheduler asks before that is written:
 # it is told what was planned all the same, and the write would only be in the way of the binding.
 FEWEST_BEFORE: Final = 4
+# After so many nominations in a row of which the scheduler took none up, it does not look at them as it should.
+ENOUGH: Final = 32
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class Sending:
     mode: Literal["auto", "always", "never"] = "always"
     minor: Callable[[], Awaitable[int | None]] | None = None
     is_known: bool = False
+    _ignored: int = 0
 
     async def find_out(self) -> None:
         """Learn whether this version's scheduler heeds nominations: the API does not promise that."""
@@ -35,7 +38,14 @@ class Sending:
 
     def pays(self, nodes: int) -> bool:
         """Tell whether the scheduler is spared more than the nomination costs."""
-        return self.is_known and (self.mode == "always" or nodes >= FEWEST_NODES)
+        is_heeded = self._ignored < ENOUGH
+        return self.is_known and is_heeded and (self.mode == "always" or nodes >= FEWEST_NODES)
+
+    def heeded(self, *, is_right: bool) -> None:
+        """Remember whether the scheduler has looked at a nominated node alone, one that its plugins let pass."""
+        self._ignored = 0 if is_right else self._ignored + 1
+        if self._ignored == ENOUGH:
+            LOG.warning("nominations are not taken up: no more pods are sent ahead", extra={keys.COUNT: ENOUGH})
 
     @property
     def fewest_before(self) -> int:

@@ -20,8 +20,8 @@ from extender.model.taint import NO_SCHEDULE, Taint
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import ENOUGH, MOST, Ahead
-from extender.service.sending import FEWEST_BEFORE, MINORS, Sending
+from extender.service.ahead import MOST, Ahead
+from extender.service.sending import ENOUGH, FEWEST_BEFORE, MINORS, Sending
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry import keys
@@ -85,8 +85,8 @@ class Scene:
         await turned(self.ahead.run, self.ahead._stirred.is_set)
         return self.writes.sent[before:]
 
-    def guessed(self, result: str) -> bool:
-        line = f'dra_extender_nominations_ahead_total{{result="{result}"}} 1.0'
+    def guessed(self, result: str, count: int = 1) -> bool:
+        line = f'dra_extender_nominations_ahead_total{{result="{result}"}} {count}.0'
         return line.encode() in self.metrics.exposition()[0]
 
 
@@ -661,6 +661,17 @@ async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -
         scene.ahead.asked(replace(pod(name), nominated_node=node_name), names("n1", "n2"))
     scene.appear(pods(ENOUGH + 1)[-1])
     assert await scene.settle() == []
+
+
+@pytest.mark.parametrize("asked", [["n3"], ["n3", "n4"], []], ids=["another", "others", "preemption"])
+async def test_a_scheduler_whose_plugins_refuse_the_nodes_is_sent_more_all_the_same(asked: list[str]) -> None:
+    scene = Scene(*claims(ENOUGH + 1), devices=ENOUGH)
+    scene.appear(*pods(ENOUGH))
+    for name, node_name in await scene.settle():
+        scene.ahead.asked(replace(pod(name), nominated_node=node_name), asked)
+    assert scene.guessed("wrong", ENOUGH)
+    scene.appear(pods(ENOUGH + 1)[-1])
+    assert [name for name, _ in await scene.settle()] == [f"p{ENOUGH:03}"]
 
 
 async def test_a_scheduler_that_hears_late_is_sent_more_all_the_same() -> None:
