@@ -3,7 +3,7 @@
 It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import compress
 from operator import is_not
 from typing import Final
@@ -12,7 +12,6 @@ import numpy as np
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
-from extender.model.names import NodeName
 from extender.model.node import Node, Pod
 from extender.model.node_selector import matches
 from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
@@ -36,7 +35,7 @@ class Suitable:
 
     def __init__(self, loads: Loads) -> None:
         self._loads = loads
-        self._listed: tuple[Mapping[NodeName, Node] | None, tuple[Node, ...]] = None, ()
+        self._listed: tuple[object, tuple[Node, ...]] = None, ()
         self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
 
     def nodes(
@@ -53,11 +52,6 @@ class Suitable:
         if not terms.is_all or not self._loads.is_known:
             return None
         return self._meeting(terms, snapshot) & self._roomy(terms, snapshot, promised, apart)
-
-    def has(self, terms: Terms, snapshot: Snapshot, node: NodeName, apart: Collection[str] = ()) -> bool:
-        """Tell whether *node* is among those that meet *terms* and have room."""
-        flags, place = self.nodes(terms, snapshot, apart=apart), snapshot.layout.number(node)
-        return flags is not None and place is not None and bool(flags[place])
 
     def _meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
         """Judge the nodes that are other objects than when these terms were met last."""

@@ -12,9 +12,9 @@ from extender.kube.outcome import Done
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
-from extender.model.names import Uid
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, had_by, needs_of
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.recall import Grounds
 from extender.scheduling.remedy import are_named, claims_of
@@ -60,7 +60,7 @@ class Ahead:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.belief.parting += (self._line.forget, self._hurried.discard)
+        self.belief.parting += (self._line.forget, self._hurried.discard, self._sent.over)
 
     @property
     def is_on(self) -> bool:
@@ -86,6 +86,7 @@ class Ahead:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
         self._line.asked(pod.uid)
         self._hurried.discard(pod.uid)
+        self._sent.over(pod.uid)
         sent = self._sent.drop(pod.uid)
         if sent is None:
             return
@@ -95,6 +96,10 @@ class Ahead:
         if is_right or (is_known and sent.node in names):
             self.sending.heeded(is_right=is_right)
         self._stirred.set()
+
+    def answered(self, pod: Pod, node: NodeName) -> None:
+        """Take note that the scheduler was told of *node* for *pod*."""
+        self._sent.answered(pod, node)
 
     def hurry(self, pod: Pod) -> Collection[asyncio.Task[None]] | None:
         """Take note that the scheduler is about to ask about *pod*, for which nothing is written any more.
@@ -151,6 +156,7 @@ class Ahead:
 
     def _forget_some(self) -> None:
         """Look at a few of those on their way: there are many rounds."""
+        self._sent.look(BATCH, self._is_on_its_way)
         some = [sent.pod.uid for sent in islice(self._sent, self._looked, self._looked + BATCH)]
         gone = self._forget(some)
         self._looked = self._looked + BATCH - gone if len(some) == BATCH else 0
@@ -210,7 +216,7 @@ class Ahead:
         moved = list[tuple[Sent, Sent | None]]()
         for sent in anew:
             # Since it was looked at the scheduler may have asked about it: what it was told is left alone.
-            if self._is_waiting(sent) and not self._is_good(sent):
+            if self._is_waiting(sent):
                 moved.append((sent, self._moved(sent)))
                 await asyncio.sleep(0)
         if len(anew) == len(changed):
@@ -221,16 +227,6 @@ class Ahead:
         """Return those about whose node something has changed."""
         world = self.planner.chooser.world
         return [sent for sent in self._sent if not sent.seen.is_like(world(sent.node))]
-
-    def _is_good(self, sent: Sent) -> bool:
-        """Tell whether a pod can go where it is sent to all the same; then that is remembered."""
-        needs, chooser = needs_of(sent.pod, self.belief), self.planner.chooser
-        if not isinstance(needs, Needs) or chooser.kept(needs, sent.node) is None:
-            return False
-        is_good = self.suitable.has(sent.pod.terms, self.belief.cluster.snapshot, sent.node, needs.extended)
-        if is_good:
-            self._sent.put(replace(sent, seen=chooser.world(sent.node)))
-        return is_good
 
     def _moved(self, before: Sent) -> Sent | None:
         """Plan a pod anew: to be sent elsewhere, or nowhere."""
@@ -260,6 +256,11 @@ class Ahead:
     def _is_waiting(self, sent: Sent) -> bool:
         """Tell whether a pod waits still as it was *sent*, and is not being asked about."""
         return self._sent.get(sent.pod.uid) is sent and sent.pod.uid not in self._hurried
+
+    def _is_on_its_way(self, uid: Uid) -> bool:
+        """Tell whether a pod of whom the scheduler was told may come to be bound: its devices are kept, or given."""
+        pod = self.belief.pods.with_uid(uid)
+        return self._is_promised(uid) or (pod is not None and bool(had_by(pod, self.belief)))
 
     def _is_promised(self, pod: Uid) -> bool:
         """Tell whether anything was promised to *pod*, as when the scheduler has asked meanwhile."""

@@ -52,6 +52,8 @@ class Answers:
     leading: Callable[[], str] = lambda: ""
     # Told of each pod that the scheduler asks about, with the names of the nodes.
     asked: Callable[[Pod, Sequence[str]], None] = lambda _pod, _names: None
+    # Told of each that is offered a node, and of that.
+    answered: Callable[[Pod, NodeName], None] = lambda _pod, _node: None
     # Told of each pod that others may be evicted for.
     evicting: Callable[[Uid], None] = lambda _pod: None
     evictions: Evictions = field(init=False)
@@ -94,6 +96,7 @@ class Answers:
             self.attention.rejected(pod, plan)
             return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
         self.attention.offered(pod)
+        self.answered(pod, plan.placement.node)
         return self._offered(request, plan)
 
     def _offered(self, request: FilterRequest, plan: Offer) -> Filtered:

@@ -225,7 +225,8 @@ class Service:
         """The answers of an owner."""
         deciding = (self.belief, self.planner, self.minds.chooser, self.binds, self.journal, self.attention)
         hindering = (self.health.hindering, self.now, self.leading.hindrance)
-        return Answers(*deciding, self.offers, self.hearing, *hindering, self.sink.asked, self.sink.evicting)
+        told = (self.sink.asked, self.sink.answered, self.sink.evicting)
+        return Answers(*deciding, self.offers, self.hearing, *hindering, *told)
 
     @cached_property
     def server(self) -> Server:

@@ -8,7 +8,7 @@ from extender.kube.told import Told
 from extender.model.change import Noun
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
-from extender.model.names import Uid
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.service.ahead import Ahead
@@ -57,6 +57,11 @@ class Sink:
         """Pass on about which pod the scheduler asks."""
         if self.ahead is not None:
             self.ahead.asked(pod, names)
+
+    def answered(self, pod: Pod, node: NodeName) -> None:
+        """Pass on for which pod it was told of which node."""
+        if self.ahead is not None:
+            self.ahead.answered(pod, node)
 
     def hurry(self, pod: Pod) -> Collection[Task[None]] | None:
         """Pass on that it is about to; return what is written for others where that is too early."""

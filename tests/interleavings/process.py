@@ -17,7 +17,7 @@ from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES, Resource, Ser
 from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
-from extender.model.names import Uid
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
@@ -163,6 +163,10 @@ class Nominating:
         if self.ahead:
             self.ahead.asked(pod, names)
 
+    def answered(self, pod: Pod, node: NodeName) -> None:
+        if self.ahead:
+            self.ahead.answered(pod, node)
+
     def evicting(self, pod: Uid) -> None:
         if self.lapses:
             self.lapses.evicting(pod)
@@ -212,7 +216,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     offers, ended = Offers(), (journal.ended, attention.ended, planner.trips.ended)
     binds = Binds(Binder(belief, chooser, now, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers, Hearing(belief, now)
-    told = nominating.asked, nominating.evicting
+    told = nominating.asked, nominating.answered, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
 

@@ -31,8 +31,9 @@ def taker(on: str, **amounts: int) -> Footprint:
     return Footprint(key=ObjectKey("ns", on), uid=Uid(on), node=NodeName(on), amounts=tuple(sorted(amounts.items())))
 
 
-def suited(belief: Belief, terms: Terms, **beside: object) -> list[str] | None:
-    flags = Suitable(belief.loads).nodes(terms, belief.cluster.snapshot, **beside)  # type: ignore[arg-type]  # by name
+def suited(belief: Belief, terms: Terms, by: Suitable | None = None, **beside: object) -> list[str] | None:
+    by = by or Suitable(belief.loads)
+    flags = by.nodes(terms, belief.cluster.snapshot, **beside)  # type: ignore[arg-type]  # by name
     names = belief.cluster.snapshot.layout.nodes
     return None if flags is None else [name for name, is_one in zip(names, flags.tolist(), strict=True) if is_one]
 
@@ -93,10 +94,8 @@ def test_nothing_is_said_where_others_have_a_say_or_bound_pods_are_not_known() -
 def test_a_node_that_changes_is_judged_anew_and_so_is_one_that_comes() -> None:
     belief = world(node("n1"), node("n2"))
     suitable = Suitable(belief.loads)
-    assert suitable.has(Terms(), belief.cluster.snapshot, N2)
+    assert suited(belief, Terms(), suitable) == ["n1", "n2"]
     belief.apply(Changed(replace(node("n2"), taints=(SICK,))))
-    assert not suitable.has(Terms(), belief.cluster.snapshot, N2)
+    assert suited(belief, Terms(), suitable) == ["n1"]
     belief.apply(Changed(node("n0")))
-    assert suitable.has(Terms(), belief.cluster.snapshot, NodeName("n0"))
-    assert not suitable.has(Terms(), belief.cluster.snapshot, N2)
-    assert not suitable.has(Terms(), belief.cluster.snapshot, NodeName("n3"))
+    assert suited(belief, Terms(), suitable) == ["n0", "n1"]

@@ -17,6 +17,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaim
 from extender.model.quantity import parse_quantity
 from extender.model.taint import NO_SCHEDULE, Taint
+from extender.model.terms import Terms
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
@@ -26,7 +27,8 @@ from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
-from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
+from tests.scheduling.cast import belief_of, claim, device, gpus, names, node, planner_of, pod
+from tests.scheduling.cast import held as given
 from tests.scheduling.test_suitable import taker
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -652,6 +654,80 @@ def published(name: str, devices: int, traits: Traits) -> ResourceSlice:
     """Publish devices, each of which takes one of four where they are partitions."""
     four = CounterSet(name="whole", counters=(Counter("parts", parse_quantity("4")),))
     return replace(gpus(name, devices, traits), shared_counters=(four,) if traits.consumes_counters else ())
+
+
+def roomy(count: int) -> list[Pod]:
+    """Return pods of which each takes all the CPU of a node, which has devices for four."""
+    return [replace(item, terms=Terms(amounts=(("cpu", 4000),))) for item in pods(count)]
+
+
+async def answered(scene: Scene, subject: Pod) -> NodeName:
+    """Have a pod be sent, asked about and offered its node; return that."""
+    scene.appear(subject)
+    ((_, sent),) = await scene.settle()
+    assert sent is not None
+    scene.ahead.asked(subject, [sent])
+    assert isinstance(scene.planner.plan(subject, [sent], 0.0), Offer)
+    scene.ahead.answered(subject, sent)
+    return sent
+
+
+def equipped(*nouns: Noun) -> Scene:
+    scene = Scene(*nouns)
+    scene.tell(node("n1", {"cpu": 4}), node("n2", {"cpu": 4}))
+    return scene
+
+
+async def test_the_cpu_of_a_pod_is_taken_from_the_answer_until_it_is_bound() -> None:
+    scene, (first, second, third) = equipped(*claims(3)), roomy(3)
+    taken = await answered(scene, first)
+    assert await answered(scene, second) != taken
+    scene.appear(third)
+    assert await scene.settle() == []
+    shown = replace(first, node_name=taken)
+    scene.belief.apply(Changed(replace(taker(taken, cpu=4000), uid=first.uid)))
+    scene.tell(shown)
+    assert not scene.ahead._sent.promised.of("cpu", scene.belief.cluster.snapshot.layout)[int(taken == N2)]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+async def test_of_a_pod_that_was_not_bound_in_time_nothing_is_taken(*, is_written: bool) -> None:
+    scene, (first, second, third) = equipped(*claims(3)), roomy(3)
+    node_name = await answered(scene, first)
+    await answered(scene, second)
+    if is_written:
+        scene.tell(device_claim(first, node_name))
+    scene.belief.ledger.tell(first.uid, Event.EXPIRED)
+    scene.appear(third)
+    # Of who has its devices the scheduler is on its way.
+    assert await scene.settle() == ([] if is_written else [("p002", node_name)])
+
+
+def device_claim(subject: Pod, node_name: NodeName) -> ResourceClaim:
+    """Return the claim of a pod, with a device."""
+    name = subject.claims[0].claim_name
+    assert name is not None
+    return given(claim(name, version=2), device(node_name, 0), by=subject)
+
+
+async def test_of_a_pod_that_is_asked_about_anew_nothing_is_taken() -> None:
+    scene, (first, second, third) = equipped(*claims(3)), roomy(3)
+    node_name = await answered(scene, first)
+    await answered(scene, second)
+    scene.ahead.asked(first, ())
+    scene.planner.withdraw(first.uid)
+    scene.appear(third)
+    assert await scene.settle() == [("p002", node_name)]
+
+
+async def test_who_is_where_who_was_answered_takes_the_room_is_sent_elsewhere() -> None:
+    scene, (first, second) = Scene(*claims(2)), roomy(2)
+    scene.tell(node("n1", {"cpu": 8}), replace(node("n2", {"cpu": 8}), is_unschedulable=True))
+    assert await answered(scene, first) == N1
+    scene.appear(second)
+    assert await scene.settle() == [("p001", N1)]
+    scene.tell(node("n1", {"cpu": 4}), node("n2", {"cpu": 8}))
+    assert await scene.settle() == [("p001", N2)]
 
 
 async def test_a_scheduler_that_heeds_no_nominations_is_sent_nobody_any_more() -> None:
