@@ -10,7 +10,7 @@ from extender.allocation.columns import Column, blank
 from extender.allocation.inventory import Inventory, inventory_of
 from extender.allocation.layout import BITS, Layout, Masks, layout_of
 from extender.allocation.reach import Reach, reach_of
-from extender.allocation.usage import UNUSED, Hold, Usage, add
+from extender.allocation.usage import UNUSED, Hold, Usage, add, subtract
 from extender.model.claim import DeviceClass
 from extender.model.frozen import dataclass
 from extender.model.names import ClassName, DeviceKey, DriverName, NodeName
@@ -78,6 +78,15 @@ def overlay(snapshot: Snapshot, holds: Iterable[Hold]) -> Snapshot:
         for device, usage in taken.items()
         for row in snapshot.inventory.rows_of(device)
     }
+    return with_usage(snapshot, rows)
+
+
+def without(snapshot: Snapshot, holds: Iterable[Hold]) -> Snapshot:
+    """Give back *holds*, which are taken."""
+    rows: dict[int, Usage] = {}
+    for hold in holds:
+        for row in snapshot.inventory.rows_of(hold.device):
+            rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
     return with_usage(snapshot, rows)
 
 

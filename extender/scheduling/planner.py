@@ -14,16 +14,16 @@ from extender.scheduling.comparison import compared
 from extender.scheduling.counted import Counted, counts_of, scored
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.plans import Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble
-from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, offered, rank
+from extender.scheduling.plans import GIVEN_UP, Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble, unwanted
+from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
 from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
 from extender.scheduling.suitable import is_weighed
 from extender.scheduling.survey import Numbers, Survey, survey, tie_of
-from extender.scheduling.tally import Tally, Unwanted
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
+from extender.scheduling.yielding import lesser_than, yielding
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.memo import Memo
@@ -35,7 +35,6 @@ AHEAD = 256
 TRIES = 3
 # Nodes that a pod is sent to at once, one after the other, although the scheduler did not offer them.
 STEERS = 3
-GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
 
 
 @dataclass(slots=True)
@@ -73,7 +72,10 @@ class Planner:
             return Trouble(f"claims of the pod are being written for node {promise.node}")
         if is_answer:
             self.trips.end(pod.uid)
-        plan = self._planned(pod, names, Moment(now, is_answer, suitable))
+        moment = Moment(now, is_answer, suitable)
+        plan = self._planned(pod, names, moment)
+        if isinstance(plan, Rejection) and is_answer and self._makes_way(pod, names):
+            plan = self._planned(pod, names, moment)
         if not isinstance(plan, Offer):
             self.belief.ledger.tell(pod.uid, Event.EXPIRED)
         return plan
@@ -84,6 +86,21 @@ class Planner:
         if plan is not None:
             self.trips.of(pod).sent.discard(plan.placement.node)
         self.belief.ledger.tell(pod, Event.EXPIRED)
+
+    def _makes_way(self, pod: Pod, names: Sequence[str] | None) -> bool:
+        """Take back what less important pods were promised that nobody was told of, where it is what *pod* lacks.
+
+        These were woken, or sent ahead, before *pod* was asked about. Tell whether it has a place on *names* now.
+        """
+        lesser = lesser_than(pod, self.belief)
+        if not lesser:
+            return False
+        snapshot = self.belief.cluster.snapshot
+        nodes = self._among(np.arange(len(snapshot.layout.nodes)), names, snapshot)
+        left = yielding(pod, lesser, nodes, self.belief, self.chooser)
+        for other in left:
+            self.withdraw(other)
+        return bool(left)
 
     def _forget(self, pod: Uid) -> None:
         """Forget all about a pod that waits no longer."""
@@ -234,7 +251,7 @@ class Planner:
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
-            return _unwanted(surveyed, nodes, is_open=is_open(self.chooser.taste, surveyed))
+            return unwanted(surveyed, nodes, is_open=is_open(self.chooser.taste, surveyed))
         for place, number in enumerate(ranking.nodes[:TRIES].tolist()):
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
@@ -242,7 +259,7 @@ class Planner:
                 if not self.belief.ledger.offer(promise):
                     return Trouble("the claims are being allocated for another pod")
                 trips.begin(names[number], is_answer=moment.is_answer)
-                scores = _leading(ranking.scores(self.policy), place)
+                scores = leading(ranking.scores(self.policy), place)
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
                 return Offer(needs, told, placement, best, len(nodes), surveyed)
@@ -269,25 +286,5 @@ class Planner:
         )
 
 
-def _unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:
-    """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
-    unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
-    detail = GIVEN_UP if is_open else unwanted
-    tally = Tally(Word.POLICY, len(nodes), detail, surveyed.snapshot.layout.nodes[int(nodes[0])])
-    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not is_open
-    return Rejection(Word.POLICY, detail, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)
-
-
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:
     return {number for number in map(snapshot.layout.number, nodes) if number is not None}
-
-
-def _leading(scores: Numbers, held: int) -> Numbers:
-    """Set the node at *held*, on which devices are kept, off from its equals: there they may be the next pod's."""
-    others = scores.copy()
-    others[held] = 0
-    lead = max(1, int(scores[held]))
-    # All others are lowered together, or a worse node would catch up with a better one.
-    led = np.maximum(others - max(0, int(others.max()) - lead + 1), 0)
-    led[held] = lead
-    return led

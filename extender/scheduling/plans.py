@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+import numpy as np
+
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.frozen import dataclass
@@ -11,10 +13,12 @@ from extender.model.names import NodeName, Uid
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
-from extender.scheduling.survey import Survey
-from extender.scheduling.tally import Tally
+from extender.scheduling.survey import Numbers, Survey
+from extender.scheduling.tally import Tally, Unwanted
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
+
+GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,12 @@ class Moment:
     now: float
     is_answer: bool
     suitable: Flags | None = None
+
+
+def unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:
+    """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
+    unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
+    detail = GIVEN_UP if is_open else unwanted
+    tally = Tally(Word.POLICY, len(nodes), detail, surveyed.snapshot.layout.nodes[int(nodes[0])])
+    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not is_open
+    return Rejection(Word.POLICY, detail, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)

@@ -110,3 +110,14 @@ def offered(ranking: Ranking, policy: Policy) -> Ranking:
     if policy.most is None:
         return ranking
     return ranking.first(min(policy.most, ranking.fresh or policy.most))
+
+
+def leading(scores: Numbers, held: int) -> Numbers:
+    """Set the node at *held*, on which devices are kept, off from its equals: there they may be the next pod's."""
+    others = scores.copy()
+    others[held] = 0
+    lead = max(1, int(scores[held]))
+    # All others are lowered together, or a worse node would catch up with a better one.
+    led = np.maximum(others - max(0, int(others.max()) - lead + 1), 0)
+    led[held] = lead
+    return led

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.usage import Hold, Usage, subtract
+from extender.allocation.snapshot import without
+from extender.allocation.usage import Hold
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -46,7 +46,7 @@ def helped(
     for node, claims in freed.items():
         asked = then[again[node]]
         if isinstance(asked, Needs) and isinstance(
-            chooser.place(asked, node, _without(seen, _holds(claims, gone[node], belief))), Placement
+            chooser.place(asked, node, without(seen, _holds(claims, gone[node], belief))), Placement
         ):
             found.append(node)
         if chooser.pauses - before > (PAUSES if found else IN_VAIN):
@@ -78,12 +78,3 @@ def _holds(freed: Iterable[ResourceClaim], gone: Iterable[Uid], belief: Belief) 
     """
     yield from chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in freed)
     yield from chain.from_iterable(map(belief.ledger.offered, gone))
-
-
-def _without(snapshot: Snapshot, holds: Iterable[Hold]) -> Snapshot:
-    """Return *snapshot* as it will be when there are *holds* no more."""
-    rows: dict[int, Usage] = {}
-    for hold in holds:
-        for row in snapshot.inventory.rows_of(hold.device):
-            rows[row] = subtract(rows.get(row, snapshot.usage_at(row)), hold.usage)
-    return with_usage(snapshot, rows)

@@ -1,0 +1,134 @@
+"""Who was promised devices of which nobody was told leaves them to somebody more important that is asked about."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from extender.model.change import Changed
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
+from extender.scheduling.vocabulary import Word
+from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
+
+HIGH = pod("high", "ch", priority=10)
+NODES = names("n1", "n2")
+
+
+def planner(*others: Pod, devices: int = 1, wanted: int = 1) -> Planner:
+    """Return who plans for a pod, and for others, on two nodes."""
+    belief = belief_of(*(item for name in NODES for item in (node(name), gpus(name, devices))), claim("ch", wanted))
+    for other in others:
+        belief.apply(Changed(claim(f"c-{other.key.name}")))
+        belief.apply(Changed(other))
+    belief.apply(Changed(HIGH))
+    return planner_of(belief)
+
+
+def low(name: str, priority: int = 0) -> Pod:
+    return pod(name, f"c-{name}", priority=priority)
+
+
+def sent(planner: Planner, *pods: Pod, at: float = 0.0) -> list[NodeName]:
+    """Promise devices to pods about whom nobody has asked; return where."""
+    plans = [planner.plan(item, None, at, is_answer=False) for item in pods]
+    return [plan.placement.node for plan in plans if isinstance(plan, Offer)]
+
+
+def asked(planner: Planner, on: Sequence[NodeName] = NODES, subject: Pod = HIGH) -> Plan:
+    return planner.plan(subject, on, 1.0)
+
+
+def promised(planner: Planner) -> set[str]:
+    return {promise.pod for promise in planner.belief.ledger}
+
+
+def test_a_more_important_pod_has_what_nobody_was_told_of() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    first, second = sent(here, *others)
+    plan = asked(here, [second])
+    assert isinstance(plan, Offer)
+    assert plan.placement.node == second != first
+    assert promised(here) == {HIGH.uid, others[0].uid}
+
+
+def test_so_it_does_where_it_was_found_to_fit_nowhere_when_nobody_had_asked_about_it() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    sent(here, *others)
+    assert isinstance(here.plan(HIGH, None, 0.5, is_answer=False), Rejection)
+    assert isinstance(asked(here), Offer)
+
+
+@pytest.mark.parametrize("priority", [10, 11])
+def test_who_is_as_important_keeps_what_it_was_promised(priority: int) -> None:
+    others = low("a", priority), low("b", priority)
+    here = planner(*others)
+    sent(here, *others)
+    assert isinstance(asked(here), Rejection)
+    assert promised(here) == {other.uid for other in others}
+
+
+def test_what_the_scheduler_was_told_of_is_kept() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    for other in others:
+        assert isinstance(here.plan(other, NODES, 0.0), Offer)
+    assert isinstance(asked(here), Rejection)
+    assert promised(here) == {other.uid for other in others}
+
+
+def test_what_is_being_written_is_kept() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    sent(here, *others)
+    for promise in tuple(here.belief.ledger):
+        assert here.belief.ledger.reserve(promise)
+    assert isinstance(asked(here), Rejection)
+    assert promised(here) == {other.uid for other in others}
+
+
+def test_nobody_who_is_unasked_takes_from_others() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    sent(here, *others)
+    assert sent(here, HIGH) == []
+
+
+def test_nothing_is_taken_back_where_that_would_not_do() -> None:
+    others = low("a"), low("b")
+    here = planner(*others, wanted=2)
+    sent(here, *others)
+    assert isinstance(asked(here), Rejection)
+    assert promised(here) == {other.uid for other in others}
+
+
+def test_nothing_is_taken_back_elsewhere_than_the_scheduler_asks_about() -> None:
+    here = planner(low("a"), low("told"))
+    (there,) = sent(here, low("a"))
+    (other,) = (name for name in NODES if name != there)
+    assert isinstance(here.plan(low("told"), [other], 0.0), Offer)
+    plan = asked(here, [other])
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.IN_USE
+    assert low("a").uid in promised(here)
+
+
+def test_no_more_goes_than_it_takes_the_least_important_and_the_last_first() -> None:
+    others = low("a", 2), low("b", 1), low("c", 1), low("d", 3)
+    here = planner(*others, devices=4, wanted=2)
+    for at, other in enumerate(others):
+        assert isinstance(here.plan(other, ["n1"], at, is_answer=False), Offer)
+    assert isinstance(asked(here, [NodeName("n1")]), Offer)
+    assert promised(here) == {HIGH.uid, "uid-a", "uid-d"}
+
+
+def test_who_has_left_its_devices_is_planned_anew_when_it_is_asked_about() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    (first, _) = sent(here, *others)
+    assert isinstance(asked(here, [first]), Offer)
+    plan = asked(here, NODES, others[0])
+    assert isinstance(plan, Rejection)
+    assert not isinstance(plan, Trouble)
