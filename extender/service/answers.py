@@ -126,7 +126,14 @@ class Answers:
 
     def _emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
         """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
-        pod, victims = request.pod, {NodeName(name): items.pods for name, items in request.victims.items()}
+        pod, is_elsewhere = request.pod, self.belief.loads.is_elsewhere
+        # Those of a group go together, wherever they are. kube-scheduler ends the attempt where we name somebody with a
+        # node that he is not on, and does without the nodes that we leave out.
+        victims = {
+            NodeName(name): items.pods
+            for name, items in request.victims.items()
+            if not any(is_elsewhere(uid, NodeName(name)) for uid in items.pods)
+        }
         until = self._awaited(pod, victims)
         if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.

@@ -39,6 +39,7 @@ class Loads:
         self._rows: tuple[tuple[NodeName, ...], int, Rows] = (), -1, np.zeros(0, np.int64)
         self._nodes: dict[NodeName, Amounts] = {}
         self._footprints: dict[ObjectKey, Footprint] = {}
+        self._node_of: dict[Uid, NodeName] = {}
         # int64[rows]: how many bound pods there are.
         self._pods = np.zeros(FEWEST, np.int64)
 
@@ -54,6 +55,10 @@ class Loads:
         """Name the node of the pod *key* with *uid*, where it is bound and has not finished."""
         known = self._footprints.get(key)
         return known.node if known is not None and known.uid == uid else None
+
+    def is_elsewhere(self, pod: Uid, node: NodeName) -> bool:
+        """Tell whether *pod* is known to be bound to another node than *node*."""
+        return self._node_of.get(pod, node) != node
 
     def footprint(self, key: ObjectKey) -> Footprint | None:
         """Return the bound pod *key*, where it takes anything."""
@@ -121,6 +126,9 @@ class Loads:
             self._drop(footprint.key)
             return
         self._footprints[footprint.key] = footprint
+        if before is not None:
+            self._node_of.pop(before.uid, None)
+        self._node_of[footprint.uid] = footprint.node
         if before is None:
             self._take(footprint, 1)
         elif (before.node, before.amounts) != (footprint.node, footprint.amounts):
@@ -131,6 +139,7 @@ class Loads:
     def _drop(self, key: ObjectKey) -> None:
         before = self._footprints.pop(key, None)
         if before is not None:
+            self._node_of.pop(before.uid, None)
             self._take(before, -1)
 
     def _take(self, footprint: Footprint, sign: int) -> None:
@@ -154,6 +163,7 @@ class Loads:
     def _begin(self, footprints: Sequence[Footprint]) -> None:
         """Begin anew: column by column, for there may be a hundred thousand."""
         self._footprints = {item.key: item for item in footprints if item.amounts}
+        self._node_of = {item.uid: item.node for item in self._footprints.values()}
         taking = tuple(self._footprints.values())
         for node in {item.node for item in taking}:
             self._seat(node)

@@ -9,7 +9,7 @@ import pytest
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.service.answers import Answers
 from extender.service.evictions import PATIENCE_S, SOON_S
@@ -90,6 +90,18 @@ def test_others_are_evicted_for_a_pod_only_where_that_helps_it(victims: dict[str
     answering.evicting = evicting.append
     answering.preempt(PreemptRequest(asking("p", gpu=2), victims))
     assert evicting == told
+
+
+def test_a_node_is_left_out_where_somebody_of_another_node_would_have_to_go_with_the_others() -> None:
+    answering, told = answers(), list[object]()
+    answering.evicting = told.append
+    for name in ALL:
+        answering.belief.apply(Changed(taker(name, gpu=1)))
+    first, second = (taker(name, gpu=1).uid for name in ALL)
+    victims = {"rest": Victims((first, Uid("unknown"))), "whole": Victims((second, first))}
+    assert answering.preempt(PreemptRequest(asking("p", gpu=2), victims)) == {"rest": victims["rest"]}
+    assert answering.preempt(PreemptRequest(asking("p", gpu=2), {"whole": victims["whole"]})) == {}
+    assert told == ["uid-p"]
 
 
 class Preempting:

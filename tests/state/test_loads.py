@@ -52,6 +52,20 @@ def test_what_is_free_is_what_pods_leave() -> None:
     assert len(loads) == 2
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_whoever_is_bound_is_elsewhere_than_on_all_other_nodes(*, is_listed: bool) -> None:
+    pod, other = footprint("p", uid="p"), Uid("other")
+    loads = loads_of() if is_listed else loads_of(pod)
+    if is_listed:
+        loads.apply(Listed(Footprint, (pod,)))
+    assert [loads.is_elsewhere(pod.uid, name) for name in (N1, N2)] == [False, True]
+    assert not loads.is_elsewhere(other, N2)
+    loads.apply(Changed(footprint("p", on=N2, uid=other)))
+    assert [loads.is_elsewhere(uid, N1) for uid in (pod.uid, other)] == [False, True]
+    loads.apply(Gone(Footprint, pod.key))
+    assert not loads.is_elsewhere(other, N1)
+
+
 def test_pods_may_come_before_their_node() -> None:
     loads = loads_of(footprint("p"))
     assert loads.free(N1) is None
