@@ -7,6 +7,8 @@ from typing import Final
 from extender.model.frozen import dataclass
 from extender.model.names import LABEL_MAX, NodeName, is_label_key, is_label_value
 
+# The only field that upstream knows of a node.
+NAME: Final = "metadata.name"
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -38,6 +40,17 @@ class NodeSelector:
 def matches(selector: NodeSelector, node_name: NodeName, labels: Mapping[str, str]) -> bool:
     """Tell whether *selector* accepts the node. It must be one of which ``problem_of`` finds nothing to say."""
     return any(_term_matches(term, node_name, labels) for term in selector.terms)
+
+
+def pinned(selector: NodeSelector) -> frozenset[str] | None:
+    """Name the nodes of which alone *selector* may accept some, where all its terms name nodes, as for a DaemonSet."""
+    names = set[str]()
+    for term in selector.terms:
+        named = next((each for each in term.fields if each.operator == "In" and each.key == NAME), None)
+        if named is None:
+            return None
+        names.update(named.values)
+    return frozenset(names)
 
 
 def problem_of(selector: NodeSelector) -> str | None:
@@ -93,7 +106,7 @@ def _integer(text: str) -> int | None:
 
 def _field_matches(requirement: Requirement, node_name: NodeName) -> bool:
     # Nodes have this one field; any other reads as empty.
-    value = node_name if requirement.key == "metadata.name" else ""
+    value = node_name if requirement.key == NAME else ""
     match requirement.operator:
         case "In":
             return value in requirement.values

@@ -5,18 +5,22 @@ phase Permit. Before it does, it nominates the pod for the node that it has take
 the nomination back or says in the pod's condition why.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Planner
-from extender.scheduling.waking import expired
+from extender.scheduling.waking import Waker
 from extender.state.belief import Belief
-from extender.state.ledger import Event
+from extender.state.ledger import Event, Promise
+
+# How long kube-scheduler may take to ask about a pod that was woken: it backs off for ten seconds at most by default.
+# Where its own plugins alone have refused the pod, nothing that we can do has it tried.
+UNASKED_S: Final = 12.0
 
 
 class Said(NamedTuple):
@@ -34,7 +38,8 @@ class Said(NamedTuple):
 class Expiry:
     """Ends offers after *offer_s*, or after *wait_s* where the scheduler is on its way.
 
-    is_offered: whether a node was among those that a pod was offered last.
+    is_offered: whether a node was among those that a pod was offered last. unasked: told of each pod that
+    was woken and is not asked about in time; *waker*: who has woken those that were not just sent ahead.
     """
 
     belief: Belief
@@ -42,6 +47,8 @@ class Expiry:
     offer_s: float
     wait_s: float
     is_offered: Callable[[Uid, NodeName], bool] = lambda _pod, _node: True
+    waker: Waker | None = None
+    unasked: Callable[[Uid], None] = lambda _pod: None
     # Of pods that were offered something, when they were, or when they were nominated since.
     _said: dict[Uid, Said] = field(default_factory=dict)
 
@@ -62,10 +69,23 @@ class Expiry:
         """End the offers that nobody has come for; name the pods that had them."""
         for uid in tuple(self._said):
             self._look(uid, now)
+        unasked = [promise.pod for promise in self.belief.ledger if self._is_unasked(promise, now)]
         ended = [uid for uid in expired(self.belief, now, self.offer_s) if not self._is_awaited(uid, now)]
-        for uid in ended:
+        for uid in (*unasked, *ended):
             self.belief.ledger.tell(uid, Event.EXPIRED)
-        return ended
+        for uid in unasked:
+            self._unasked(uid, now)
+        return (*unasked, *ended)
+
+    def _is_unasked(self, promise: Promise, now: float) -> bool:
+        """Tell whether a pod was woken for what is promised to it, and the scheduler has not asked about it in time."""
+        is_due = not promise.is_answer and not promise.is_binding and now - promise.since > UNASKED_S
+        return is_due and self.waker is not None and promise.pod in self.waker
+
+    def _unasked(self, pod: Uid, now: float) -> None:
+        if self.waker is not None:
+            self.waker.unasked(pod, now)
+        self.unasked(pod)
 
     def _look(self, uid: Uid, now: float) -> None:
         """Have the offer of a pod go with it to the node that the scheduler has taken, of several perhaps."""
@@ -96,6 +116,11 @@ class Expiry:
         # scheduler that was started anew does not even try, and says nothing of it.
         is_possible = not pod.is_deleting and isinstance(needs_of(pod, self.belief), Needs)
         return is_possible and pod.nominated_node == promise.node and _is_unrefused(pod, said)
+
+
+def expired(belief: Belief, now: float, ttl_s: float) -> Iterable[Uid]:
+    """Name the pods that were offered something and did not come for it within *ttl_s*."""
+    return [promise.pod for promise in belief.ledger if now - promise.since > ttl_s and not promise.is_binding]
 
 
 def _is_unrefused(pod: Pod, said: Said) -> bool:

@@ -15,6 +15,7 @@ from extender.scheduling.counted import Counted, counts_of, scored
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import GIVEN_UP, Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble, unwanted
+from extender.scheduling.possible import Possible
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
 from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
 from extender.scheduling.roll import Roll
@@ -46,12 +47,13 @@ class Planner:
     policy: Policy = field(default_factory=Policy)
     roll: Roll = field(default_factory=Roll)
     trips: Travellers = field(default_factory=Travellers)
+    possible: Possible = field(init=False)
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _counted: Counted = field(init=False)
 
     def __post_init__(self) -> None:
-        self._counted = Counted(self.belief.loads)
+        self.possible, self._counted = Possible(self.belief), Counted(self.belief.loads)
         self.belief.parting.append(self._forget)
 
     def plan(
@@ -153,7 +155,7 @@ class Planner:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished as end:
             return Trouble("devices are still being looked for", end.is_search or not self.belief.questions.late())
-        if isinstance(plan, Rejection) and plan.is_hopeless:
+        if isinstance(plan, Rejection) and plan.is_hopeless and plan.fitting is None:
             self._hopeless.rejections[needs.pod.uid] = asked, plan
         if isinstance(plan, Offer) and not moment.is_answer:
             self._ahead[needs.pod.uid] = plan
@@ -193,8 +195,8 @@ class Planner:
             among = among[moment.suitable[among]]
         if len(among):
             return self._offered(needs, surveyed, among, moment)
-        if moment.suitable is not None:
-            return Rejection(Word.NOT_OFFERED)
+        if moment.suitable is not None and not surveyed.is_open:
+            return Rejection(Word.NOT_OFFERED, is_hopeless=not surveyed.fits.any(), fitting=ours)
         plan = self._nowhere(needs.pod.uid, surveyed, ours, moment)
         if needs.allocated and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
             asked = self._among(np.arange(len(surveyed.fits)), names, snapshot)

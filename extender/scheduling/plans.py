@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
@@ -38,13 +39,17 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """No node that was offered to us will do. *elsewhere* is one that would; *is_hopeless*: none would."""
+    """No node that was offered to us will do. *elsewhere* is one that would; *is_hopeless*: none would.
+
+    *fitting*: int64, the nodes that have devices where none of them was suitable.
+    """
 
     word: Word
     detail: str = ""
     elsewhere: NodeName | None = None
     rejected: tuple[Tally, ...] = ()
     is_hopeless: bool = False
+    fitting: NDArray[np.int64] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from extender.state.belief import Belief
 
 def unserved(needs: Needs, name: NodeName, belief: Belief, ignored: Collection[str]) -> str:
     """Say which extended resource a pod would not have on a node; nothing where it has all but those *ignored*."""
-    asked = [resource for resource in sorted(_asked(needs.pod)) if not _is_among(resource, ignored)]
+    asked = [resource for resource in sorted(_asked(needs.pod)) if not is_among(resource, ignored)]
     if not asked:
         return ""
     node = belief.cluster.snapshot.nodes.get(name)
@@ -37,7 +37,7 @@ def unsuited(needs: Needs, name: NodeName) -> str:
     return f"the pod's status names claim {needs.mapped}, which is gone, and node {name} serves it without one"
 
 
-def _is_among(resource: str, ignored: Collection[str]) -> bool:
+def is_among(resource: str, ignored: Collection[str]) -> bool:
     """Tell whether *resource* is ignored by its name, or with all of its domain."""
     return resource in ignored or f"{resource.partition('/')[0]}/*" in ignored
 

@@ -3,7 +3,8 @@
 It is a guess: the scheduler judges the node again, and looks at all others where the guess was wrong.
 """
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import is_not
 from typing import Final
@@ -12,8 +13,9 @@ import numpy as np
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
+from extender.model.names import NodeName
 from extender.model.node import Node, Pod
-from extender.model.node_selector import matches
+from extender.model.node_selector import matches, pinned
 from extender.model.taint import NO_SCHEDULE, Taint, blocking, tolerates
 from extender.model.terms import Terms
 from extender.scheduling.promised import Promised
@@ -27,7 +29,7 @@ PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 # Whose pods the plugin PodTopologySpread would have far from each other, unless its defaults are changed.
 SPREAD: Final = frozenset(("ReplicaSet", "StatefulSet", "ReplicationController"))
 
-Key = tuple[object, object, object]
+Key = tuple[object, object, object, bool]
 
 
 class Suitable:
@@ -36,6 +38,9 @@ class Suitable:
     def __init__(self, loads: Loads) -> None:
         self._loads = loads
         self._listed: tuple[object, tuple[Node, ...]] = None, ()
+        # By label and value, where these are among *nodes*.
+        self._indexed: tuple[Node, ...] = ()
+        self._index: dict[str, Mapping[str, Sequence[int]]] = {}
         self._met: Memo[Key, tuple[tuple[Node, ...], Flags]] = Memo(KINDS)
 
     def nodes(
@@ -51,25 +56,59 @@ class Suitable:
         """
         if not terms.is_all or not self._loads.is_known:
             return None
-        return self._meeting(terms, snapshot) & self._roomy(terms, snapshot, promised, apart)
+        return self._meeting(terms, snapshot, is_wary=True) & self._roomy(terms, snapshot, promised, apart)
 
-    def _meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
+    def meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
+        """Tell which nodes are not sure to be refused for labels or taints, whatever else has a say: bool[nodes]."""
+        return self._meeting(terms, snapshot, is_wary=False)
+
+    def roomy(
+        self, terms: Terms, snapshot: Snapshot, promised: Promised | None = None, apart: Collection[str] = ()
+    ) -> Flags:
+        """Tell which nodes have room, as far as that is known, beside what is *promised*: bool[nodes]."""
+        if not self._loads.is_known:
+            return np.ones(len(snapshot.layout.nodes), np.bool_)
+        return self._roomy(terms, snapshot, promised, apart)
+
+    def _meeting(self, terms: Terms, snapshot: Snapshot, *, is_wary: bool) -> Flags:
         """Judge the nodes that are other objects than when these terms were met last."""
         nodes = self._nodes(snapshot)
-        key = terms.labels, terms.affinity, terms.tolerations
+        key = terms.labels, terms.affinity, terms.tolerations, is_wary
         before, flags = self._met.get(key, ((), np.zeros(0, np.bool_)))
         if before is nodes:
             return flags
         if len(before) != len(nodes):
-            places: Iterable[int] = range(len(nodes))
+            places = self._candidates(terms, snapshot)
             flags = np.zeros(len(nodes), np.bool_)
         else:
             places = compress(range(len(nodes)), map(is_not, before, nodes))
             flags = flags.copy()
         for place in places:
-            flags[place] = is_met(terms, nodes[place])
+            flags[place] = is_met(terms, nodes[place], is_wary=is_wary)
         self._met[key] = nodes, flags
         return flags
+
+    def _candidates(self, terms: Terms, snapshot: Snapshot) -> Iterable[int]:
+        """Name the nodes that may meet *terms*: of thousands of pods each may be tied to a node of its own."""
+        nodes, names = self._nodes(snapshot), pinned(terms.affinity) if terms.affinity else None
+        if names is not None:
+            return [place for name in names if (place := snapshot.layout.number(NodeName(name))) is not None]
+        if not terms.labels:
+            return range(len(nodes))
+        return min((self._with(key, nodes).get(value, ()) for key, value in terms.labels), key=len)
+
+    def _with(self, key: str, nodes: tuple[Node, ...]) -> Mapping[str, Sequence[int]]:
+        """Say which of *nodes* have which value of the label *key*."""
+        if self._indexed is not nodes:
+            self._indexed, self._index = nodes, {}
+        if key not in self._index:
+            found = defaultdict[str, list[int]](list)
+            for place, node in enumerate(nodes):
+                for name, value in node.labels:
+                    if name == key:
+                        found[value].append(place)
+            self._index[key] = found
+        return self._index[key]
 
     def _nodes(self, snapshot: Snapshot) -> tuple[Node, ...]:
         if self._listed[0] is not snapshot.nodes:
@@ -89,16 +128,13 @@ class Suitable:
         return flags
 
 
-def is_met(terms: Terms, node: Node) -> bool:
-    """Tell whether *node* meets *terms*, but for what is left of it; one that puts the pod off does not."""
+def is_met(terms: Terms, node: Node, *, is_wary: bool = True) -> bool:
+    """Tell whether *node* meets *terms*, but for what is left of it; to the wary one that puts the pod off does not."""
     taints = (*node.taints, UNSCHEDULABLE) if node.is_unschedulable else node.taints
-    if taints and (blocking(taints, terms.tolerations) or is_put_off(terms, node)):
+    if taints and (blocking(taints, terms.tolerations) or (is_wary and is_put_off(terms, node))):
         return False
-    if not terms.labels and terms.affinity is None:
-        return True
-    labels = dict(node.labels)
-    has_labels = all(labels.get(key) == value for key, value in terms.labels)
-    return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, labels))
+    has_labels = all(label in node.labels for label in terms.labels)
+    return has_labels and (terms.affinity is None or matches(terms.affinity, node.name, dict(node.labels)))
 
 
 def is_weighed(pod: Pod, node: Node) -> bool:

@@ -3,7 +3,7 @@
 Whoever is woken is promised its devices first, so that the next in line is measured by what is left.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -13,8 +13,9 @@ import numpy as np
 from extender.allocation.grid import Flags
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import Unplaceable, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
+from extender.scheduling.rest import Rest
 from extender.state.belief import Belief
 from extender.state.questions import asked
 from extender.topology.policies import ANNOTATION
@@ -31,22 +32,17 @@ RESTING = 16
 SPACING_S = 1e-4
 # Where nothing is new but that some pods have rested, it is so many times as long: of a thousand some always have.
 CALM = 10
-# How often the time between two wakes of a pod is doubled.
-DOUBLINGS = 4
 
 
 class Wake(NamedTuple):
-    """A pod that fits, and the node that it is to try first."""
+    """A pod that fits, and the node that it is to try first; none where devices are free and room is not."""
 
     pod: Pod
-    node: NodeName
+    node: NodeName | None
 
 
-class Rest(NamedTuple):
-    """Since when a pod is left alone, and how often it was woken in vain."""
-
-    since: float
-    wakes: int = 0
+class Chance(NamedTuple):
+    """What is planned of a pod that is to be tried, although as far as we know there is no room for it."""
 
 
 @dataclass(slots=True)
@@ -86,13 +82,21 @@ class Waker:
 
     def put(self, pod: Uid) -> None:
         """Remember that *pod* was rejected. One that was woken and is back has had its turn."""
-        if self._waiting.setdefault(pod, None) is None:
+        rest = self._waiting.setdefault(pod, None)
+        if rest is None:
             self._next = 0.0
+        elif rest.is_unasked:
+            self._waiting[pod] = Rest(rest.since, 1)
 
     def drop(self, pod: Uid) -> None:
         """Forget a pod that was offered nodes, is bound or gone."""
         self._waiting.pop(pod, None)
         self._missed.discard(pod)
+
+    def unasked(self, pod: Uid, now: float) -> None:
+        """Take note that the scheduler did not ask about a pod that was woken: it will be a while before it does."""
+        if pod in self._waiting:
+            self._waiting[pod] = Rest(now, self._wakes(pod), is_unasked=True)
 
     def unwoken(self, pod: Uid) -> None:
         """Take note that the wake that was just chosen was not heard of: it does not count."""
@@ -125,7 +129,7 @@ class Waker:
                 if passed % PASSED == 0:
                     yield None
                 continue
-            looks, most = looks - 1, most - isinstance(plan, Offer)
+            looks, most = looks - 1, most - isinstance(plan, Offer | Chance)
             if not (yield from self._wake(pod, plan, now)):
                 return
         self._end()
@@ -147,7 +151,7 @@ class Waker:
         self._looked.add(pod.uid)
         plan = self._plan(pod, hopeless, now)
         self._sight = self.belief.seen_by()
-        if isinstance(plan, Rejection | Unplaceable):
+        if isinstance(plan, Rejection | Unplaceable | Chance):
             self.refused(pod)
         return plan
 
@@ -156,9 +160,11 @@ class Waker:
         before = self._waiting.get(pod.uid)
         if isinstance(plan, Offer):
             self._waiting[pod.uid] = Rest(now, self._wakes(pod.uid) + 1)
-        yield Wake(pod, plan.placement.node) if isinstance(plan, Offer) else None
+        node = plan.placement.node if isinstance(plan, Offer) else None
+        yield Wake(pod, node) if isinstance(plan, Offer | Chance) else None
         if self._unwoken != pod.uid:
             return True
+        self.planner.possible.untried()
         # Whoever is left has the next turn, and this one another after that.
         self._seen, self._unwoken, self._is_stale = None, None, True
         self._waiting |= {pod.uid: before} if pod.uid in self._waiting else {}
@@ -190,19 +196,34 @@ class Waker:
         # What resources are called decides which nodes serve them by devices; some pods can go to these alone.
         where = needs.extended, bool(needs.mapped)
         question = (tuple(asked(claim.spec) for claim in needs.pending), hidden, where, policies)
-        is_alone = not needs.allocated
-        if is_alone and question in hopeless:
+        is_alone, in_detail = not needs.allocated, (question, pod.terms)
+        if is_alone and (question in hopeless or in_detail in hopeless):
             return None
+        possible, is_at_rest = self.planner.possible.nodes(needs), self._is_at_rest(pod.uid, now)
         # Who is at rest is sent only where it never was: that it cannot go there says nothing of others.
-        suitable = self._unseen(pod.uid) if self._is_at_rest(pod.uid, now) else None
+        unseen = self._unseen(pod.uid) if is_at_rest else None
+        suitable = possible if unseen is None else unseen if possible is None else unseen & possible
         plan = self.planner.plan(pod, None, now, is_answer=False, suitable=suitable)
         goes_on = isinstance(plan, Trouble) and plan.goes_on
         # What is not found out yet is gone on with in the next round, whether or not anything is new.
         self._is_stale = self._is_stale or goes_on
         is_late = goes_on or (isinstance(plan, Trouble) and self.belief.questions.late())
-        if is_alone and suitable is None and (isinstance(plan, Rejection) or is_late):
-            hopeless.add(question)
-        return plan
+        if is_alone and not is_at_rest and (isinstance(plan, Rejection) or is_late):
+            is_nowhere = is_late or possible is None or (isinstance(plan, Rejection) and plan.is_hopeless)
+            hopeless.add(question if is_nowhere else in_detail)
+        is_chance = not is_at_rest and isinstance(plan, Rejection) and self._is_chance(needs, plan, in_detail)
+        return Chance() if is_chance else plan
+
+    def _is_chance(self, needs: Needs, plan: Rejection, asked: object) -> bool:
+        """Tell whether *plan* has found devices where there was none for a pod that asks so, but no room.
+
+        Nothing is promised to it there: the scheduler may never ask. Where it does, others may have to go for the pod.
+        """
+        pod = needs.pod
+        if plan.fitting is None or pod.nominated_node:
+            return False
+        key = pod.uid if needs.allocated else (asked, pod.priority)
+        return self.planner.possible.is_news(key, needs, plan.fitting)
 
     def _in_line(self, now: float, *, is_news: bool) -> Iterator[Pod]:
         """Yield the pods whose turn it is: with news all, of those at rest a few; without it those that are rested."""
@@ -218,7 +239,7 @@ class Waker:
             is_new = is_news or pod.uid in self._missed
             self._missed.discard(pod.uid)
             rest = self._rest(pod.uid)
-            until = now + self.patience_s if rest is None else self._until(rest)
+            until = now + self.patience_s if rest is None else rest.until(self.patience_s)
             has_turn = until <= now or (is_new and not (rest and rest.wakes))
             is_over = is_new and not has_turn and spare > 0 and self._is_over(pod.uid, rest, now)
             spare -= is_over
@@ -243,12 +264,13 @@ class Waker:
 
     def _is_over(self, pod: Uid, rest: Rest | None, now: float) -> bool:
         """Tell whether the last wake of *pod* has come to nothing: it may be sent where it never was."""
-        return rest is not None and now >= rest.since + self.patience_s and self.belief.ledger.of_pod(pod) is None
+        is_past = rest is not None and not rest.is_unasked and now >= rest.since + self.patience_s
+        return is_past and self.belief.ledger.of_pod(pod) is None
 
     def _is_at_rest(self, pod: Uid, now: float) -> bool:
         """Tell whether *pod* was woken in vain of late: others come first, or such would have all that is free."""
         rest = self._rest(pod)
-        return rest is not None and bool(rest.wakes) and self._until(rest) > now
+        return rest is not None and bool(rest.wakes) and rest.until(self.patience_s) > now
 
     def _unseen(self, pod: Uid) -> Flags:
         """Tell which nodes *pod* was never sent to: bool[nodes]."""
@@ -257,9 +279,6 @@ class Waker:
         vain = map(layout.number, self.planner.trips.of(pod).vain)
         flags[[number for number in vain if number is not None]] = False
         return flags
-
-    def _until(self, rest: Rest) -> float:
-        return rest.since + self.patience_s * (1 << min(max(rest.wakes - 1, 0), DOUBLINGS))
 
     def _known(self, uid: Uid, now: float) -> Pod | None:
         """Find a pod; the scheduler may know it before the watch shows it, but not for long where the watch goes on."""
@@ -271,8 +290,3 @@ class Waker:
         else:
             self._waiting[uid] = rest or Rest(now)
         return None
-
-
-def expired(belief: Belief, now: float, ttl_s: float) -> Iterable[Uid]:
-    """Name the pods that were offered something and did not come for it within *ttl_s*."""
-    return [promise.pod for promise in belief.ledger if now - promise.since > ttl_s and not promise.is_binding]

@@ -17,7 +17,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Order, Result
 from extender.scheduling.expiry import Expiry
-from extender.scheduling.needs import Unplaceable, made_for, needs_of
+from extender.scheduling.needs import Needs, Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import has_devices, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
@@ -82,6 +82,7 @@ class Attention:
         self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
+        self.expiry.waker = self.waker
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -246,7 +247,9 @@ class Attention:
         if pod is None or (promise is not None and promise.is_answer):
             return None
         # Planned now, and promised: of many that are rejected at once each is sent to devices of its own.
-        plan = self.waker.planner.plan(pod, None, self.now(), is_answer=False)
+        needs, planner = needs_of(pod, self.belief), self.waker.planner
+        suitable = planner.possible.nodes(needs) if isinstance(needs, Needs) else None
+        plan = planner.plan(pod, None, self.now(), is_answer=False, suitable=suitable)
         if not isinstance(plan, Offer) and not is_outdated:
             return None
         is_answered = await (self._sent(pod, plan.placement.node) if isinstance(plan, Offer) else self.wakes.wake(pod))
@@ -259,12 +262,12 @@ class Attention:
         for wake in self.waker.round(self.now()) if self.waker.is_due else ():
             await (self._turns.holds_up(wake.pod.uid, self._roused(*wake)) if wake else asyncio.sleep(0))
 
-    async def _roused(self, pod: Pod, node: NodeName) -> bool | None:
+    async def _roused(self, pod: Pod, node: NodeName | None) -> bool | None:
         if not (is_answered := await self._sent(pod, node)):
             self.waker.unwoken(pod.uid)
         return is_answered
 
-    async def _sent(self, pod: Pod, node: NodeName) -> bool | None:
+    async def _sent(self, pod: Pod, node: NodeName | None) -> bool | None:
         """Wake *pod* for *node*, where it is its turn. If there is no answer, its promise may be of use to others."""
         is_answered = None if self._turns.has_had(pod.uid) else await self.wakes.wake(pod, node)
         promise = self.belief.ledger.of_pod(pod.uid)

@@ -3,14 +3,17 @@
 kube-scheduler tries a nominated node first and counts the pod as if it were there, for as long as the nomination
 stands. It ends that itself where it has tried the pod and looked for others to evict; not where it never tries it, as
 with pods that other plugins keep in the queue, nor where the pod may evict nobody, or there is nobody to evict. These
-are promised nothing for ever: others would go without.
+are promised nothing for ever: others would go without. What was promised to a woken pod and is not asked for in time
+ends together with the nomination.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from typing import Final, NamedTuple
 
 from extender.kube.outcome import Done
@@ -51,6 +54,14 @@ class Lapses:
     _bare: dict[Uid, Bare] = field(default_factory=dict)
     # Nominations that are left alone for as long as they stand.
     _left: dict[Uid, NodeName] = field(default_factory=dict)
+    _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def unasked(self, pod: Uid) -> None:
+        """Take the nomination of *pod* back at once: the scheduler had its time to ask about what was promised."""
+        known = self.belief.pods.with_uid(pod)
+        if known is not None and known.nominated_node:
+            self._bare[pod] = Bare(known.nominated_node, -inf)
+            self._stirred.set()
 
     def evicting(self, pod: Uid) -> None:
         """Leave the nomination of *pod* to the scheduler, which evicts others for it: where we sent it, perhaps."""
@@ -62,7 +73,10 @@ class Lapses:
     async def run(self) -> None:
         """Look for ever."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._stirred.wait()
+            self._stirred.clear()
             try:
                 await self.round()
             except Exception:

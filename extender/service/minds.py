@@ -49,6 +49,7 @@ def minds_of(settings: Settings) -> Minds:
     policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
     roll = Roll(lambda names: NameTable(names).rows)
     planner = Planner(belief, chooser, policy, roll)
+    planner.possible.ignored = settings.allocation.ignored_resources
     advisor = Advisor(belief, chooser.share_id, manner, None, roll)
     prefers = chooser if settings.allocation.order == "best" else None
     taster = prefers if settings.ownership.mode == "owner" else advisor

@@ -115,7 +115,7 @@ class Service:
         self.metrics.watch(self.gauges)
         self.belief.parting += (self.notices.forget, self.offers.forget)
         self.attention.wakes.victims = self.answers.evictions.victims
-        self.attention.expiry.is_offered = self.offers.has
+        self.attention.expiry.is_offered, self.attention.expiry.unasked = self.offers.has, self.sink.unasked
         self._listen()
 
     def _listen(self) -> None:
@@ -124,8 +124,9 @@ class Service:
         sink.feed, sink.observer, sink.intrusion = self.carrier.feed, Observer(self.metrics), self._intrusion()
         sink.keeping, sink.attention, sink.journal = self.keeping, self.attention, self.journal
         sink.hearing, sink.warming = self.hearing, Warming(self.belief)
-        if self.is_owner and self.settings.waking.nominate and self.settings.waking.nominate_ahead != "never":
-            sink.lapses, sink.ahead = self._lapses(), self._ahead()
+        if self.is_owner and self.settings.waking.nominate:
+            sink.lapses = self._lapses()
+            sink.ahead = self._ahead() if self.settings.waking.nominate_ahead != "never" else None
 
     # What is read and written.
 

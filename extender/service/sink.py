@@ -72,6 +72,11 @@ class Sink:
         if self.lapses is not None:
             self.lapses.evicting(pod)
 
+    def unasked(self, pod: Uid) -> None:
+        """Pass on that the scheduler did not ask about a pod that was woken."""
+        if self.lapses is not None:
+            self.lapses.unasked(pod)
+
     def work(self, *, keeps_taint: bool) -> Work:
         """Return what those do unasked who are told."""
         doing = {

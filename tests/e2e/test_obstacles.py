@@ -98,19 +98,60 @@ async def test_a_node_that_a_pod_is_sent_to_in_vain_is_not_kept_for_it(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await here.device_class()
-    await device(here, "a", 1, cpu=4)
+    await device(here, "a", 1, cpu=8)
     await device(here, "b", 0, cpu=8)
     for name in ("c", "d"):
         await here.claim(name, here.request())
+    # Of ports the extender knows nothing.
+    port = [{"containerPort": 8080, "hostPort": 8080}]
+    holder = [{**item, "ports": port} for item in cpus(1)]
+    await here.bound(await here.pod("holder", containers=holder, nodeSelector=here.on("a")))
     # The scheduler leaves the nomination of a pod that may evict nobody as it is, and keeps its CPU from others.
     await here.priority("meek", 0, preemptionPolicy="Never")
-    vain = await here.pod("vain", claims=("c",), containers=cpus(8), priorityClassName=here.full("meek"))
+    asking = [{**item, "ports": port} for item in cpus(4)]
+    vain = await here.pod("vain", claims=("c",), containers=asking, priorityClassName=here.full("meek"))
     await here.when(vain, lambda read: read["status"].get("nominatedNodeName") == here.full("a"))
     for name, seconds in (("REST_S", 1.0), ("LOOK_S", 0.2)):
         monkeypatch.setattr(lapses, name, seconds)
     await here.when(vain, lambda read: not read["status"].get("nominatedNodeName"))
     fitting = await here.pod("fitting", claims=("d",), containers=cpus(4))
     assert await here.bound(fitting) == "a"
+
+
+async def test_a_free_device_is_not_kept_for_a_pod_for_which_its_node_has_no_room(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    await here.template("one", here.request())
+    user = await here.pod("user", templates=("one",))
+    await here.bound(user)
+    big = await here.pod("big", templates=("one",), containers=cpus(4))
+    await here.refused(big, "too few matching devices are free")
+    # It is refused for its CPU alone from now on, so that the scheduler does not try it when it is nominated.
+    full = await here.pod("full", containers=cpus(3))
+    await here.bound(full)
+    await here.refused(big, "Insufficient cpu")
+    await here.finish(user)
+    small = await here.pod("small", templates=("one",), containers=cpus(1))
+    assert await here.bound(small) == "a"
+    for pod in (small, full):
+        await here.finish(pod)
+    assert await here.bound(big) == "a"
+
+
+async def test_a_pod_for_which_others_can_make_room_is_tried_when_devices_come(here: World) -> None:
+    await here.device_class()
+    for node in ("a", "b"):
+        await here.node(node, 4)
+    await here.priority("high", 1000)
+    low = await here.pod("low", nodeSelector=here.on("a"), containers=cpus(4), terminationGracePeriodSeconds=0)
+    await here.bound(low)
+    await here.template("one", here.request())
+    high = await here.pod("high", templates=("one",), containers=cpus(4), priorityClassName=here.full("high"))
+    await here.refused(high, "no devices are published for the node")
+    # Of slices the scheduler hears nothing.
+    await here.slice("a", [{"name": "gpu-0"}])
+    assert await here.bound(high) == "a"
+    await here.gone(low)
 
 
 async def test_a_pod_of_a_scheduler_that_we_do_not_serve_is_refused_at_bind(here: World) -> None:

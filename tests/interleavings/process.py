@@ -171,6 +171,10 @@ class Nominating:
         if self.lapses:
             self.lapses.evicting(pod)
 
+    def unasked(self, pod: Uid) -> None:
+        if self.lapses:
+            self.lapses.unasked(pod)
+
 
 def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) -> Process:
     """Put a process together; it knows nothing."""
@@ -219,6 +223,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     told = nominating.asked, nominating.answered, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
+    attention.expiry.unasked = nominating.unasked
 
     def take(told: Told) -> None:
         intrusion.before(told)

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Changed, Gone
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.expiry import Expiry
+from extender.scheduling.expiry import UNASKED_S, Expiry
 from extender.scheduling.planner import Offer, Planner
 from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.waking import Waker
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, names, node, pod, promised
 
@@ -221,3 +222,35 @@ def test_a_pod_one_of_whose_claims_is_not_there_is_not_waited_for() -> None:
     scene = Scene()
     scene.shown(replace(at(N1), claims=pod("p", "a", "gone").claims))
     assert scene.left(1.0, OFFER_S + 1) == []
+
+
+@pytest.mark.parametrize("is_woken", [True, False], ids=["woken", "sent ahead"])
+def test_what_a_woken_pod_is_promised_ends_where_the_scheduler_does_not_ask_within_its_back_off(
+    *, is_woken: bool
+) -> None:
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("a"), FRESH)
+    planner = Planner(belief, chooser_of(belief))
+    unasked: list[Uid] = []
+    waker = Waker(belief, planner)
+    expiry = Expiry(belief, planner, OFFER_S, WAIT_S, waker=waker, unasked=unasked.append)
+    assert isinstance(planner.plan(FRESH, None, 0.0, is_answer=False), Offer)
+    if is_woken:
+        waker.put(FRESH.uid)
+    assert list(expiry.round(UNASKED_S)) == []
+    assert list(expiry.round(UNASKED_S + 1)) == ([FRESH.uid] if is_woken else [])
+    assert unasked == ([FRESH.uid] if is_woken else [])
+    assert list(expiry.round(OFFER_S + 1)) == ([] if is_woken else [FRESH.uid])
+    assert not promised(belief)
+    # It was sent there in vain: others come first.
+    assert planner.trips.of(FRESH.uid).vain == {N1}
+
+
+def test_what_is_asked_for_in_time_is_kept_as_any_offer() -> None:
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("a"), FRESH)
+    planner = Planner(belief, chooser_of(belief))
+    expiry = Expiry(belief, planner, OFFER_S, WAIT_S, waker=Waker(belief, planner))
+    assert isinstance(expiry.waker, Waker)
+    expiry.waker.put(FRESH.uid)
+    assert isinstance(planner.plan(FRESH, None, 0.0, is_answer=False), Offer)
+    assert isinstance(planner.plan(FRESH, [N1], 10.0), Offer)
+    assert list(expiry.round(UNASKED_S + 11)) == []

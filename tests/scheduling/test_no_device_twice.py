@@ -14,10 +14,11 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Order, Result
+from extender.scheduling.expiry import expired
 from extender.scheduling.planner import Offer
 from extender.scheduling.remedy import settled
 from extender.scheduling.steps import AwaitShown, Outcome, Refusal, Refused, Step, Unknown
-from extender.scheduling.waking import Waker, expired
+from extender.scheduling.waking import Waker
 from extender.state.belief import version
 from extender.state.ledger import Event
 from tests.scheduling.cast import binder_of, claim, gpus, names, node, planner_of, pod

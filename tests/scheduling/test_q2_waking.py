@@ -11,8 +11,9 @@ from extender.model.claim import DeviceConfig, ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
+from extender.scheduling.expiry import expired
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.waking import Waker, expired
+from extender.scheduling.waking import Waker
 from extender.state.ledger import Event
 from tests.scheduling.cast import (
     DRIVER,

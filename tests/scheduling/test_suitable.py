@@ -8,9 +8,10 @@ from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
-from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement
+from extender.model.node_selector import NodeSelector, NodeSelectorTerm, Requirement, pinned
 from extender.model.taint import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration
 from extender.model.terms import Terms
+from extender.scheduling import suitable as suitable_module
 from extender.scheduling.promised import Promised
 from extender.scheduling.suitable import Suitable
 from extender.state.belief import Belief
@@ -99,3 +100,50 @@ def test_a_node_that_changes_is_judged_anew_and_so_is_one_that_comes() -> None:
     assert suited(belief, Terms(), suitable) == ["n1"]
     belief.apply(Changed(node("n0")))
     assert suited(belief, Terms(), suitable) == ["n0", "n1"]
+
+
+def fields(*names: str) -> NodeSelector:
+    named = (Requirement(key="metadata.name", operator="In", values=names),)
+    return NodeSelector((NodeSelectorTerm(fields=named, expressions=(Requirement(key="zone", operator="Exists"),)),))
+
+
+@pytest.mark.parametrize(
+    ("terms", "found"),
+    [
+        (Terms(labels=(("zone", "a"),)), ["n1", "n2"]),
+        (Terms(labels=(("rack", "2"), ("zone", "a"))), ["n2"]),
+        (Terms(labels=(("rack", "3"), ("zone", "a"))), []),
+        (Terms(labels=(("row", "1"),)), []),
+        (Terms(affinity=fields("n2", "n3", "n9")), ["n2"]),
+        (Terms(affinity=NodeSelector((*fields("n1").terms, *ZONE_A.terms))), ["n1", "n2"]),
+        (Terms(affinity=fields("n1"), labels=(("rack", "2"),)), []),
+    ],
+)
+def test_of_pods_that_are_tied_to_nodes_no_more_nodes_are_looked_at_and_they_meet_the_same(
+    terms: Terms, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone = ("zone", "a")
+    belief = world(
+        replace(node("n1"), labels=(("rack", "1"), zone)), replace(node("n2"), labels=(("rack", "2"), zone)), node("n3")
+    )
+    looked: list[str] = []
+    whole = suitable_module.is_met
+
+    def met(terms: Terms, item: Node, *, is_wary: bool) -> bool:
+        looked.append(item.name)
+        return whole(terms, item, is_wary=is_wary)
+
+    monkeypatch.setattr(suitable_module, "is_met", met)
+    assert suited(belief, terms) == found
+    is_open = terms.affinity is not None and pinned(terms.affinity) is None
+    assert len(looked) <= (3 if is_open else 2)
+
+
+def test_nodes_that_put_pods_off_are_met_by_who_has_no_other() -> None:
+    off = replace(node("n1"), taints=(Taint(key="sick", effect="PreferNoSchedule"),))
+    belief = world(off, replace(node("n2"), taints=(SICK,)))
+    suitable, snapshot = Suitable(belief.loads), belief.cluster.snapshot
+    assert suitable.meeting(Terms(), snapshot).tolist() == [True, False]
+    flags = suitable.nodes(Terms(), snapshot)
+    assert flags is not None
+    assert flags.tolist() == [False, False]

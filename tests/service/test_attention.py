@@ -18,6 +18,7 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
+from extender.scheduling.expiry import UNASKED_S
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Refusal, Refused, Release, Step, TouchPod
@@ -345,6 +346,20 @@ async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_the
     await attention._steer()
     assert {name for name, _ in wakes.woken} == {"p0", "p1", "p2"}
     assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
+
+
+async def test_who_was_woken_and_is_not_asked_about_in_time_loses_what_it_was_promised() -> None:
+    item, unasked, moment = pod("p", "c"), list[str](), [0.0]
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), item)
+    attention = attention_of(belief, wakes := Wakes(), START)
+    attention.now, attention.expiry.unasked = (lambda: moment[0]), unasked.append
+    attention.waker.put(item.uid)
+    await attention._rouse()
+    assert wakes.woken == [("p", "n1")]
+    for moment[0] in (UNASKED_S, UNASKED_S + 1):
+        attention._expire()
+    assert unasked == [item.uid]
+    assert belief.ledger.of_pod(item.uid) is None
 
 
 async def test_q3_a_pod_that_is_rejected_before_the_watch_shows_it_is_steered_as_soon_as_it_is_shown() -> None:

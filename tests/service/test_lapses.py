@@ -1,5 +1,6 @@
 """Nominations of ours behind which no promise is left are taken back, and nobody else's."""
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,32 @@ async def test_a_nomination_stands_as_long_as_its_promise() -> None:
     assert await here.after(3 * REST_S) == []
     planner_of(here.belief).withdraw(item.uid)
     assert await here.after(REST_S + 2 * LOOK_S) == [("p", "1")]
+
+
+async def test_a_nomination_goes_with_the_promise_that_was_not_asked_for_in_time() -> None:
+    item, other = nominated("p", "c"), nominated("q", "d")
+    here = Api(item, other)
+    here.belief.apply(Changed(claim("d")))
+    promised(here.belief, item)
+    here.work.unasked(item.uid)
+    # Who was promised something since, and who is gone, are left alone.
+    assert await here.after(LOOK_S) == []
+    planner_of(here.belief).withdraw(item.uid)
+    for uid in (item.uid, pod("gone").uid):
+        here.work.unasked(uid)
+    assert await here.after(LOOK_S) == [("p", "1")]
+
+
+async def test_it_is_not_waited_for_the_next_look_then() -> None:
+    item = nominated()
+    here = Api(item)
+    running = asyncio.create_task(here.work.run())
+    await asyncio.sleep(0)
+    here.work.unasked(item.uid)
+    async with asyncio.timeout(LOOK_S / 2):
+        while not here.cleared:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0)
+    running.cancel()
 
 
 @pytest.mark.parametrize("manager", ["kube-scheduler", ""], ids=["another's", "nobody's"])
