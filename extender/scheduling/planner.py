@@ -197,8 +197,8 @@ class Planner:
             return self._offered(needs, surveyed, among, moment)
         if moment.suitable is not None and not surveyed.is_open:
             return Rejection(Word.NOT_OFFERED, is_hopeless=not surveyed.fits.any(), fitting=ours)
-        plan = self._nowhere(needs.pod.uid, surveyed, ours, moment)
-        if needs.allocated and isinstance(plan, Rejection) and plan.word is Word.NOT_OFFERED:
+        plan = self._nowhere(needs, surveyed, ours, moment)
+        if needs.allocated and isinstance(plan, Rejection) and len(ours):
             asked = self._among(np.arange(len(surveyed.fits)), names, snapshot)
             if not surveyed.usable[asked].any():
                 return replace(plan, word=Word.CLAIM_ELSEWHERE, detail=tie_of(needs, snapshot, asked))
@@ -214,13 +214,16 @@ class Planner:
         asked[self.roll.numbers(names, everything)] = True
         return nodes[asked[nodes]]
 
-    def _nowhere(self, pod: Uid, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
+    def _nowhere(self, needs: Needs, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
         if surveyed.is_open:
             return Trouble(GIVEN_UP)
         rejected = tuple(surveyed.tallies())
+        # Where the scheduler would refuse the pod devices are of no use to it: it is told what the others lack.
+        possible = self.possible.nodes(needs) if len(fitting) else None
+        fitting = fitting if possible is None else fitting[possible[fitting]]
         if len(fitting):
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
-            elsewhere = self._steered(pod, surveyed, fitting, moment)
+            elsewhere = self._steered(needs.pod.uid, surveyed, fitting, moment)
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
         word = surveyed.shortage(rejected)
         nearest = min(

@@ -206,8 +206,20 @@ async def test_q1_a_pod_that_fits_only_where_it_may_not_run_is_not_retried_for_e
     await here.bound(await here.pod("other", claims=("other",), nodeSelector=here.on("b")))
     await here.claim("c", here.request())
     pod = await here.pod("p", claims=("c",), containers=cpus(1))
-    await here.refused(pod, "devices are free on nodes that were not looked at in this attempt")
+    await here.refused(pod, "too few matching devices are free")
     await asyncio.sleep(2)
+    assert len(here.asked(pod)) <= 10
+
+
+async def test_q3_a_pod_is_not_sent_to_free_devices_where_it_may_not_run(here: World) -> None:
+    await devices(here, "a", "b")
+    await here.template("one", here.request())
+    await here.bound(await here.pod("user", templates=("one",), nodeSelector=here.on("a")))
+    before = here.stage.counted("wakes_total")
+    pod = await here.pod("p", templates=("one",), nodeSelector=here.on("a"))
+    await here.refused(pod, "too few matching devices are free")
+    await asyncio.sleep(2)
+    assert here.stage.counted("wakes_total") == before
     assert len(here.asked(pod)) <= 10
 
 

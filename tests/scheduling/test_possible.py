@@ -15,6 +15,7 @@ from extender.model.terms import Terms
 from extender.scheduling.expiry import UNASKED_S, Expiry
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, pod, promised
@@ -238,6 +239,51 @@ def test_nobody_who_is_tied_to_full_nodes_is_woken_for_free_devices_elsewhere() 
     stage.free("n2")
     assert [stage.woken(float(second)) for second in range(1, 300)] == [[]] * 299
     assert not promised(stage.belief)
+
+
+@pytest.mark.parametrize(
+    ("terms", "bound"),
+    [(IN_A, ()), (cpus(2), (taker("n2", cpu=3000),))],
+    ids=["tied", "no room"],
+)
+def test_a_pod_is_told_what_its_own_nodes_lack_and_not_of_devices_where_it_cannot_be(
+    terms: Terms, bound: tuple[Footprint, ...]
+) -> None:
+    item = asking("p", terms)
+    fleet = [replace(node("n1", {"cpu": 4}), labels=ZONE), node("n2", {"cpu": 4})]
+    stage = Stage(fleet, item, bound=bound)
+    stage.free("n2")
+    plan = stage.told(item, "n1")
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.IN_USE, None)
+    assert [(tally.word, tally.nodes) for tally in plan.rejected] == [(Word.IN_USE, 1)]
+    # It may go there by now.
+    stage.belief.apply(Changed(replace(fleet[1], labels=ZONE)))
+    for item_bound in bound:
+        stage.belief.apply(Gone(Footprint, item_bound.key))
+    after = stage.told(item, "n1")
+    assert isinstance(after, Rejection)
+    assert (after.word, after.elsewhere) == (Word.NOT_OFFERED, "n2")
+
+
+def test_a_pod_is_sent_to_the_nodes_where_it_can_be() -> None:
+    item = asking("p", IN_A)
+    stage = Stage([node("n1"), node("n2"), replace(node("n3"), labels=ZONE)], item)
+    stage.free("n2")
+    stage.free("n3")
+    plan = stage.told(item, "n1")
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.NOT_OFFERED, "n3")
+
+
+def test_a_pod_whose_claim_is_on_a_full_node_is_told_of_its_claim_and_not_sent_there() -> None:
+    item = asking("p", cpus(2))
+    stage = Stage([node("n1", {"cpu": 1}), node("n2", {"cpu": 4})], item)
+    stage.free("n1")
+    stage.belief.apply(Changed(held(claim("c-p", version=2), device("n1", 0))))
+    plan = stage.told(item, "n2")
+    assert isinstance(plan, Rejection)
+    assert (plan.word, plan.elsewhere) == (Word.CLAIM_ELSEWHERE, None)
 
 
 def test_what_the_scheduler_offers_is_not_doubted() -> None:

@@ -14,8 +14,10 @@ from extender.kube.outcome import Done, Outcome
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Traits
+from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
+from extender.model.terms import Terms
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
 from extender.scheduling.expiry import UNASKED_S
@@ -346,6 +348,24 @@ async def test_q3_pods_that_are_rejected_at_once_are_each_sent_to_devices_of_the
     await attention._steer()
     assert {name for name, _ in wakes.woken} == {"p0", "p1", "p2"}
     assert {name for _, name in wakes.woken} == {"n0", "n1", "n2"}
+
+
+async def test_q3_a_pod_is_steered_and_woken_only_where_it_may_run_and_has_room() -> None:
+    tied = replace(pod("tied", "c0"), terms=Terms(labels=(("zone", "a"),)))
+    big = replace(pod("big", "c1"), terms=Terms(amounts=(("cpu", 9000),)))
+    belief = belief_of(node("n1", {"cpu": 4}), gpus("n1", 2), claim("c0"), claim("c1"), tied, big)
+    belief.apply(Listed(Footprint, ()))
+    attention = attention_of(belief, wakes := Wakes(), START)
+    for each in (tied, big):
+        plan = attention.waker.planner.plan(each, [], 0.0)
+        assert isinstance(plan, Rejection)
+        attention.rejected(each, replace(plan, elsewhere=N1))
+    await attention._steer()
+    assert (wakes.woken, wakes.touched) == ([], [])
+    # The scheduler may have others make room for the big one.
+    await attention._rouse()
+    assert (wakes.woken, wakes.touched) == ([], ["big"])
+    assert not list(belief.ledger)
 
 
 async def test_who_was_woken_and_is_not_asked_about_in_time_loses_what_it_was_promised() -> None:
