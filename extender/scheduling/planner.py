@@ -24,7 +24,7 @@ from extender.scheduling.suitable import is_weighed
 from extender.scheduling.survey import Numbers, Survey, survey, tie_of
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
-from extender.scheduling.yielding import lesser_than, yielding
+from extender.scheduling.yielding import Yielding
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.topology.memo import Memo
@@ -51,9 +51,11 @@ class Planner:
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
     _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
     _counted: Counted = field(init=False)
+    _yielding: Yielding = field(init=False)
 
     def __post_init__(self) -> None:
         self.possible, self._counted = Possible(self.belief), Counted(self.belief.loads)
+        self._yielding = Yielding(self.belief, self.chooser)
         self.belief.parting.append(self._forget)
 
     def plan(
@@ -94,12 +96,8 @@ class Planner:
 
         These were woken, or sent ahead, before *pod* was asked about. Tell whether it has a place on *names* now.
         """
-        lesser = lesser_than(pod, self.belief)
-        if not lesser:
-            return False
         snapshot = self.belief.cluster.snapshot
-        nodes = self._among(np.arange(len(snapshot.layout.nodes)), names, snapshot)
-        left = yielding(pod, lesser, nodes, self.belief, self.chooser)
+        left = self._yielding.who(pod, lambda nodes: self._among(nodes, names, snapshot))
         for other in left:
             self.withdraw(other)
         return bool(left)

@@ -1,13 +1,21 @@
 """Who was promised devices of which nobody was told leaves them to somebody more important that is asked about."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from extender.allocation.solve import BEST, Manner
 from extender.model.change import Changed
+from extender.model.claim import Selector
+from extender.model.device import Attribute
 from extender.model.names import NodeName
 from extender.model.node import Pod
+from extender.scheduling import yielding
+from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
+from extender.scheduling.survey import survey
 from extender.scheduling.vocabulary import Word
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 
@@ -132,3 +140,58 @@ def test_who_has_left_its_devices_is_planned_anew_when_it_is_asked_about() -> No
     plan = asked(here, NODES, others[0])
     assert isinstance(plan, Rejection)
     assert not isinstance(plan, Trouble)
+
+
+def test_who_would_not_do_alone_but_could_keep_its_devices_keeps_them() -> None:
+    small, large = low("a", 0), low("b", 1)
+    here = planner(devices=5, wanted=4)
+    for item, count in ((small, 1), (large, 4)):
+        here.belief.apply(Changed(claim(f"c-{item.key.name}", count)))
+        here.belief.apply(Changed(item))
+        assert isinstance(here.plan(item, ["n1"], 0.0, is_answer=False), Offer)
+    assert isinstance(asked(here, [NodeName("n1")]), Offer)
+    assert promised(here) == {HIGH.uid, small.uid}
+
+
+def test_where_it_was_in_vain_nothing_is_looked_for_again_until_something_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others, same = (low("a"), low("b")), pod("same", "cs", priority=10)
+    here = planner(*others, wanted=2)
+    here.belief.apply(Changed(claim("cs", 2)))
+    here.belief.apply(Changed(same))
+    sent(here, *others)
+    looked: list[object] = []
+
+    def surveyed(*given: Any) -> object:
+        looked.append(given)
+        return survey(*given)
+
+    monkeypatch.setattr(yielding, "survey", surveyed)
+    for subject in (HIGH, HIGH, same, HIGH):
+        assert isinstance(asked(here, NODES, subject), Rejection)
+    assert len(looked) == 1
+    here.belief.apply(Changed(gpus("n1", 3)))
+    assert isinstance(asked(here), Offer)
+
+
+def test_nobody_leaves_anything_for_a_pod_that_is_refused_all_the_same() -> None:
+    strict = Manner(BEST.preference, is_lenient=False, steps=BEST.steps)
+    model = "gpu.example.com/model"
+    (told,) = gpus("n1", 1).devices
+    spoken = replace(gpus("n1", 1), devices=(replace(told, attributes=((model, Attribute("string", "a")),)),))
+    wanted = claim("ch")
+    (slot,) = wanted.spec.requests
+    assert slot.exactly is not None
+    selector = Selector('device.attributes["gpu.example.com"].model == "a"')
+    slot = replace(slot, exactly=replace(slot.exactly, selectors=(selector,)))
+    wanted = replace(wanted, spec=replace(wanted.spec, requests=(slot,)))
+    belief = belief_of(
+        node("n1"), spoken, node("n2"), gpus("n2", 1), claim("c-a"), wanted, low("a"), HIGH, manner=strict
+    )
+    here = Planner(belief, Chooser(belief, lambda: "share", strict))
+    assert isinstance(here.plan(low("a"), ["n1"], 0.0, is_answer=False), Offer)
+    plan = asked(here, [NodeName("n1")])
+    assert isinstance(plan, Rejection)
+    assert plan.word is Word.NODE_ERROR
+    assert promised(here) == {"uid-a"}
