@@ -71,8 +71,7 @@ class Chooser:
 
     def of(self, free: int, mask: int) -> Choice:
         """Return what it is like to take *mask* out of *free*, whether the policy has it or not."""
-        change = self.residual.value(free & ~mask) - self.residual.value(free)
-        return Choice(sum(self.terms(free, mask)), mask, self.quality.of(mask), change)
+        return Choice(sum(self.terms(free, mask)), mask, self.quality.of(mask), self._change(free, mask))
 
     def quality_of(self, mask: int) -> int:
         """Return how good the links of a set are, of ONE; one device has none to be judged by."""
@@ -123,7 +122,7 @@ class Chooser:
 
     def _choice(self, free: int, mask: int, before: int) -> Choice | None:
         """Value a set; None where the policy does not have it."""
-        quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - before
+        quality, change = self.quality.of(mask), min(0, self.residual.value(free & ~mask) - before)
         if self._is_plain:
             # What worth comes to where nothing but links and what is left counts: nearly always, for thousands of sets.
             links = quality if mask & mask - 1 else 0
@@ -131,9 +130,13 @@ class Chooser:
         value = worth(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
         return None if value is None else Choice(value, mask, quality, change)
 
+    def _change(self, free: int, mask: int) -> int:
+        # What is left of many devices is worked out about: it is never more than there was.
+        return min(0, self.residual.value(free & ~mask) - self.residual.value(free))
+
     def terms(self, free: int, mask: int) -> Terms:
         """Say what the value of a set is the sum of."""
-        quality, change = self.quality.of(mask), self.residual.value(free & ~mask) - self.residual.value(free)
+        quality, change = self.quality.of(mask), self._change(free, mask)
         return terms(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
 
     def _outlook(self, free: int, mask: int, quality: int, change: int) -> Outlook:

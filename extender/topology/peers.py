@@ -48,7 +48,7 @@ def _lay(sheet: Sheet, asked: Asked, told: Sequence[Told], source: Source, weigh
     for one, other, links in told:
         if one != other:
             by_pair.setdefault((min(one, other), max(one, other)), []).append(links)
-    if by_pair and sheet.link_weight not in (None, weight):
+    if any(map(min, by_pair.values())) and sheet.link_weight not in (None, weight):
         sheet.complaints.append(f"{source.read} tells of links of another weight than those that stand beside them")
         return
     for pair, counts in by_pair.items():

@@ -89,8 +89,8 @@ class Outlook(NamedTuple):
 
 # What is left counts half as much as what is taken.
 KEEPING: Final = 500
-# Beyond all that a set can be worth otherwise: q, what is left, and alignment.
-STEP: Final = 4 * ONE
+# Beyond all that a set can be worth otherwise: q, what is left, which is up to two, and alignment.
+STEP: Final = 16 * ONE
 # Beyond all that policies think of sets: a device that must be made ready before a pod can have it.
 UNREADY: Final = 100_000 * STEP
 # Splitting NUMA nodes costs less than bad links, which tell more of how devices work together.

@@ -23,7 +23,7 @@ WHOLE: Final = 1000
 MODELS: Final = 256
 BOARDS: Final = 1 << 14
 # Gains of so many thousandths are half of what values can come to.
-MIDDLE: Final = 4 * WHOLE
+MIDDLE: Final = 16 * WHOLE
 
 
 class Model(NamedTuple):
@@ -121,7 +121,7 @@ def valued(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return what gains in thousandths are worth: half of ONE for each device, but never half a STEP.
 
     Gains of scarce devices have no bound, and must not outweigh what was asked for first. Different ones stay different
-    up to some eighty devices.
+    up to some three hundred devices.
     """
     return np.asarray(STEP // 2 * gains // (np.abs(gains) + MIDDLE), dtype=np.int64)
 

@@ -14,7 +14,8 @@ STATES = 1 << 15
 # So many devices in good sets are worth ONE, however many their node has: what is lost on nodes of different sizes can
 # be compared. As a share of its own node a set would count the less, the larger that is.
 USUAL = 8
-# How many times ONE a node is worth at most: what is left never outweighs what is preferred. Larger ones count as such.
+# How many times ONE a node is worth at most, so that what is left never outweighs what is preferred: of more than 32
+# devices each counts less.
 MOST = 4
 
 
