@@ -136,6 +136,8 @@ class Ahead:
 
     async def _round(self, send: Callable[[Sent], object]) -> None:
         """Look at all that are on their way, and send more."""
+        # Of what was taken back for more important pods nothing is promised of nodes any more.
+        self._forget([sent.pod.uid for sent in self._sent if not self._is_promised(sent.pod.uid)])
         self._forget_some()
         await self._renew()
         await self._send(send)
@@ -246,16 +248,19 @@ class Ahead:
         """Write where a pod goes now, if it has heard otherwise, or may have to hear."""
         uid = before.pod.uid
         async with self._gate:
-            if sent is not None and not sent.is_written:
+            is_promised, is_written = self._is_promised(uid), sent is not None and sent.is_written
+            if sent is not None and not is_written and is_promised:
                 await self._nominate(sent, has_heard=before.is_written)
-            elif sent is None and before.is_written and self.belief.pods.with_uid(uid) and not self._is_promised(uid):
+            elif not is_written and before.is_written and self.belief.pods.with_uid(uid) and not is_promised:
                 # Whoever has changed the pod since may have nominated it as well.
                 pod = replace(before.pod, resource_version=before.version)
                 await self.writes.nominate(pod, None, is_guarded=True)
 
     def _is_waiting(self, sent: Sent) -> bool:
-        """Tell whether a pod waits still as it was *sent*, and is not being asked about."""
-        return self._sent.get(sent.pod.uid) is sent and sent.pod.uid not in self._hurried
+        """Tell whether a pod waits still as it was *sent*, what it was promised is kept, and nobody asks about it."""
+        uid, promise = sent.pod.uid, self.belief.ledger.of_pod(sent.pod.uid)
+        is_kept = promise is not None and promise.node == sent.node and not promise.is_answer
+        return is_kept and self._sent.get(uid) is sent and uid not in self._hurried
 
     def _is_on_its_way(self, uid: Uid) -> bool:
         """Tell whether a pod of whom the scheduler was told may come to be bound: its devices are kept, or given."""

@@ -21,7 +21,7 @@ from extender.model.terms import Terms
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.planner import AHEAD, Offer, Plan, Planner
 from extender.scheduling.suitable import Suitable
-from extender.service.ahead import MOST, Ahead
+from extender.service.ahead import BATCH, MOST, Ahead
 from extender.service.sending import ENOUGH, FEWEST_BEFORE, MINORS, Sending
 from extender.state.belief import Belief
 from extender.state.ledger import Event
@@ -405,6 +405,51 @@ async def test_who_is_asked_about_while_others_are_written_for_first_is_written_
         writes.is_over.set()
         await rested(scene)
     assert [name for name, _ in writes.sent] == ["p000"]
+
+
+@asynccontextmanager
+async def robbed(count: int) -> AsyncIterator[tuple[Scene, Held]]:
+    """Have pods sent, the first of which is written for, and all of them lose their promise to a more important one."""
+    scene = Scene(*claims(count), claim("all", count), devices=count)
+    scene.tell(replace(node("n2"), is_unschedulable=True))
+    scene.ahead._gate = asyncio.Semaphore(1)
+    async with held(scene) as writes:
+        scene.appear(*pods(count))
+        await rested(scene)
+        important = pod("important", "all", priority=5)
+        scene.tell(important)
+        assert isinstance(scene.planner.plan(important, ["n1"], 0.0), Offer)
+        yield scene, writes
+
+
+async def test_who_has_lost_its_promise_to_a_more_important_pod_is_not_written_for_any_more() -> None:
+    async with robbed(2) as (scene, writes):
+        writes.is_over.set()
+        await asyncio.gather(*scene.ahead._written_for.values())
+    assert [name for name, _ in writes.sent] == ["p000"]
+
+
+async def test_all_who_have_lost_their_promises_take_nothing_of_their_node_from_the_next_round_on() -> None:
+    async with robbed(BATCH + 2) as (scene, _):
+        assert len(scene.ahead._sent) == BATCH + 2
+        await rested(scene)
+        assert not len(scene.ahead._sent)
+
+
+async def test_who_is_to_go_elsewhere_and_loses_that_too_is_nominated_nowhere() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    assert first is not None
+    scene.ahead._gate = asyncio.Semaphore(0)
+    async with held(scene) as writes:
+        scene.tell(replace(node(first), is_unschedulable=True))
+        await rested(scene)
+        scene.planner.withdraw(one.uid)
+        writes.is_over.set()
+        scene.ahead._gate.release()
+        await rested(scene)
+    assert writes.sent == [("p000", None)]
 
 
 async def test_where_its_own_node_is_written_the_scheduler_is_behind_though_nothing_else_is_written() -> None:
