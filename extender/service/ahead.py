@@ -99,7 +99,9 @@ class Ahead:
 
     def answered(self, pod: Pod, node: NodeName) -> None:
         """Take note that the scheduler was told of *node* for *pod*."""
-        self._sent.answered(pod, node)
+        # Where nobody is sent there are no rounds that forget it, and of who is gone already nobody tells that he goes.
+        if self.is_on and self.belief.pods.with_uid(pod.uid) is not None:
+            self._sent.answered(pod, node)
 
     def hurry(self, pod: Pod) -> Collection[asyncio.Task[None]] | None:
         """Take note that the scheduler is about to ask about *pod*, for which nothing is written any more.

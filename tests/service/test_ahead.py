@@ -755,6 +755,18 @@ def device_claim(subject: Pod, node_name: NodeName) -> ResourceClaim:
     return given(claim(name, version=2), device(node_name, 0), by=subject)
 
 
+@pytest.mark.parametrize("why", ["nobody-is-sent", "gone"])
+def test_an_answer_that_no_round_would_forget_is_not_remembered(why: str) -> None:
+    scene, (one,) = equipped(*claims(1)), roomy(1)
+    scene.tell(one)
+    if why == "gone":
+        scene.belief.apply(Gone(Pod, one.key))
+    else:
+        scene.ahead.sending = Sending("never", is_known=True)
+    scene.ahead.answered(one, N1)
+    assert not scene.ahead._sent._answered
+
+
 async def test_of_a_pod_that_is_asked_about_anew_nothing_is_taken() -> None:
     scene, (first, second, third) = equipped(*claims(3)), roomy(3)
     node_name = await answered(scene, first)
