@@ -38,6 +38,9 @@ class PageSize:
     def grow(self) -> None:
         self.items = min(self.items * GROWTH, self._usual * GROWTH**RESTARTS)
 
+    def shrink(self) -> None:
+        self.items = max(self.items // GROWTH, self._usual)
+
     def reset(self) -> None:
         self.items = self._usual
 
@@ -64,6 +67,9 @@ class Listing:
                 break
             self._size.grow()
             version = await self._pages(pace, tell)
+        if isinstance(version, Setback) and not version.is_expired:
+            # Pages may have become too large to come in time, or to get through a proxy.
+            self._size.shrink()
         return version
 
     async def _pages(self, pace: Pace, tell: Callable[[Setback], None]) -> str | Setback:

@@ -30,9 +30,9 @@ class Reading:
         self.slept.append(seconds)
 
 
-async def read(api: Api) -> Reading:
+async def read(api: Api, size: PageSize | None = None) -> Reading:
     reading = Reading()
-    listing = Listing(api, Served(NODES, "v1"), Turns(), PageSize(250))
+    listing = Listing(api, Served(NODES, "v1"), Turns(), size or PageSize(250))
     reading.version = await listing.read(Pace(sleep=reading.sleep, chance=lambda: 0.0), reading.told.append)
     reading.names = [item.name for item in listing.items if isinstance(item, Node)]
     return reading
@@ -102,3 +102,16 @@ async def test_a_token_that_expires_while_a_page_is_waited_for_begins_the_list_a
         reading = await read(api)
     assert (reading.version, reading.names) == ("20", ["c"])
     assert "limit=1000" in script.asked[-1]
+
+
+async def test_pages_that_have_grown_shrink_again_where_they_do_not_come() -> None:
+    size = PageSize(250)
+    async with scripted() as (script, api):
+        script.add("list", FIRST, failure(410, "Expired"), BROKEN, BROKEN, LAST)
+        readings = [await read(api, size) for _ in range(3)]
+    assert readings[-1].names == ["b"]
+    assert [limit_of(target) for target in script.asked] == ["250", "250", "1000", "250", "250"]
+
+
+def limit_of(target: str) -> str:
+    return target.partition("limit=")[2].partition("&")[0]
