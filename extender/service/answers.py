@@ -83,7 +83,7 @@ class Answers:
             return Filtered(error=hindrance)
         pod = request.pod
         self.asked(pod, request.names)
-        for gone in self.evictions.over(pod.uid, request.names, self.belief.ledger.of_pod):
+        for gone in self.evictions.over(pod, request.names, self.belief.ledger.of_pod):
             self.planner.withdraw(gone)
         plan = self.planner.plan(pod, request.names, self.now())
         if isinstance(plan, Plain):

@@ -5,6 +5,7 @@ later: meanwhile the pod fits nowhere, and the next would be evicted in vain.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,16 +48,16 @@ class Evictions:
         """Remember that for *pod* the victims on one of these nodes are evicted."""
         self._known[pod] = Eviction(victims, self.now())
 
-    def over(self, pod: Uid, nodes: Iterable[str], promise_of: Callable[[Uid], Promise | None]) -> Sequence[Uid]:
+    def over(self, pod: Pod, nodes: Iterable[str], promise_of: Callable[[Uid], Promise | None]) -> Sequence[Uid]:
         """Name those who have gone for *pod*, which is asked about with *nodes*, and are promised devices still.
 
         kube-scheduler takes pods that wait for volumes, or for a plugin, back without a word. It asks about *pod* once
         that is done, and names a node only where there is room without who had to go.
         """
-        known = self._known.get(pod)
+        known = self._known.get(pod.uid)
         if known is None:
             return ()
-        gone = (victim for node in known.victims.keys() & frozenset(nodes) for victim in known.victims[node])
+        gone = (victim for node in _chosen(pod, known) & frozenset(nodes) for victim in known.victims[node])
         return [promise.pod for promise in map(promise_of, gone) if promise and promise.since <= known.at]
 
     def refused(self, pod: Uid, nodes: Collection[str]) -> None:
@@ -74,8 +75,7 @@ class Evictions:
         known = self._known.get(pod.uid)
         if known is None:
             return {}
-        nodes = [pod.nominated_node] if pod.nominated_node else known.victims
-        return {node: known.victims[node] for node in nodes if node in known.victims and node not in candidates}
+        return {node: known.victims[node] for node in _chosen(pod, known) if node not in candidates}
 
     def victims(self, pod: Uid, node: NodeName) -> tuple[Uid, ...] | None:
         """Return who was to go for *pod* on *node*; None where that is not remembered."""
@@ -91,3 +91,9 @@ class Evictions:
     def forget(self, pod: Uid) -> None:
         """Forget a pod that waits no longer."""
         self._known.pop(pod, None)
+
+
+def _chosen(pod: Pod, known: Eviction) -> AbstractSet[NodeName]:
+    """Name the nodes where others may have gone for *pod*: the one alone that it is nominated for, where it is."""
+    nodes = known.victims.keys()
+    return nodes & {pod.nominated_node} if pod.nominated_node else nodes

@@ -211,6 +211,16 @@ def test_a_victim_that_waits_for_volumes_leaves_its_devices_to_the_pod_as_soon_a
     assert here.promised(here.subject) == "n1"
 
 
+def test_who_would_have_gone_on_another_node_than_the_one_that_was_chosen_keeps_its_devices() -> None:
+    here = Preempting(pod("p", "c"))
+    first, second = here.waits("n1"), here.waits("n2")
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    here.subject = replace(here.subject, nominated_node=NodeName("n1"))
+    assert not here.refused("n1", "n2")
+    assert here.promised(first) is None
+    assert here.promised(second) == "n2"
+
+
 def test_what_a_victim_is_promised_after_it_has_gone_stays_its_own() -> None:
     here = Preempting(pod("p", "c"))
     low = here.waits("n1")
