@@ -134,7 +134,7 @@ class Answers:
             for name, items in request.victims.items()
             if not any(is_elsewhere(uid, NodeName(name)) for uid in items.pods)
         }
-        until = self._awaited(pod, victims)
+        until = self._awaited(pod, request.victims)
         if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
             self.attention.postponed(pod, until)
@@ -147,7 +147,7 @@ class Answers:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
 
-    def _awaited(self, pod: Pod, candidates: Collection[NodeName]) -> float | None:
+    def _awaited(self, pod: Pod, candidates: Collection[str]) -> float | None:
         """Say when *pod* is to be tried again if it waits for devices of who was evicted alone. Raise Unfinished."""
         done = self.evictions.done(pod, candidates)
         if not done:

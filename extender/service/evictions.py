@@ -70,7 +70,7 @@ class Evictions:
         """Tell whether *pod* was told of each of *nodes* that it does not fit there."""
         return set(nodes).issubset(self._known[pod].refused)
 
-    def done(self, pod: Pod, candidates: Collection[NodeName]) -> Victims:
+    def done(self, pod: Pod, candidates: Collection[str]) -> Victims:
         """Return where those that were to go for *pod* are gone: where some have yet to go is a candidate."""
         known = self._known.get(pod.uid)
         if known is None:

@@ -189,6 +189,14 @@ def test_nobody_else_goes_where_the_devices_were_let_go_of_right_after_the_pod_w
     assert here.may_go("n2") == ["n2"]
 
 
+def test_a_node_is_waited_for_only_where_nobody_has_yet_to_go_even_if_it_is_left_out() -> None:
+    here, other = Preempting(pod("p", "c")), taker("n2", gpu=1)
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    here.belief.apply(Listed(Footprint, (other,)))
+    victims = {"n1": Victims((here.low["n1"].uid, other.uid)), "n2": Victims((here.low["n2"].uid,))}
+    assert here.answers.preempt(PreemptRequest(here.subject, victims)) == {"n2": victims["n2"]}
+
+
 def test_where_the_pod_is_nominated_says_who_has_gone() -> None:
     here = Preempting(replace(pod("p", "c"), nominated_node=NodeName("n2")))
     assert here.may_go("n1", "n2") == ["n1", "n2"]
