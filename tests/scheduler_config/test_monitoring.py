@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from extender.scheduling.decision import Outcome
 from extender.scheduling.drift import Kind
 from extender.telemetry.metrics import VERBS
 from tests.controlplane.client import Object
@@ -15,6 +16,7 @@ MONITORING = CONFIG / "monitoring"
 # What the metrics give as values of these labels.
 VALUES: dict[str, set[str]] = {
     "kind": set(Kind),
+    "outcome": set(Outcome),
     "verb": set(VERBS),
     "result": {"ok", "error", "refused", "crash"},
     "resource": {"boundpods"},
@@ -51,6 +53,13 @@ def test_an_alert_says_how_urgent_it_is_and_where_to_look(alert: Object) -> None
 def test_an_alert_names_values_that_the_metrics_have(alert: Object) -> None:
     for label, value in re.findall(r'(\w+)!?="(\w+)"', alert["expr"]):
         assert value in VALUES[label]
+
+
+def test_a_pod_that_waits_for_its_devices_is_no_bind_that_fails() -> None:
+    (expr,) = (alert["expr"] for alert in RULES if alert["alert"] == "DraExtenderBindsFail")
+    # What is answered to the scheduler is an error in both cases.
+    assert re.findall(r'result(!?="\w+")', expr) == ['="ok"']
+    assert set(re.findall(r'outcome(!?="\w+")', expr)) == {f'="{Outcome.FAILED}"'}
 
 
 @each_alert
