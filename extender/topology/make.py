@@ -74,9 +74,16 @@ class Make:
         """Tell whether each two of any set of *size* are linked."""
         known = self._meshes.get(size)
         if known is None:
-            sets = Quality(self.shape).sets(self.shape.full, size) if any(self.peers) else []
-            known = self._meshes[size] = any(map(self._is_meshed, sets))
+            known = self._meshes[size] = any(self.peers) and self._finds_mesh(size)
         return known
+
+    def _finds_mesh(self, size: int) -> bool:
+        every = meshes(self.peers, self.shape.full, size)
+        found = list(islice(every, STRIDES))
+        if any(found) or len(found) < STRIDES:
+            return any(found)
+        # Links lead to too many sets to follow all: those that are worth a look speak for them.
+        return any(map(self._is_meshed, Quality(self.shape).sets(self.shape.full, size)))
 
     @cached_property
     def _near(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.model.names import DriverName
-from extender.topology import choice, webs
+from extender.topology import choice, make, webs
 from extender.topology.choice import Aim, Chooser
 from extender.topology.demand import EXPECTED
 from extender.topology.machine import Group, groups_of
@@ -127,3 +127,32 @@ def test_a_set_that_was_looked_for_in_vain_is_told_from_one_that_is_not_there(mo
     assert made.best(ring, 4) is made.best(apart, 4) is None
     assert made.is_open(ring, 4)
     assert not made.is_open(apart, 4)
+
+
+def group_with(count: int, *links: tuple[int, ...]) -> Group:
+    product = {"product": "Linked", "count": count, "linkWeight": 50, "links": list(map(list, links))}
+    document = with_shipped({"deviceTopology": [{"match": {}, "products": [product]}]})
+    (group,) = groups_of(bare(), gpus(count, productName="Linked"), document)
+    return group
+
+
+def test_a_ring_does_not_do_where_links_alone_lead_to_a_set_that_is_fully_linked() -> None:
+    """Each device has two links to another one, where sets that are grown by strength go first."""
+    pairs = [(place, place + 8, 2) for place in range(8)]
+    made = chooser(group_with(16, *pairs, (0, 1), (8, 9), *combinations((2, 3, 5, 7), 2)))
+    ring, mesh = mask_of((0, 1, 8, 9)), mask_of((2, 3, 5, 7))
+    assert not any(map(made.make.is_linked, made.quality.sets(made.make.shape.full, 4)))
+    assert made.best(ring, 4) is None
+    assert made.make.is_linked(mesh)
+    best = made.best(made.make.shape.full, 4)
+    assert best is not None
+    assert best.mask == mesh
+
+
+def test_a_set_that_is_not_found_soon_is_looked_for_where_links_are_strong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webs, "STRIDE", 1)
+    made = chooser(
+        group_with(16, *combinations((10, 11, 12, 13), 2), *combinations(range(3), 2), (3, 4), (4, 5), (5, 6), (3, 6))
+    )
+    monkeypatch.setattr(make, "STRIDES", 3)
+    assert not made.make.is_linked(mask_of((3, 4, 5, 6)))
