@@ -1,7 +1,7 @@
 """Sets of linked devices, grown along links from each device: all of them, as far as whoever looks has patience.
 
 Links are told by a mask for each device of those that it is linked with. What is yielded is a mask for each set, none
-twice, and 0 as often as STRIDE more steps were made.
+twice, and 0 as often as STRIDE more steps were made, or something took as long.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,14 @@ def meshes(near: Sequence[int], among: int, size: int) -> Iterator[int]:
 
 def rings(near: Sequence[int], among: int, size: int) -> Iterator[int]:
     """Yield the sets of three and more that have a ring of links over all."""
-    for first in places_of(among):
-        inside = _core(near, among & -(1 << first))
-        if inside >> first & 1 and inside.bit_count() >= size:
-            yield from _from(near, inside, first, size)
+    inside = _core(near, among, among)
+    while inside.bit_count() >= size:
+        lowest = inside & -inside
+        first = lowest.bit_length() - 1
+        yield from _from(near, inside, first, size)
+        # A look around each is about as much as a stride.
+        yield 0
+        inside = _core(near, inside ^ lowest, near[first])
 
 
 def _from(near: Sequence[int], inside: int, first: int, size: int) -> Iterator[int]:
@@ -67,11 +71,13 @@ def _from(near: Sequence[int], inside: int, first: int, size: int) -> Iterator[i
             yield more
 
 
-def _core(near: Sequence[int], among: int) -> int:
-    """Leave devices out that have fewer than two links to those that are left: no ring has them."""
-    while ends := [place for place in places_of(among) if (near[place] & among).bit_count() < 2]:
+def _core(near: Sequence[int], among: int, asked: int) -> int:
+    """Leave devices out that have fewer than two links to those that are left: no ring has them. *asked*: who may."""
+    while ends := [place for place in places_of(among & asked) if (near[place] & among).bit_count() < 2]:
+        asked = 0
         for place in ends:
             among ^= 1 << place
+            asked |= near[place]
     return among
 
 
@@ -87,10 +93,11 @@ def _is_vain(near: Sequence[int], back: Sequence[int], size: int) -> bool:
 
 def _distances(near: Sequence[int], inside: int, first: int, most: int) -> list[int]:
     """Return for each number of links up to *most* what is *inside* and can be reached from *first* by them."""
-    found = [1 << first]
+    found, latest = [1 << first], 1 << first
     for _ in range(most):
         reached = found[-1]
-        for place in places_of(reached):
+        for place in places_of(latest):
             reached |= near[place] & inside
+        latest = reached & ~found[-1]
         found.append(reached)
     return found

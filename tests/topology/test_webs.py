@@ -51,3 +51,33 @@ def test_whoever_looks_in_vain_can_stop() -> None:
     near = [groups[place % 3] for place in range(60)]
     assert list(islice(meshes(near, (1 << 60) - 1, 4), 10)) == [0] * 10
     assert len(list(meshes(near, (1 << 60) - 1, 4))) <= 60**3 // STRIDE
+
+
+class Counted(list[int]):
+    """Links that count how often one asks for those of a device."""
+
+    asked = 0
+
+    def __getitem__(self, place: int) -> int:  # type: ignore[override]  # no slices are asked for
+        self.asked += 1
+        return super().__getitem__(place)
+
+
+RING = [(place, (place + 1) % 384) for place in range(384)]
+LADDER = [*pairwise(range(192)), *pairwise(range(192, 384)), *((place, place + 192) for place in range(192))]
+
+
+@pytest.mark.parametrize("links", [RING, RING[:-1], LADDER], ids=["a ring", "a path", "a ladder"])
+def test_rings_are_looked_for_with_pauses_wherever_one_may_begin(links: list[tuple[int, int]]) -> None:
+    near = Counted([0] * 384)
+    for one, other in links:
+        near[one] |= 1 << other
+        near[other] |= 1 << one
+    near.asked = before = 0
+    looking = rings(near, (1 << 384) - 1, 5)
+    found: int | None = 0
+    while found is not None:
+        found = next(looking, None)
+        assert not found
+        assert near.asked - before <= 5 * 384
+        before = near.asked
