@@ -15,7 +15,7 @@ from extender.topology.quality import Quality
 from extender.topology.rings import SEARCHED, rings_at_once
 from extender.topology.shape import Shape, mask_of, places_of
 from extender.topology.traits import generation_of, is_avoided, is_forbidden
-from extender.topology.webs import meshes, rings
+from extender.topology.webs import meshes, rings, webs
 
 # Strides in which a ring is looked for over devices of which there are too many for that to be exact.
 STRIDES: Final = 20
@@ -54,10 +54,11 @@ class Make:
         return max((self.generations[place] for place in places_of(mask)), default=0) if self.generations else 0
 
     def is_linked(self, mask: int) -> bool:
-        """Tell whether each two of a set are linked; where no set of that size is, whether a ring of links is there."""
+        """Tell whether each two of a set are linked; where links lead to none of that size, whether a ring is there."""
         if not self.peers or not mask & mask - 1 or self._is_meshed(mask):
             return True
-        if self._has_mesh(mask.bit_count()):
+        web = next(web for web in self._webs if mask & web)
+        if mask & ~web or self._has_mesh(web, mask.bit_count()):
             return False
         return bool(self.shape.links) and (
             rings_at_once(self.shape.links, places_of(mask)) > 0
@@ -67,23 +68,29 @@ class Make:
     def linked_sets(self, among: int, size: int) -> Iterator[int]:
         """Yield the sets of *size* that are linked, grown along links; 0 as often as a stride was made in vain."""
         yield from meshes(self.peers, among, size)
-        if self.shape.links and size > 2 and not self._has_mesh(size):
-            yield from rings(self._near, among, size)
+        for web in self._webs if self.shape.links and size > 2 else ():
+            if (web & among).bit_count() >= size and not self._has_mesh(web, size):
+                yield from rings(self._near, web & among, size)
 
-    def _has_mesh(self, size: int) -> bool:
-        """Tell whether each two of any set of *size* are linked."""
-        known = self._meshes.get(size)
+    def _has_mesh(self, web: int, size: int) -> bool:
+        """Tell whether each two of any set of *size* out of *web* are linked."""
+        known = self._meshes.get((web, size))
         if known is None:
-            known = self._meshes[size] = any(self.peers) and self._finds_mesh(size)
+            known = self._meshes[web, size] = self._finds_mesh(web, size)
         return known
 
-    def _finds_mesh(self, size: int) -> bool:
-        every = meshes(self.peers, self.shape.full, size)
+    def _finds_mesh(self, web: int, size: int) -> bool:
+        every = meshes(self.peers, web, size)
         found = list(islice(every, STRIDES))
         if any(found) or len(found) < STRIDES:
             return any(found)
         # Links lead to too many sets to follow all: those that are worth a look speak for them.
-        return any(map(self._is_meshed, Quality(self.shape).sets(self.shape.full, size)))
+        return any(map(self._is_meshed, Quality(self.shape).sets(web, size)))
+
+    @cached_property
+    def _webs(self) -> tuple[int, ...]:
+        """The masks of what is linked with each other, over others too: machines of two products may be one node."""
+        return webs(self.peers)
 
     @cached_property
     def _near(self) -> tuple[int, ...]:
@@ -91,8 +98,8 @@ class Make:
         return tuple(mask_of(other for other, count in enumerate(row) if count) for row in self.shape.links)
 
     @cached_property
-    def _meshes(self) -> dict[int, bool]:
-        """For each size that was asked about whether there is such a set: it is asked about every set."""
+    def _meshes(self) -> dict[tuple[int, int], bool]:
+        """For each web and size that was asked about whether there is such a set: it is asked about every set."""
         return {}
 
     def _is_meshed(self, mask: int) -> bool:

@@ -5,6 +5,8 @@ twice, and 0 as often as STRIDE more steps were made, or something took as long.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from extender.topology.shape import places_of
@@ -43,6 +45,19 @@ def rings(near: Sequence[int], among: int, size: int) -> Iterator[int]:
         # A look around each is about as much as a stride.
         yield 0
         inside = _core(near, inside ^ lowest, near[first])
+
+
+def webs(near: Sequence[int]) -> tuple[int, ...]:
+    """Part all devices by whether links lead from one to the other."""
+    found, left = list[int](), (1 << len(near)) - 1
+    while left:
+        web = latest = left & -left
+        while latest:
+            latest = reduce(or_, map(near.__getitem__, places_of(latest))) & ~web
+            web |= latest
+        found.append(web)
+        left &= ~web
+    return tuple(found)
 
 
 def _from(near: Sequence[int], inside: int, first: int, size: int) -> Iterator[int]:

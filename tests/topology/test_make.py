@@ -1,6 +1,6 @@
 """Which sets are as fully linked as their kind of machine can have them."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -139,7 +139,7 @@ def group_with(count: int, *links: tuple[int, ...]) -> Group:
 def test_a_ring_does_not_do_where_links_alone_lead_to_a_set_that_is_fully_linked() -> None:
     """Each device has two links to another one, where sets that are grown by strength go first."""
     pairs = [(place, place + 8, 2) for place in range(8)]
-    made = chooser(group_with(16, *pairs, (0, 1), (8, 9), *combinations((2, 3, 5, 7), 2)))
+    made = chooser(group_with(16, *pairs, (0, 1), (1, 2), (8, 9), *combinations((2, 3, 5, 7), 2)))
     ring, mesh = mask_of((0, 1, 8, 9)), mask_of((2, 3, 5, 7))
     assert not any(map(made.make.is_linked, made.quality.sets(made.make.shape.full, 4)))
     assert made.best(ring, 4) is None
@@ -152,7 +152,23 @@ def test_a_ring_does_not_do_where_links_alone_lead_to_a_set_that_is_fully_linked
 def test_a_set_that_is_not_found_soon_is_looked_for_where_links_are_strong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webs, "STRIDE", 1)
     made = chooser(
-        group_with(16, *combinations((10, 11, 12, 13), 2), *combinations(range(3), 2), (3, 4), (4, 5), (5, 6), (3, 6))
+        group_with(16, *combinations(range(10, 14), 2), *combinations(range(3), 2), *pairwise(range(2, 11)), (3, 6))
     )
     monkeypatch.setattr(make, "STRIDES", 3)
     assert not made.make.is_linked(mask_of((3, 4, 5, 6)))
+
+
+def test_a_ring_does_though_another_product_is_fully_linked() -> None:
+    ring = {"product": "Ring", "count": 4, "linkWeight": 25, "links": [[0, 1], [1, 2], [2, 3], [0, 3]]}
+    for count in (4, 12):
+        mesh = {"product": "Mesh", "count": count, "flat": 300}
+        document = with_shipped({"deviceTopology": [{"match": {}, "products": [ring, mesh]}]})
+        others = [
+            member(f"other-{place}", bus=f"0001:{place + 16:02x}:00.0", productName="Mesh") for place in range(count)
+        ]
+        (group,) = groups_of(bare(), [*gpus(4, productName="Ring"), *others], document)
+        best = chooser(group).best(0b1111, 4)
+        assert best is not None
+        assert best.mask == 0b1111
+        assert list(filter(None, chooser(group).make.linked_sets(0b1111_1111, 4))) == [0b1111_0000, 0b1111]
+        assert not chooser(group).make.is_linked(0b11_0011)
