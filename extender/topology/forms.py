@@ -32,7 +32,9 @@ class Form:
 
     @cached_property
     def shape(self) -> Shape:
-        weights = self.weights * _nearness(self.zones) if self.zones else self.weights
+        # What stands beside a switch may have links that are counted: these are as strong wherever they lead.
+        near = np.where(self.links > 0, 1.0, _nearness(self.zones)) if self.zones else 1.0
+        weights = self.weights * near
         return shape_of(weights, self.links, self.link_weight)
 
     @property

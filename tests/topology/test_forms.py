@@ -14,11 +14,12 @@ from extender.model.device import Attribute, ResourceSlice
 from extender.topology import atlas, memo
 from extender.topology.atlas import Atlas
 from extender.topology.document import document_of
-from extender.topology.machine import Group
+from extender.topology.machine import Group, groups_of
 from extender.topology.tables import shipped
 from tests.scheduling.cast import belief_of, node
 from tests.scheduling.machines import NUMA, sample
 from tests.scheduling.mixed import NET, gpus, published
+from tests.topology.machines import bare, member
 
 MANY = 40
 
@@ -118,3 +119,16 @@ def test_where_no_numa_node_is_known_none_makes_a_difference() -> None:
     )
     shape = group_on(Atlas(shipped()), board("a", replace(plain, devices=tuple(devices)))).shape
     assert {shape.weights[0][other] for other in range(1, 8)} == {450_000}
+
+
+def test_links_that_are_counted_are_as_strong_beside_a_switch() -> None:
+    products = ["Tesla V100-SXM2-32GB"] * 8 + ["NVIDIA H200"] * 2
+    members = [
+        member(f"gpu-{place}", bus=f"0000:{place + 16:02x}:00.0", type="gpu", productName=product, numa=place // 4 % 2)
+        for place, product in enumerate(products)
+    ]
+    (alone,), (beside,) = (groups_of(bare(), members[:count], shipped()) for count in (8, 10))
+    assert beside.links.is_flat
+    counted = [(one, other) for one in range(8) for other in range(8) if alone.links.links[one, other]]
+    assert {alone.shape.weights[one][other] for one, other in counted} == {25_000, 50_000}
+    assert all(beside.shape.weights[one][other] == alone.shape.weights[one][other] for one, other in counted)
