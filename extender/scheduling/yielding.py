@@ -45,7 +45,11 @@ class Yielding:
         needs = needs_of(pod, self.belief) if lesser and pod.uid not in self._vain else None
         if not isinstance(needs, Needs) or _asking(needs) in self._vain:
             return ()
-        found = self._fitting(needs, lesser, left)
+        try:
+            found = self._fitting(needs, lesser, left)
+        except Unfinished:
+            # It is looked for further when the pod is asked about again.
+            return ()
         if not len(found):
             self._vain.update((pod.uid, _asking(needs)))
         names = left.layout.nodes
@@ -65,15 +69,12 @@ class Yielding:
 
     def _fitting(self, needs: Needs, lesser: Lesser, left: Snapshot) -> Numbers:
         """Return the nodes of *lesser* on which the pod fits then; none where it is refused whatever is free."""
-        try:
-            surveyed = survey(needs, left, self.belief.questions, self.chooser.taste)
-        except Unfinished:
-            surveyed = None
-        there = [number for number in map(left.layout.number, lesser) if number is not None]
+        surveyed = survey(needs, left, self.belief.questions, self.chooser.taste)
+        numbers = map(left.layout.number, lesser)
+        nodes = np.array([number for number in numbers if number is not None], np.int64)
         if not isinstance(surveyed, Survey) or surveyed.failure() is not None:
-            there = []
-        nodes = np.array(there, np.int64)
-        return nodes[surveyed.fits[nodes]] if isinstance(surveyed, Survey) else nodes
+            return nodes[:0]
+        return nodes[surveyed.fits[nodes]]
 
     def _enough(self, needs: Needs, others: Sequence[Uid], node: NodeName, seen: Snapshot) -> Sequence[Uid]:
         """Name who of *others*, the least important first, has to leave *node*; nobody where all do not suffice."""

@@ -15,7 +15,7 @@ from extender.model.node import Pod
 from extender.scheduling import yielding
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
-from extender.scheduling.survey import survey
+from extender.scheduling.survey import Unfinished, survey
 from extender.scheduling.vocabulary import Word
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 
@@ -195,3 +195,19 @@ def test_nobody_leaves_anything_for_a_pod_that_is_refused_all_the_same() -> None
     assert isinstance(plan, Rejection)
     assert plan.word is Word.NODE_ERROR
     assert promised(here) == {"uid-a"}
+
+
+def test_what_was_not_found_out_yet_is_looked_for_when_the_pod_is_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    sent(here, *others)
+
+    def unfinished(*_: object) -> object:
+        raise Unfinished(is_search=True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(yielding, "survey", unfinished)
+        assert isinstance(asked(here), Rejection)
+    assert isinstance(asked(here), Offer)
