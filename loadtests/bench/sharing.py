@@ -1,6 +1,6 @@
 """What shared devices cost: built once, brought up to date for every pod, and ranked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -26,13 +26,15 @@ from loadtests.bench.report import Report, times_ms
 from tests import fleet
 
 NODES, DEVICES, PODS = 5000, 8, 1000
+# Nodes that have two devices, each of a size of its own, as memory has; and pods that come then.
+UNEVEN, FEW = 1000, 5
 AMOUNTS, CPUS = (100, 250, 500, 1000), (1, 4, 8)
 NUMBERS = count()
 
 
-def published(name: str, product: str) -> ResourceSlice:
-    milli = (("milli", Capacity(parse_quantity("1000"))),)
+def published(name: str, product: str, sizes: Sequence[int] = (1000,) * DEVICES) -> ResourceSlice:
     traits, told = Traits(allow_multiple_allocations=True), (("productName", Attribute("string", product)),)
+    capacities = [(("milli", Capacity(parse_quantity(str(size)))),) for size in sizes]
     return ResourceSlice(
         name=f"{name}-gpus",
         driver=DriverName(fleet.DRIVER),
@@ -40,16 +42,25 @@ def published(name: str, product: str) -> ResourceSlice:
         generation=1,
         slice_count=1,
         selection=NodeSelection(node_name=NodeName(name)),
-        devices=tuple(Device(DeviceName(f"gpu-{at}"), told, milli, traits) for at in range(DEVICES)),
+        devices=tuple(Device(DeviceName(f"gpu-{at}"), told, has, traits) for at, has in enumerate(capacities)),
     )
 
 
-def belief() -> Belief:
-    """Return nodes of three products, of which nothing is taken."""
-    known, names = Belief(("s",), Features()), [f"n{number:05d}" for number in range(NODES)]
+def even() -> list[ResourceSlice]:
+    """Publish nodes of three products."""
+    return [published(f"n{number:05d}", f"product-{number % 3}") for number in range(NODES)]
+
+
+def uneven() -> list[ResourceSlice]:
+    """Publish as many models as there are devices."""
+    return [published(f"n{number:05d}", "memory", (1000 + 2 * number, 1001 + 2 * number)) for number in range(UNEVEN)]
+
+
+def belief(slices: Sequence[ResourceSlice]) -> Belief:
+    """Return nodes with *slices*, of which nothing is taken."""
+    known, names = Belief(("s",), Features()), [str(item.pool) for item in slices]
     amounts = (("cpu", parse_quantity("96")), ("memory", parse_quantity("512Gi")))
     known.apply(Listed(Node, tuple(Node(name=NodeName(name), allocatable=amounts) for name in names)))
-    slices = (published(name, f"product-{number % 3}") for number, name in enumerate(names))
     known.apply(Listed(ResourceSlice, tuple(slices)))
     known.apply(Listed(Footprint, ()))
     for item in CLASSES.values():
@@ -70,8 +81,8 @@ def pod(known: Belief, number: int) -> Pod:
 class Stand:
     """Plans pods one after the other; what each step took is kept, in ms."""
 
-    def __init__(self) -> None:
-        self.known = belief()
+    def __init__(self, slices: Sequence[ResourceSlice]) -> None:
+        self.known = belief(slices)
         self.commons = Commons(self.known.loads)
         taste = Taste(Document(), self.known.learning.mix_for, self.commons)
         self.planner = Planner(self.known, Chooser(self.known, lambda: f"s{next(NUMBERS)}", taste=taste))
@@ -99,9 +110,17 @@ class Stand:
             self.known.apply(Changed(Footprint(key=made.key, uid=made.uid, node=node, amounts=taken)))
             yield looked, planned
 
+    def plain(self, pods: int) -> Iterator[float]:
+        """Yield what the plan of a pod takes that needs no devices, each after another was bound."""
+        for number in range(pods):
+            key, uid, node = ObjectKey("ns", f"x{number}"), Uid(f"x{number}"), NodeName(self.names[0])
+            self.known.apply(Changed(Footprint(key=key, uid=uid, node=node, amounts=(("cpu", 100),))))
+            made = Pod(key=ObjectKey("ns", f"plain{number}"), uid=Uid(f"plain{number}"), scheduler="s")
+            yield from times_ms(partial(self.plan, made, []), 1)
+
 
 def main() -> None:
-    report, stand = Report("sharing"), Stand()
+    report, stand = Report("sharing"), Stand(even())
     (built,) = times_ms(stand.look, 1)
     report.add(f"{NODES:,} nodes of {DEVICES}: built once, ms", f"{built:.1f}", "50")
     looked, planned = (sorted(column) for column in zip(*stand.rounds(PODS), strict=True))
@@ -110,6 +129,11 @@ def main() -> None:
         "brought up to date after a pod was bound, ms", f"{median(looked):.2f}", "2", f"99 %: {looked[tail]:.2f}"
     )
     report.add("planned, ms", f"{median(planned):.2f}", "", f"99 %: {planned[tail]:.1f}, longest {planned[-1]:.0f}")
+    sizes = Stand(uneven())
+    (built,) = times_ms(sizes.look, 1)
+    report.add(f"{UNEVEN:,} nodes of two, all of different sizes: built once, ms", f"{built:.1f}")
+    spent, what = sorted(sizes.plain(FEW)), "a pod without devices planned after one was bound, ms"
+    report.add(what, f"{median(spent):.2f}", "", f"longest {spent[-1]:.2f}")
     report.keep()
 
 
