@@ -18,10 +18,10 @@ from extender.model.frozen import dataclass
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.model.taint import NO_SCHEDULE
+from extender.scheduling.account import shortened
 from extender.scheduling.claiming import FINALIZER
 
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
-NOTE_BYTES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +196,6 @@ def event(note: Note, controller: str, instance: str, at: datetime) -> Json:
         "action": note.action,
         "reason": note.reason,
         "regarding": regarding,
-        "note": note.text.encode()[:NOTE_BYTES].decode(errors="ignore"),
+        "note": shortened(note.text),
         "type": "Warning" if note.is_warning else "Normal",
     }

@@ -16,8 +16,8 @@ from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.topology.appraisal import NO_BASIS, Basis
 
-# What an event may say, in bytes; reasons beyond these are in the record.
-NOTE_BYTES = 1024
+# What an event may say, in bytes, and what is told of the rest; reasons beyond these are in the record.
+NOTE_BYTES, ELLIPSIS = 1024, "…"
 MOST_REASONS = 5
 # Devices that a note lists: the reasons come after them.
 MOST_DEVICES = 8
@@ -154,7 +154,15 @@ def given_by(placement: Placement) -> tuple[Given, ...]:
 def note_of(decision: Decision) -> str:
     """Tell a decision to people, in a kilobyte."""
     text = _of_success(decision) if decision.outcome in (Outcome.BOUND, Outcome.OFFERED) else _of_failure(decision)
-    return text.encode()[:NOTE_BYTES].decode(errors="ignore")
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Cut off what an event has no room for, and show that there is more."""
+    written = text.encode()
+    if len(written) <= NOTE_BYTES:
+        return text
+    return written[: NOTE_BYTES - len(ELLIPSIS.encode())].decode(errors="ignore") + ELLIPSIS
 
 
 def _of_success(decision: Decision) -> str:

@@ -21,6 +21,7 @@ from extender.model.names import ClassName, NodeName, ObjectKey, Uid, is_dns_sub
 from extender.model.node import Pod, PodClaimStatus
 from extender.model.parse import parse_claim, parse_pod
 from extender.model.problem import Problem
+from extender.scheduling.account import NOTE_BYTES
 from extender.scheduling.claiming import FINALIZER, consumer_of
 from extender.scheduling.steps import Refusal
 from tests.kube_objects import CLAIMS, PODS, allocation, claim, pod
@@ -348,12 +349,13 @@ async def test_an_event_on_a_pod_is_taken(api_server: Cluster) -> None:
         name=api_server.name("event"),
         reason="DevicesAllocated",
         action="Binding",
-        text="ü" * 2000,
+        text="x" + "ü" * 2000,
         is_warning=False,
     )
     at = datetime(2026, 11, 21, 8, 30, 1, 123456, tzinfo=UTC)
     written = done(await writes.create_event("default", objects.event(note, "example.com/us", "us-1", at))).object
-    assert len(written["note"].encode()) == objects.NOTE_BYTES
+    assert len(written["note"].encode()) == NOTE_BYTES
+    assert written["note"].endswith("ü…")
     assert written["eventTime"] == "2026-11-21T08:30:01.123456Z"
     assert written["regarding"]["uid"] == fresh.uid
 

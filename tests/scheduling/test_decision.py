@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.scheduling.account import note_of, of_result
+from extender.scheduling.account import NOTE_BYTES, note_of, of_result
 from extender.scheduling.binding import NotBound
 from extender.scheduling.decision import Decision, Outcome, Ranked
 from extender.scheduling.record import Decisions
@@ -118,6 +118,19 @@ NO_DEVICES = TEXTS[Word.NO_DEVICES]
 )
 def test_what_nodes_lack_is_told_once(reason: Word, detail: str, rejected: tuple[Tally, ...], note: str) -> None:
     assert note_of(replace(FIRST, reason=reason, detail=detail, rejected=rejected)) == note
+
+
+@pytest.mark.parametrize(
+    ("detail", "note"),
+    [
+        ("x" * NOTE_BYTES, "x" * NOTE_BYTES),
+        ("x" * NOTE_BYTES + "y", "x" * (NOTE_BYTES - 3) + "…"),
+        ("x" * (NOTE_BYTES - 4) + "üüü", "x" * (NOTE_BYTES - 4) + "…"),
+    ],
+    ids=["fits", "too long", "in the middle of a letter"],
+)
+def test_a_note_that_was_cut_off_shows_it(detail: str, note: str) -> None:
+    assert note_of(replace(FIRST, outcome=Outcome.FAILED, reason="BindFailed", detail=detail)) == note
 
 
 def test_those_decided_about_longest_ago_are_forgotten_first() -> None:
