@@ -1,4 +1,4 @@
-"""Events on pods and claims: one for each and distinct reason, at a bounded rate, and never in the way of anything.
+"""Events on pods and claims: one for each distinct reason, or cause, at a bounded rate, never in the way of anything.
 
 The API server forgets events, and some never reach it: what goes on is told again now and then, after all that is news.
 """
@@ -23,6 +23,7 @@ from extender.model.node import Pod
 from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
+from extender.scheduling.gist import cause_of
 from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
 from extender.telemetry import keys
@@ -31,6 +32,8 @@ LOG: Final = logging.getLogger(__name__)
 CONTROLLER: Final = "dra-extender.x-k8s.io/extender"
 # Events that wait to be written, of whom anything was told, and what was told of one: older ones are forgotten.
 MOST_WAITING, MOST_SUBJECTS, MOST_TOLD = 1000, 10_000, 64
+# Causes of one reason at one node that are told: one that reads otherwise each time is no news for ever.
+MOST_CAUSES: Final = 4
 # After how long the same is told again: the API server keeps events for an hour, unless it is configured otherwise.
 AGAIN_S: Final = 1800.0
 # The same where it was not written, and the longest pause while nothing is written at all.
@@ -85,7 +88,7 @@ class Notices:
     def put(self, decision: Decision, *, is_news: bool = True) -> None:
         """Have *decision* told, unless the pod was told the same not long ago."""
         self._again.pop(decision.uid, None)
-        self._put((decision.uid, f"{decision.reason}@{decision.node or ''}"), decision, is_news=is_news)
+        self._put((decision.uid, self._words(decision)), decision, is_news=is_news)
 
     def raise_alarm(self, alarm: Alarm, *, is_news: bool = True) -> None:
         """Have *alarm* told, unless its subject was told the same not long ago."""
@@ -95,6 +98,16 @@ class Notices:
         """Forget what was told of a pod that waits no longer."""
         self._told.pop(subject, None)
         self._again.pop(subject, None)
+
+    def _words(self, decision: Decision) -> str:
+        """Say what makes *decision* another one than was told: its cause, too, as long as there are few of a reason."""
+        words, cause = f"{decision.reason}@{decision.node or ''}", cause_of(decision)
+        if not cause:
+            return words
+        waiting = (other for subject, other in self._waiting if subject == decision.uid)
+        known = {other for other in (*self._told.get(decision.uid, ()), *waiting) if other.startswith(f"{words}: ")}
+        exact = f"{words}: {hash(cause)}"
+        return exact if exact in known or len(known) < MOST_CAUSES else words
 
     def _put(self, key: tuple[Uid, str], what: Decision | Alarm, *, is_news: bool) -> None:
         if not self.is_enabled or self._is_told(key, what):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -15,7 +16,7 @@ from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
 from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
-from extender.service.notices import AGAIN_S, MOST_TOLD, MOST_WAITING, RETRY_S, TRIES, Alarm, Notices
+from extender.service.notices import AGAIN_S, MOST_CAUSES, MOST_TOLD, MOST_WAITING, RETRY_S, TRIES, Alarm, Notices
 from tests.scheduling.stage import N1, POD
 from tests.service.test_counted import until
 
@@ -92,6 +93,81 @@ async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
     notices.forget(POD.uid)
     assert not notices._told
     assert await told(notices, events, first) == ["InUse"]
+
+
+def said(reason: str, detail: str, at: float = 0.0) -> Decision:
+    """Refuse the pod, or fail to bind it, with *detail*."""
+    outcome = Ending.FAILED if reason == "BindFailed" else Ending.REJECTED
+    return replace(decided(outcome, reason, at), detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("reason", "first", "second"),
+    [
+        (
+            "InvalidRequest",
+            "claim a, request gpu: there is no class h100",
+            "claim b, request gpu: there is no class a100",
+        ),
+        ("InvalidRequest", "claim a: there is no class h100", "class h100, selector 0 on device d/p/x: undefined"),
+        (
+            "UnknownField",
+            "claim a: spec.x: this field is not known here",
+            "claim a: spec.y: this field is not known here",
+        ),
+        (
+            "NodeError",
+            "class gpu, selector 0 on device d/p/x: no such key",
+            "class gpu, selector 0 on device d/p/x: too costly",
+        ),
+        ("PolicyNotAllowed", "claim a names linked", "claim a names one-numa"),
+        ("NotOurs", "claim a asks for class nic", "claim a asks for class fpga"),
+        ("BindFailed", 'claims "a" is forbidden: no right', 'admission webhook "x" denied the request: exceeded quota'),
+    ],
+)
+async def test_another_cause_of_the_same_reason_is_told_at_once(reason: str, first: str, second: str) -> None:
+    events = Events()
+    notices = noticing(events)
+    for at, detail in enumerate((first, second)):
+        assert await told(notices, events, said(reason, detail, at)) == [reason]
+    assert await told(notices, events, said(reason, first, 2.0), said(reason, second, 3.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "first", "second"),
+    [
+        ("InUse", "claim a needs 8 devices, has 2: 6 in use", "claim a needs 8 devices, has 3: 5 are tainted"),
+        ("OnlyOtherNodes", "devices are free on alpha", "devices are free on beta"),
+        ("InvalidRequest", "selector 0 on device d/p/x: undefined", "selector 0 on device d/q/y: undefined"),
+        ("NodeError", "pool d/p is invalid: device x twice", "pool d/q is invalid: device y twice"),
+        (
+            "BindFailed",
+            'webhook "x" denied the request: 7 of 8 are used',
+            'webhook "x" denied the request: 6 of 8 are used',
+        ),
+        ("BindFailed", 'resourceclaims "p-b" is forbidden', 'resourceclaims "p-c" is forbidden'),
+        ("BindFailed", "claim p-extended-resources-xkcdb is gone", "claim p-extended-resources-bqrst is gone"),
+        ("BindFailed", "read tcp 10.0.0.1:5011: connection reset", "read tcp 10.0.0.1:5012: connection reset"),
+        ("BindFailed", "claim a: an earlier claim holds d/p/x", "claim a: an earlier claim holds d/p/y"),
+    ],
+)
+async def test_other_numbers_names_and_devices_of_the_same_cause_are_no_news(
+    reason: str, first: str, second: str
+) -> None:
+    events = Events()
+    notices = noticing(events)
+    assert await told(notices, events, said(reason, first)) == [reason]
+    assert await told(notices, events, said(reason, second, 1.0)) == []
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["one after another", "all at once"])
+async def test_a_cause_that_reads_otherwise_at_each_attempt_is_told_a_few_times(*, is_written: bool) -> None:
+    events = Events()
+    notices, count = noticing(events), 0
+    for at, letters in enumerate(product("abc", repeat=3)):
+        notices.put(said("BindFailed", f"request {''.join(letters)} was denied", at))
+        count += len(await written(notices, events)) if is_written else 0
+    assert count + len(await written(notices, events)) == MOST_CAUSES + 1
 
 
 @pytest.mark.parametrize("is_news", [True, False], ids=["other numbers", "no news"])
