@@ -1,7 +1,6 @@
 """What was decided: remembered for those who ask, and told on the pods' events where it is news."""
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
@@ -13,6 +12,7 @@ from extender.model.node import Pod
 from extender.scheduling.account import continued, landed, note_of, of_result
 from extender.scheduling.decision import Decision, Outcome
 from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
+from extender.scheduling.gist import cause_of, gist
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.record import Decisions
 from extender.service.notices import Notices
@@ -34,8 +34,6 @@ ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
 MOST_WAITING: Final = 1024
 # Pods of whom the log has told why they are not bound: metrics and events tell that it goes on.
 MOST_FAILING: Final = 10_000
-# The API server quotes names. That of a claim that is made anew for each attempt is another each time.
-QUOTED: Final = re.compile('"[^"]*"')
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class Journal:
     decisions: Decisions = field(default_factory=Decisions)
     heard: Callable[[Decision], None] = lambda _decision: None
     _waiting: Memo[Uid, Decision] = field(default_factory=lambda: Memo(MOST_WAITING))
-    _failing: Memo[Uid, int] = field(default_factory=lambda: Memo(MOST_FAILING))
+    _failing: Memo[tuple[Uid, Outcome], int] = field(default_factory=lambda: Memo(MOST_FAILING))
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
@@ -71,13 +69,17 @@ class Journal:
         self.heard(decision)
 
     def _log(self, decision: Decision) -> None:
-        """Write a line. A pod that fails is offered a node between two attempts: the same reason is told once."""
+        """Write a line. A pod that fails is offered a node between two attempts: the same reason is told once.
+
+        How near others were changes with each pod that comes or goes: of a thousand that wait nobody reads that.
+        """
         fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
-        if decision.outcome in (Outcome.FAILED, Outcome.WAITING):
-            why = hash((decision.reason, QUOTED.sub("", decision.detail).replace(decision.node or "", "")))
-            if self._failing.get(decision.uid) == why:
+        if decision.outcome is not Outcome.BOUND:
+            cause = cause_of(decision) if decision.outcome is Outcome.REJECTED else gist(decision)
+            subject, why = (decision.uid, decision.outcome), hash((decision.reason, cause))
+            if self._failing.get(subject) == why:
                 return
-            self._failing[decision.uid] = why
+            self._failing[subject] = why
             fields[keys.ERROR] = decision.detail
         LOG.info(decision.outcome.lower(), extra={**fields, keys.GENERATION: decision.generation})
 

@@ -112,6 +112,42 @@ def test_the_same_reason_with_another_name_in_it_leaves_no_line(
     assert [record.__dict__[ERROR] for record in caplog.records] == [details[0]]
 
 
+def lines(caplog: pytest.LogCaptureFixture, *rejections: tuple[str, str]) -> list[str]:
+    """Reject the pod again and again, by reasons and details; return the details of the lines that this leaves."""
+    caplog.set_level("INFO")
+    journal = journal_of(Handed())
+    for reason, detail in rejections:
+        journal.put(decided(Outcome.OFFERED, "Fits"))
+        journal.put(replace(decided(Outcome.REJECTED, reason), detail=detail, node=None))
+    return [record.__dict__[ERROR] for record in caplog.records]
+
+
+def test_other_numbers_of_a_pod_that_is_rejected_leave_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    rejected = [("InUse", f"claim a, request gpu needs 8 free devices, has {free}") for free in range(5)]
+    assert lines(caplog, *rejected) == [rejected[0][1]]
+
+
+def test_another_reason_of_a_pod_that_is_rejected_leaves_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    rejected = [("InUse", "6 in use"), ("NoMatch", "no other matches"), ("InUse", "7 in use")]
+    assert lines(caplog, *rejected) == [detail for _, detail in rejected]
+
+
+def test_another_cause_of_the_same_reason_leaves_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    rejected = [("InvalidRequest", f"claim a: there is no class {name}") for name in ("h100", "a100")]
+    assert lines(caplog, *rejected) == [detail for _, detail in rejected]
+
+
+def test_a_pod_that_is_rejected_between_two_binds_that_fail_alike_is_told_to_have_failed_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    journal = journal_of(Handed())
+    for _ in range(3):
+        journal.put(replace(decided(Outcome.REJECTED, "InUse"), detail="6 in use"))
+        journal.put(replace(decided(Outcome.FAILED, "BindFailed"), detail="no right"))
+    assert [record.message for record in caplog.records] == ["rejected", "failed"]
+
+
 PLACEMENT = Placement(N1, ((claim("a"), given(device("n1", 0))),))
 ORDER = Order(POD.key, POD.uid, N1)
 OPEN = NotBound("no answer", is_waiting=True, is_open=True, placement=PLACEMENT)
