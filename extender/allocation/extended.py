@@ -1,6 +1,7 @@
 """Extended resources that device classes stand behind: the claim that nobody wrote, and who uses what of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -84,6 +85,32 @@ def _flags(count: int, places: Sequence[int]) -> Flags:
     return flags
 
 
+def unmade_name(pod: Pod) -> str:
+    """Return how the claim of *pod* for extended resources is called as long as there is none."""
+    return f"{pod.key.name}-extended-resources"
+
+
+def in_words(text: str, pod: Pod) -> str:
+    """Say in *text* what *pod* asks for in place of the claim that nobody wrote, and of its requests."""
+    name = unmade_name(pod)
+    if name not in text:
+        return text
+    asked = dict(_asked(pod.containers))
+    written = re.compile(rf"claim {re.escape(name)}(?:, request (container-\d+-request-\d+))?(?![-\w]|\.\w)")
+    return written.sub(lambda found: asked.get(found[1], "the claim for extended resources"), text)
+
+
+def _asked(containers: Sequence[Container]) -> Iterator[tuple[str, str]]:
+    """Yield the names of requests for what *containers* ask for, and what that is."""
+    for index, item in enumerate(containers):
+        for place, resource in enumerate(sorted(name for name, _ in item.requests)):
+            yield _request_name(index, place), f"{resource} of container {item.name}"
+
+
+def _request_name(container: int, place: int) -> str:
+    return f"container-{container}-request-{place}"
+
+
 def hidden_claim(pod: Pod, resources: Sequence[str], classes: Classes) -> Hidden:
     """Write the claim of *pod* for *resources*."""
     requests: list[RequestSlot] = []
@@ -133,7 +160,7 @@ def _of_container(
         if needed <= 0:
             return None, uses
     place = sorted(name for name, _ in item.requests).index(resource)
-    own = _Part(f"container-{index}-request-{place}", needed)
+    own = _Part(_request_name(index, place), needed)
     return own, [*uses, Use(item.name, resource, own.name)]
 
 

@@ -14,7 +14,7 @@ import orjson
 from extender.allocation.features import Features, features_by_default
 from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
-from extender.cli.answer import NodeAnswer, answers, as_json
+from extender.cli.answer import NodeAnswer, answers, as_json, in_words_of
 from extender.cli.case import Case, case_of
 from extender.cli.configured import answers as configured_answers
 from extender.cli.documents import piped
@@ -156,7 +156,7 @@ def _replay(arguments: Namespace) -> int:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}")
-    told = list(answered)
+    told = [in_words_of(answer, case) for answer in answered]
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
         sys.stdout.buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))

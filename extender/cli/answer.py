@@ -1,12 +1,14 @@
 """What the allocator says of each node of a case, and the same as JSON."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 from uuid import uuid4
 
 from extender.allocation.board import board_of
 from extender.allocation.choose import deciding
+from extender.allocation.extended import in_words
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question, Refusal, ask, formulas
 from extender.allocation.reason import Reason, reason_of
@@ -117,6 +119,19 @@ def _can_be_used(claim: ResourceClaim, node: Node) -> bool:
     if allocation and allocation.node_selector and problem_of(allocation.node_selector):
         return False
     return allocation is None or is_usable(allocation, node)
+
+
+def in_words_of(answer: NodeAnswer, case: Case) -> NodeAnswer:
+    """Say what a pod asks for in place of the claim that nobody has made for it yet."""
+    if case.unmade is None:
+        return answer
+    pod = case.unmade.pod
+    return replace(
+        answer,
+        node_error=in_words(answer.node_error, pod),
+        fatal_error=in_words(answer.fatal_error, pod),
+        reason=in_words(str(answer.reason), pod),
+    )
 
 
 def as_json(answer: NodeAnswer) -> Json:

@@ -10,7 +10,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
-from extender.allocation.extended import ANNOTATION, Use
+from extender.allocation.extended import ANNOTATION, Use, unmade_name
 from extender.kube.answer import Json
 from extender.model import encode
 from extender.model.claim import Allocation, Consumer, DeviceRequest, ResourceClaim
@@ -133,7 +133,7 @@ def extended_claim(pod: Pod, version: str, requests: Sequence[DeviceRequest]) ->
     }
     metadata = {
         "namespace": pod.key.namespace,
-        "generateName": f"{pod.key.name}-extended-resources-",
+        "generateName": f"{unmade_name(pod)}-",
         "ownerReferences": [owner],
         "annotations": {ANNOTATION: "true"},
     }

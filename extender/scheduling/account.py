@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from extender.allocation.extended import in_words, unmade_name
 from extender.model.names import DeviceKey, NodeName
 from extender.model.node import Pod
 from extender.scheduling.advice import Advice
@@ -35,8 +36,8 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
             generation=generation,
             outcome=Outcome.REJECTED,
             reason=plan.word,
-            detail=plan.detail,
-            rejected=plan.rejected,
+            detail=in_words(plan.detail, pod),
+            rejected=_in_words(plan.rejected, pod),
         )
     return Decision(
         pod=pod.key,
@@ -51,7 +52,7 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         basis=_shared(*plan.placement.appraisal.basis) if plan.placement.appraisal else NO_BASIS,
         fitting=plan.fitting,
         offered=len(plan.scores),
-        rejected=plan.rejected,
+        rejected=_in_words(plan.rejected, pod),
     )
 
 
@@ -70,8 +71,16 @@ def of_advice(pod: Pod, advice: Advice, generation: int, now: float) -> Decision
         best=advice.best,
         fitting=int(advice.passes.sum()),
         offered=int(advice.passes.sum()),
-        rejected=advice.rejected,
+        rejected=_in_words(advice.rejected, pod),
     )
+
+
+def _in_words(tallies: tuple[Tally, ...], pod: Pod) -> tuple[Tally, ...]:
+    """Say the same of a pod's extended resources as of claims that somebody wrote."""
+    name = unmade_name(pod)
+    if not any(name in tally.message for tally in tallies):
+        return tallies
+    return tuple(tally._replace(message=in_words(tally.message, pod)) for tally in tallies)
 
 
 def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None, now: float) -> Decision:
@@ -88,7 +97,7 @@ def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None,
     )
     if isinstance(result, NotBound):
         outcome = Outcome.WAITING if result.is_waiting else Outcome.FAILED
-        decision = replace(decision, outcome=outcome, reason=result.ending, detail=result.message)
+        decision = replace(decision, outcome=outcome, reason=result.ending, detail=in_words(result.message, pod))
     return decision if decision.outcome is Outcome.FAILED else _explained(decision, offer, result.placement)
 
 

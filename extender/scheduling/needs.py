@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, wanted
+from extender.allocation.extended import ANNOTATION, Classes, Hidden, hidden_claim, unmade_name, wanted
 from extender.model.claim import ClaimSpec, ResourceClaim
 from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
@@ -69,7 +69,7 @@ class Needs:
 
     def unmade(self, hidden: Hidden) -> ResourceClaim:
         """Return the claim that *hidden* describes as it will be once it is made."""
-        key = ObjectKey(self.pod.key.namespace, f"{self.pod.key.name}-extended-resources")
+        key = ObjectKey(self.pod.key.namespace, unmade_name(self.pod))
         return ResourceClaim(key=key, uid=Uid(UNMADE + self.pod.uid), spec=hidden.spec)
 
 

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.extended import IMPLICIT, Use, hidden_claim, served_by_classes, through_devices, wanted
+from extender.allocation.extended import (
+    IMPLICIT,
+    Use,
+    hidden_claim,
+    in_words,
+    served_by_classes,
+    through_devices,
+    unmade_name,
+    wanted,
+)
 from extender.model.claim import DeviceClass
 from extender.model.names import ClassName, NodeName, ObjectKey, Uid
 from extender.model.node import Container, Node, Pod
@@ -110,6 +119,29 @@ def test_who_uses_what(containers: tuple[Container, ...], expected: set[tuple[st
     assert used_by(*containers) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("claim p-extended-resources, request container-0-request-1 needs 2", "ex.com/nic of container r needs 2"),
+        ("claim p-extended-resources, request container-1-request-0: field", "ex.com/gpu of container r2: field"),
+        (
+            "other errors, such as claim p-extended-resources is",
+            "other errors, such as the claim for extended resources is",
+        ),
+        (
+            "claim p-extended-resources, request other needs 2",
+            "the claim for extended resources, request other needs 2",
+        ),
+        ("claim p-extended-resources-x2f4k is gone", "claim p-extended-resources-x2f4k is gone"),
+        ("claim p-extended-resources.a, request r needs 2", "claim p-extended-resources.a, request r needs 2"),
+        ("claim the-p-extended-resources, request r needs 2", "claim the-p-extended-resources, request r needs 2"),
+        ("claim a, request container-0-request-1 needs 2", "claim a, request container-0-request-1 needs 2"),
+    ],
+)
+def test_a_claim_that_nobody_wrote_is_told_as_what_the_pod_asks_for(text: str, expected: str) -> None:
+    assert in_words(text, pod(container("r", gpu=1, nic=2), container("r2", gpu=1))) == expected
+
+
 kinds = st.sampled_from(["i", "s", "r"])
 drawn = st.lists(st.tuples(kinds, st.integers(0, 4), st.integers(0, 3)), max_size=6)
 
@@ -126,6 +158,11 @@ def test_every_container_can_use_as_much_as_it_asks_for(told: list[tuple[str, in
             used = [use.request for use in hidden.mappings if (use.container, use.resource) == (item.name, resource)]
             assert sum(counts[request] for request in set(used)) >= amount.nanos // 10**9
             assert bool(used) is (amount.nanos > 0)
+    asking = {use.request: set[str]() for use in hidden.mappings}
+    for use in hidden.mappings:
+        asking[use.request].add(f"{use.resource} of container {use.container}")
+    for request, words in asking.items():
+        assert in_words(f"claim {unmade_name(subject)}, request {request}", subject) in words
     lasting = [use for use in hidden.mappings if use.container[0] != "i"]
     assert len({use.request for use in lasting}) == len(lasting), "containers that run together share nothing"
 

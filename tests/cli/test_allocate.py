@@ -596,7 +596,7 @@ def test_extended_resources_without_a_claim_are_asked_for_where_no_device_plugin
     _, out, _ = replayed(capsys, "--from", folder, "--pod", "ns/pod", "-o", "table", "--order", order)
     first, second = out.splitlines()[1:3]
     assert first.split()[:2] == ["n1", "no"]
-    assert "claim pod-extended-resources, request container-0-request-1 needs 8 free devices, has 1" in first
+    assert first.split(maxsplit=2)[2].startswith("example.com/gpu of container main needs 8 free devices, has 1")
     assert second.split() == ["n2", "yes"]
 
 

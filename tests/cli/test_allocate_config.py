@@ -151,6 +151,12 @@ def test_a_node_has_to_have_what_no_class_stands_behind_unless_the_settings_igno
     assert answer["reason"] == ("" if fits else missing)
 
 
+def test_extended_resources_are_told_of_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    behind = {"kind": "DeviceClass", "metadata": {"name": "x"}, "spec": {"extendedResourceName": "ex.com/fpga"}}
+    answer = answered(capsys, asked(tmp_path, "", behind, claim(), kept("d1"), pod(**{"ex.com/fpga": "9"})))
+    assert answer["reason"].startswith("NoMatch: ex.com/fpga of container main needs 9 free devices")
+
+
 def test_the_claim_that_would_be_made_for_extended_resources_comes_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

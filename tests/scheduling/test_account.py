@@ -7,12 +7,14 @@ import pytest
 from extender.model.change import Changed
 from extender.model.device import NodeSelection, Traits
 from extender.model.names import DriverName, NodeName
+from extender.model.node import Container, Pod
+from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan, of_result
-from extender.scheduling.binding import Bound
+from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.decision import Decision
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.planner import Offer, Planner, Rejection
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, claim, gpus, held, names, node, planner_of, pod
@@ -20,6 +22,7 @@ from tests.scheduling.machines import fleet, gpu, planner_with_taste, wanted
 
 (A,) = names("a")
 POD = pod("p", "c")
+GPUS = {count: (("ex.com/gpu", parse_quantity(str(count))),) for count in (1, 3)}
 BEST, WORSE = "links 25+25 GB/s of best 50", "links 25 GB/s of best 50"
 
 
@@ -66,6 +69,45 @@ def test_devices_that_several_nodes_may_see_are_not_counted_as_free_on_one(
     assert isinstance(plan, Offer)
     assert [item.free_devices for item in plan.best] == [None]
     assert "free" not in note_of(of_plan(POD, plan, 1, 0.0))
+
+
+TWO = (Container(name="main", requests=GPUS[1]), Container(name="other", requests=GPUS[3]))
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        (pod("p", gpus=3), "ex.com/gpu of container main needs 3 free devices, has 2: no other matches"),
+        (
+            replace(POD, claims=(), containers=TWO),
+            "ex.com/gpu of container other needs 3 free devices, has 2: no other matches",
+        ),
+        (pod("p", "c", gpus=3), "ex.com/gpu of container main needs 3 free devices, has 2: no other matches"),
+    ],
+    ids=["one container", "two containers", "a claim beside it"],
+)
+def test_a_pod_with_extended_resources_is_told_of_these_and_not_of_a_claim_that_nobody_wrote(
+    subject: Pod, told: str
+) -> None:
+    belief = belief_of(node("a"), gpus("a", 2), claim("c"), subject)
+    planner = planner_of(belief)
+    plan = planner.plan(subject, None, 0.0)
+    assert isinstance(plan, Rejection)
+    decision = of_plan(subject, plan, 1, 0.0)
+    assert (decision.detail, [tally.message for tally in decision.rejected]) == (told, [told])
+    assert f"{told} (1 node, such as a)" in note_of(decision)
+
+
+def test_nodes_that_lack_extended_resources_are_told_of_beside_an_offer_and_a_bind_that_failed() -> None:
+    subject = pod("p", gpus=2)
+    belief = belief_of(node("a"), gpus("a", 1), node("b"), gpus("b", 2), subject)
+    plan = planner_of(belief).plan(subject, None, 0.0)
+    assert isinstance(plan, Offer)
+    told = "ex.com/gpu of container main needs 2 free devices, has 1: no other matches"
+    assert [tally.message for tally in of_plan(subject, plan, 1, 0.0).rejected] == [told]
+    failed = NotBound("claim p-extended-resources, request container-0-request-0: there is no class gpu")
+    detail = of_result(subject, failed, A, None, 1.0).detail
+    assert detail == "ex.com/gpu of container main: there is no class gpu"
 
 
 def test_a_bound_pod_is_explained_by_its_devices_where_others_have_taken_those_that_it_was_offered() -> None:
