@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
 from extender.allocation.solve import Failure, Undecided
 from extender.cli.answer import NodeAnswer
 from extender.cli.case import Case
@@ -20,9 +22,8 @@ from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Vain
 from extender.scheduling.servable import unserved
-from extender.scheduling.survey import ELSEWHERE, Survey, Unfinished, survey
+from extender.scheduling.survey import Survey, Unfinished, survey
 from extender.scheduling.tally import Unwanted, text_of, word_of
-from extender.scheduling.vocabulary import Word
 from extender.service.minds import Minds, minds_of
 from extender.topology.document import Document
 
@@ -80,7 +81,8 @@ class _Judged:
         """Say what the pod gets on a node, or why it gets nothing there."""
         name, part = self.surveyed.snapshot.layout.nodes[number], self.surveyed.part_at(number)
         if not self.surveyed.usable[number]:
-            return NodeAnswer(node=name, reason=f"{Word.CLAIM_ELSEWHERE}: {ELSEWHERE}")
+            tie = next(self.surveyed.ties(np.array([number])))
+            return NodeAnswer(node=name, reason=f"{tie.word}: {tie.message}")
         match part.reason(number):
             case None:
                 return self._placed(name, Unwanted.by(part.policies))

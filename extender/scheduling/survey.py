@@ -1,7 +1,6 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +15,17 @@ from extender.allocation.solve import Failure
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
-from extender.model.names import NodeName
-from extender.model.node_selector import NodeSelector
 from extender.scheduling.needs import Needs, Unplaceable
 from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.tenants import NO_NEEDS
+from extender.scheduling.ties import ELSEWHERE, bound_to, named, ties
 from extender.scheduling.vocabulary import NEARNESS, Word
 from extender.state.questions import Questions
 from extender.topology.policy import Policy
 from extender.topology.shared import Beside
 
 Numbers = NDArray[np.int64]
-# Said of nodes where the claims that a pod has cannot be used.
-ELSEWHERE: Final = "a claim of the pod is allocated elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +62,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Every node judged. fits: where the pod can be placed; usable: where the claims that it has can be used."""
+    """Every node judged. fits: where the pod can be placed; usable: where the claims that it has can be used.
+
+    *usable_of* tells this of each claim alone.
+    """
 
     snapshot: Snapshot
     fits: Flags
     usable: Flags
     parts: tuple[Part, ...]
+    needs: Needs
+    usable_of: tuple[Flags, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -103,9 +104,9 @@ class Survey:
 
     def shortage(self, tallies: Iterable[Tally]) -> Word:
         """Say what the nodes closest to a success are short of, by the *tallies* of all."""
-        if len(self.usable) and not self.usable.any():
-            return Word.CLAIM_ELSEWHERE
         found = {tally.word for tally in tallies}
+        if len(self.usable) and not self.usable.any():
+            return Word.CLAIM_ELSEWHERE if Word.CLAIM_ELSEWHERE in found else Word.CLAIM_GONE
         return next((word for word in NEARNESS if word in found), Word.NO_DEVICES)
 
     def failure(self) -> str | None:
@@ -121,15 +122,16 @@ class Survey:
     def tallies(self) -> list[Tally]:
         """Count the rejected nodes by reason, the most frequent first."""
         names = self.snapshot.layout.nodes
-        found: list[Tally] = []
-        elsewhere = np.flatnonzero(~self.usable)
-        if len(elsewhere):
-            found.append(Tally(Word.CLAIM_ELSEWHERE, len(elsewhere), ELSEWHERE, names[int(elsewhere[0])]))
+        found = list(self.ties(np.flatnonzero(~self.usable)))
         for part in self.parts:
             if part.fit:
                 rejected = np.flatnonzero(part.nodes & self.usable & ~part.fits)
                 found.extend(tallied(part.fit, rejected, part.reason, names))
         return sorted(found, key=lambda tally: -tally.nodes)
+
+    def ties(self, nodes: Numbers) -> Iterator[Tally]:
+        """Count *nodes*, where the claims that the pod has cannot be used, by which of them is in the way."""
+        return ties(self.needs, self.usable_of, nodes, self.snapshot)
 
     def part_at(self, node: int) -> Part:
         """Return the part that *node* is in."""
@@ -154,9 +156,9 @@ class Unfinished(Exception):  # noqa: N818 - the end of a turn, not an error
 def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste | None = None) -> Survey | Unplaceable:
     """Judge every node of *snapshot*. Raise Unfinished."""
     count = len(snapshot.layout.nodes)
-    usable = np.ones(count, np.bool_)
-    for claim in needs.allocated:
-        usable &= _usable(claim, snapshot)
+    usable, usable_of = np.ones(count, np.bool_), tuple(_usable(claim, snapshot) for claim in needs.allocated)
+    for nodes in usable_of:
+        usable &= nodes
     groups = _groups(needs, snapshot, questions)
     if needs.is_choosy:
         # What its status names is looked for by the kubelet, unless another claim takes its place.
@@ -172,7 +174,7 @@ def survey(needs: Needs, snapshot: Snapshot, questions: Questions, taste: Taste 
     fits = np.zeros(count, np.bool_)
     for part in parts:
         fits |= usable & part.fits
-    return Survey(snapshot, fits, usable, tuple(parts))
+    return Survey(snapshot, fits, usable, tuple(parts), needs, usable_of)
 
 
 def _part(
@@ -210,9 +212,9 @@ def _usable(claim: ResourceClaim, snapshot: Snapshot) -> Flags:
     names, allocation = snapshot.layout.nodes, claim.allocation
     if allocation is None or not is_bound_to_nodes(allocation):
         return np.ones(len(names), np.bool_)
-    named = _named(allocation.node_selector)
-    place = None if named is None else snapshot.layout.number(named)
-    asked = range(len(names)) if named is None else () if place is None else (place,)
+    name = named(allocation.node_selector)
+    place = None if name is None else snapshot.layout.number(name)
+    asked = range(len(names)) if name is None else () if place is None else (place,)
     found = np.zeros(len(names), np.bool_)
     for number in asked:
         found[number] = is_usable(allocation, snapshot.nodes[names[number]])
@@ -224,17 +226,5 @@ def tie_of(needs: Needs, snapshot: Snapshot, asked: Numbers) -> str:
     for claim in needs.allocated:
         usable = _usable(claim, snapshot)
         if not usable[asked].any():
-            first, count = snapshot.layout.nodes[int(usable.argmax())], np.count_nonzero(usable)
-            where = f"is allocated on node {first}" if count == 1 else f"can be used on {count} nodes, such as {first}"
-            return f"claim {claim.key.name} {where}"
+            return bound_to(claim, usable, snapshot)
     return ELSEWHERE
-
-
-def _named(selector: NodeSelector | None) -> NodeName | None:
-    """Return the one node that *selector* accepts where it says so by name, as allocations of local devices do."""
-    terms = selector.terms if selector else ()
-    if len(terms) != 1 or terms[0].expressions or len(terms[0].fields) != 1:
-        return None
-    asked = terms[0].fields[0]
-    is_name = asked.key == "metadata.name" and asked.operator == "In" and len(asked.values) == 1
-    return NodeName(asked.values[0]) if is_name else None

@@ -30,6 +30,7 @@ class Word(StrEnum):
     CLAIM_IN_FLIGHT = "ClaimInFlight"
     CLAIM_FULL = "ClaimFull"
     CLAIM_ELSEWHERE = "ClaimAllocatedElsewhere"
+    CLAIM_GONE = "ClaimGone"
     CLAIM_CONTESTED = "ClaimContested"
     CLAIM_STALE = "ClaimStale"
     FOREIGN_SCHEDULER = "ForeignScheduler"
@@ -58,6 +59,7 @@ TEXTS: Final = {
     Word.CLAIM_IN_FLIGHT: "a claim of the pod is being allocated for another pod",
     Word.CLAIM_FULL: "a claim of the pod is reserved for as many pods as it can be",
     Word.CLAIM_ELSEWHERE: "a claim of the pod is allocated on another node",
+    Word.CLAIM_GONE: "the pod's status names a claim for its extended resources that is gone",
     Word.CLAIM_CONTESTED: "a claim of the pod holds devices that an earlier claim holds",
     Word.CLAIM_STALE: "the claim of an earlier attempt is being removed",
     Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",

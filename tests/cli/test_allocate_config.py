@@ -137,7 +137,7 @@ def test_a_claim_that_is_allocated_elsewhere_keeps_its_pod_from_other_nodes(
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
     held = claim() | {"status": {"allocation": {"nodeSelector": {"nodeSelectorTerms": terms}}}}
     answer = answered(capsys, asked(tmp_path, "", held, pod()))
-    assert answer["reason"] == "ClaimAllocatedElsewhere: a claim of the pod is allocated elsewhere"
+    assert answer["reason"] == "ClaimAllocatedElsewhere: claim c1 is allocated on node n2, which is not there"
 
 
 @pytest.mark.parametrize(("ignored", "fits"), [("[]", False), ("[ex.com/fpga]", True), ("['ex.com/*']", True)])
