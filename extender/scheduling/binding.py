@@ -29,6 +29,7 @@ from extender.scheduling.mapping import mapped, spared, unmade
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.remedy import replaced
+from extender.scheduling.rivals import contest_of
 from extender.scheduling.servable import unserved
 from extender.scheduling.steps import (
     AwaitShown,
@@ -217,9 +218,9 @@ class _Work:
             is_given = given is not None and now is not None and same_devices(given, now)
             if not (is_given and is_reserved_for(known, self.needs.pod)):
                 return f"claim {name} was taken from the pod"
-            device = self.belief.contested(known)
-            if device:
-                return f"claim {name}: an earlier claim holds {'/'.join(device)}"
+            contest = contest_of(known, self.belief)
+            if contest:
+                return contest
         return ""
 
     def _confirmed(self) -> Confirming:

@@ -12,16 +12,20 @@ OF_CLAIMS: Final = frozenset((Word.QUESTION, Word.UNKNOWN_FIELD, Word.POLICY_REF
 OF_OTHERS: Final = frozenset((Word.NODE_ERROR, Ending.FAILED))
 # Whichever device or pool comes first, the same is wrong with it.
 PLACE: Final = re.compile(r"\b(?:device|pool) \S+")
-# The API server quotes names. That of a claim that is made anew for each attempt is another each time.
+# The API server quotes names.
 QUOTED: Final = re.compile('"[^"]*"')
-# Numbers, claims that are made anew, and devices. Words are looked at from their beginning alone: they may be long.
-PASSING: Final = re.compile(r"(?<!\S)(?:\S*\d\S*|\S+-extended-resources-\S*|\S+/\S+/\S+)")
+# What a claim is called that is made anew for each attempt, or has come before, is another each time.
+CLAIM: Final = re.compile(r"\bclaim \S+")
+# Numbers and devices. Words are looked at from their beginning alone: they may be long.
+PASSING: Final = re.compile(r"(?<!\S)(?:\S*\d\S*|\S+/\S+/\S+)")
 
 
 def gist(decision: Decision) -> str:
     """Return what a decision says without what may be different each time."""
-    said = PLACE.sub("", QUOTED.sub("", decision.detail))
-    return PASSING.sub("", said).replace(decision.node or "", "")
+    said = decision.detail
+    for fleeting in (QUOTED, CLAIM, PLACE, PASSING):
+        said = fleeting.sub("", said)
+    return said.replace(decision.node or "", "")
 
 
 def cause_of(decision: Decision) -> str:

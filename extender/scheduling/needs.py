@@ -9,6 +9,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.claiming import is_reserved_for
+from extender.scheduling.rivals import contest_of
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.claims import Asked, Unclear, Waiting
@@ -155,10 +156,9 @@ def _of_domain(asked: Asked, extended: tuple[str, ...], classes: Classes, domain
 
 def _of_allocated(pod: Pod, asked: Asked, belief: Belief) -> Unplaceable | None:
     for claim in asked.allocated:
-        device = belief.contested(claim)
-        if device:
-            text = f"claim {claim.key.name} holds {'/'.join(device)}, which an earlier claim holds"
-            return Unplaceable(Word.CLAIM_CONTESTED, text)
+        contest = contest_of(claim, belief)
+        if contest:
+            return Unplaceable(Word.CLAIM_CONTESTED, contest)
         if len(claim.reserved_for) >= RESERVATIONS and not is_reserved_for(claim, pod):
             return Unplaceable(Word.CLAIM_FULL, f"claim {claim.key.name} is reserved for {RESERVATIONS} pods")
     return None

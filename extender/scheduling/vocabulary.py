@@ -60,7 +60,7 @@ TEXTS: Final = {
     Word.CLAIM_FULL: "a claim of the pod is reserved for as many pods as it can be",
     Word.CLAIM_ELSEWHERE: "a claim of the pod is allocated on another node",
     Word.CLAIM_GONE: "the pod's status names a claim for its extended resources that is gone",
-    Word.CLAIM_CONTESTED: "a claim of the pod holds devices that an earlier claim holds",
+    Word.CLAIM_CONTESTED: "a claim of the pod holds devices that do not suffice for it and earlier claims",
     Word.CLAIM_STALE: "the claim of an earlier attempt is being removed",
     Word.FOREIGN_SCHEDULER: "the pod's scheduler is not served by this extender",
     Word.POLICY: "no set of free devices is as the claim's placement policy wants it",

@@ -50,7 +50,7 @@ class Belief:
         self.ledger = Ledger()
         self.questions = Questions(features, manner)
         self.learning = Learning()
-        self._seniority = Seniority()
+        self.seniority = Seniority()
         self.ready_within_s = READY_WITHIN_S
         # Told of each pod that waits no longer, for it is bound or gone: nothing about it need be remembered.
         self.parting: list[Callable[[Uid], None]] = []
@@ -73,21 +73,21 @@ class Belief:
 
     def contested(self, claim: ResourceClaim) -> DeviceKey | None:
         """Name a device of *claim* that an earlier claim holds, or that does not suffice for both."""
-        mine, inventory = self._seniority.of(claim.key), self.cluster.snapshot.inventory
-        has_sufficed, is_drawing = self._seniority.has_sufficed(claim.key), draws_counters(mine, inventory)
+        mine, inventory = self.seniority.of(claim.key), self.cluster.snapshot.inventory
+        has_sufficed, is_drawing = self.seniority.has_sufficed(claim.key), draws_counters(mine, inventory)
         if has_sufficed and not is_drawing and not any(use.shares for use in mine.values()):
             # Whoever came before has no more by now than when there was enough.
             return None
         # A pool may have thousands of claims: all of them matter only where something is drawn from what they share.
-        before = self._seniority.before(claim.key, None if is_drawing else mine)
+        before = self.seniority.before(claim.key, None if is_drawing else mine)
         found = contested(mine, before, inventory, has_sufficed=has_sufficed) if before else None
         if found is None and mine and all(map(inventory.rows_of, mine)):
-            self._seniority.suffices(claim.key)
+            self.seniority.suffices(claim.key)
         return found
 
     def overdrafts(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, DeviceKey | None]]:
         """Go through the claims that hold devices of *pool*; name one of each that does not suffice for it, too."""
-        return overdrafts(self._seniority.holders(pool), pool, self.cluster.snapshot.inventory)
+        return overdrafts(self.seniority.holders(pool), pool, self.cluster.snapshot.inventory)
 
     def apply(self, change: Change) -> None:
         """Take *change* over."""
@@ -125,7 +125,7 @@ class Belief:
                 self._conclude(claim)
             case Gone(kind, key) if kind is ResourceClaim:
                 self._open({before.uid} if before else set())
-                self._seniority.drop(key)
+                self.seniority.drop(key)
 
     def _take_over(self, change: Change) -> None:
         self.questions.move_on(self.cluster.apply(self.ownership.told(change)))
@@ -141,7 +141,7 @@ class Belief:
         self._open(set(self.ownership.foreign) if listed.is_served else set())
         self._has_listed = listed.is_served
         for key in gone:
-            self._seniority.drop(key)
+            self.seniority.drop(key)
         for claim in sorted(claims, key=self._place_of):
             if claim.uid in unknown:
                 self.learning.saw(claim)
@@ -233,12 +233,12 @@ class Belief:
             self._part(self.pods.put(pod))
         if not self._has_listed_pods:
             # Who waits is known from now on: all claims shown so far are placed as if they were listed now.
-            self._has_listed_pods, self._seniority = True, Seniority()
+            self._has_listed_pods, self.seniority = True, Seniority()
             for claim in sorted(self.cluster.claims, key=self._place_of):
                 self._place(claim)
 
     def _place(self, claim: ResourceClaim) -> None:
-        self._seniority.put(claim, self.cluster.holds_of(claim.key))
+        self.seniority.put(claim, self.cluster.holds_of(claim.key))
 
     def _place_of(self, claim: ResourceClaim) -> tuple[bool, int]:
         """Order claims that were there before us: nobody tells which came first; the versions come closest.

@@ -40,6 +40,15 @@ def _contested(mine: Uses, before: Uses, inventory: Inventory, *, is_in_doubt: b
     yield from _partitions(mine, before, inventory, is_in_doubt=is_in_doubt)
 
 
+def rivals(device: DeviceKey, holders: Iterable[tuple[K, Uses]], inventory: Inventory) -> Iterator[K]:
+    """Name those of *holders* that have something of *device*, or draw from what that draws from."""
+    drawn = _draws(_published(inventory, device)).keys()
+    for holder, uses in holders:
+        beside = (key for key in uses if key.pool_key == device.pool_key)
+        if device in uses or any(not drawn.isdisjoint(_draws(_published(inventory, key))) for key in beside):
+            yield holder
+
+
 def overdrafts(
     holders: Iterable[tuple[K, Uses]], pool: PoolKey, inventory: Inventory
 ) -> Iterator[tuple[K, DeviceKey | None]]:

@@ -64,6 +64,13 @@ class Seniority:
                     _charge(used, (hold for hold in concerned if hold.device.pool_key == pool))
         return used
 
+    def earlier(self, key: ObjectKey) -> Iterator[tuple[ObjectKey, Uses]]:
+        """Yield the earlier claims in the pools that the claim holds devices of, the first first, and their uses."""
+        pools = {hold.device.pool_key for hold in self._held_by(key)}
+        others = {other: self._places[other].number for pool in pools for other in self._holders[pool]}
+        earlier = (other for other, number in others.items() if number < self._places[key].number)
+        return ((other, self.of(other)) for other in sorted(earlier, key=others.__getitem__))
+
     def suffices(self, key: ObjectKey) -> None:
         """Remember that there is enough of what the claim holds, for as long as it holds the same."""
         self._sufficing.add(key)

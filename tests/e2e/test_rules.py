@@ -102,7 +102,8 @@ async def test_r2_two_claims_on_one_device_the_later_is_rolled_back(here: World)
     assert await here.devices(claim) == [f"{node}/gpu-0"]
     assert await here.devices(claim) != taken
     (note,) = await here.notes(pod, "BindFailed")
-    assert note == f"claim {here.name}-ours: an earlier claim holds {here.driver}/{here.name}-{taken[0]}"
+    device = f"{here.driver}/{here.name}-{taken[0]}"
+    assert note == f"claim {here.name}-ours: the earlier claim {here.namespace}/{here.name}-theirs holds {device}"
 
 
 async def test_r3_an_allocation_on_a_device_that_an_earlier_claim_holds_is_not_honoured(here: World) -> None:
@@ -112,9 +113,10 @@ async def test_r3_an_allocation_on_a_device_that_an_earlier_claim_holds_is_not_h
     await here.allocate(later, here.full("a"), "gpu-0")
     pod = await here.pod("p", claims=("later",))
     (note,) = await here.notes(pod, "ClaimContested")
+    first, device = f"{here.namespace}/{here.name}-earlier", f"{here.driver}/{here.name}-a/gpu-0"
     assert note == (
-        "a claim of the pod holds devices that an earlier claim holds: "
-        f"claim {here.name}-later holds {here.driver}/{here.name}-a/gpu-0, which an earlier claim holds"
+        "a claim of the pod holds devices that do not suffice for it and earlier claims: "
+        f"claim {here.name}-later: the earlier claim {first} holds {device}"
     )
     await here.freed(later)
     assert await here.devices(earlier) == ["a/gpu-0"]

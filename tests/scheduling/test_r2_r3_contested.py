@@ -42,7 +42,7 @@ def test_r2_the_claim_that_the_watch_shows_second_is_rolled_back_before_its_pod_
     world.fault, world.at = intruded, 0
     result = bind(world)
     assert isinstance(result, NotBound)
-    assert "an earlier claim holds gpu.example.com/n1/d" in result.message
+    assert "claim a: the earlier claim ns/x holds gpu.example.com/n1/d" in result.message
     assert BindPod not in [type(step) for step in world.taken]
     assert allocation_of(world.server, "a") is None
     assert allocation_of(world.server, "x") is not None

@@ -148,7 +148,7 @@ async def test_another_cause_of_the_same_reason_is_told_at_once(reason: str, fir
         ("BindFailed", 'resourceclaims "p-b" is forbidden', 'resourceclaims "p-c" is forbidden'),
         ("BindFailed", "claim p-extended-resources-xkcdb is gone", "claim p-extended-resources-bqrst is gone"),
         ("BindFailed", "read tcp 10.0.0.1:5011: connection reset", "read tcp 10.0.0.1:5012: connection reset"),
-        ("BindFailed", "claim a: an earlier claim holds d/p/x", "claim a: an earlier claim holds d/p/y"),
+        ("BindFailed", "claim a: the earlier claim ns/b holds d/p/x", "claim a: the earlier claim ns/c holds d/p/y"),
     ],
 )
 async def test_other_numbers_names_and_devices_of_the_same_cause_are_no_news(

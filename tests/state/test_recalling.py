@@ -123,7 +123,7 @@ def test_a_slice_that_its_driver_taints_otherwise_is_another(taints: tuple[Taint
 
 def account(belief: Belief) -> list[object]:
     claims, ownership = list(belief.cluster.claims), belief.ownership
-    before = {claim.key: belief._seniority.before(claim.key) for claim in claims}
+    before = {claim.key: belief.seniority.before(claim.key) for claim in claims}
     barred = [item.name for item in belief.cluster.snapshot.inventory.slices if item.is_barred]
     owned = barred, ownership.rules, ownership.foreign, ownership.lost, belief.sealing.is_due
     return [told(belief.cluster.snapshot), belief.cluster.snapshot.generation, claims, before, *owned]
