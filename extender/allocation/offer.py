@@ -99,18 +99,17 @@ def _capacities(inventory: Inventory) -> list[Column[Any]]:
 
 def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Offer:
     features = question.features
-    passing, errs = _tested(ask, inventory)
-    if not features.binding:
-        bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
-        passing, errs = passing & bindable, errs & bindable
-    enough = np.ones(inventory.rows, np.bool_)
+    matching, errs = _tested(ask, inventory)
+    usable = matching & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
     if features.consumable_capacity:
         enough, unusable = _with_capacity(ask, inventory, fractional=features.fractional_capacity_range)
-        errs = errs | (passing & unusable)
-    usable = passing & enough & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
+        usable, errs = usable & enough, errs | (matching & unusable)
+    if not features.binding:
+        bindable = ~_by_traits(inventory, lambda traits: bool(traits.binding_conditions))
+        usable, errs = usable & bindable, errs & bindable
     if features.device_taints:
         usable &= _untainted(ask, inventory, added, honours_rules=features.device_taint_rules)
-    return Offer(passing, usable, errs)
+    return Offer(matching, usable, errs)
 
 
 def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:

@@ -93,8 +93,9 @@ class Plain:
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():
             matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
-            kept = np.where(matching & ~usable & ~taken, weights, 0)
-            parts += [(usable & ~taken).sum(axis=1), (matching & taken).sum(axis=1), kept.sum(axis=1)]
+            # What is kept from being given is so in use, too, and told before that.
+            kept = np.where(matching & ~usable, weights, 0)
+            parts += [(usable & ~taken).sum(axis=1), (usable & taken).sum(axis=1), kept.sum(axis=1)]
         for rule in self.rules:
             codes = grid.of_rows(self._codes(inventory, rule))
             union = self._bound(rule, grid, offers) & ~taken

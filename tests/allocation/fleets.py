@@ -174,7 +174,10 @@ class Fleet:
     def question(self) -> Question:
         """Draw what a pod asks for."""
         claims = [self.claim(index) for index in range(self.random.choice((1, 1, 2)))]
-        return ask(claims, CLASSES, Features())
+        return ask(claims, CLASSES, self.features())
+
+    def features(self) -> Features:
+        return Features()
 
     def claim(self, index: int) -> ResourceClaim:
         slots = [self.slot(f"r{number}") for number in range(self.random.choice((1, 1, 2, 3)))]
@@ -212,3 +215,38 @@ class Fleet:
         if random.random() < 0.1:
             return Constraint(requests=covered, distinct_attribute=attribute)
         return Constraint(requests=covered, match_attribute=attribute)
+
+
+class Uniform(Fleet):
+    """Nodes of one or two devices that are nearly alike: what is in use is often kept from being given, too."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.odd, self.most = self.random.random() < 0.2, 2
+
+    def device(self, index: int) -> Device:
+        random = self.random
+        attributes = [("model", Attribute("string", "A")), ("rank", Attribute("int", 1))]
+        attributes.append(("topology.example.com/numa", Attribute("int", random.randrange(2))))
+        capacity = ("gpu.example.com/memory", Capacity(parse_quantity(random.choice(("1", "4")))))
+        traits = Traits(
+            taints=(TAINT,) if random.random() < 0.4 else (),
+            binding_conditions=("ready",) if random.random() < 0.2 else (),
+        )
+        return Device(DeviceName(f"d{index}"), tuple(attributes), (capacity,), traits)
+
+    def device_name(self) -> DeviceName:
+        return DeviceName(f"d{self.random.randrange(2)}")
+
+    def features(self) -> Features:
+        return Features(device_binding_conditions=self.random.random() < 0.5)
+
+    def request(self, name: str) -> DeviceRequest:
+        capacity = (("gpu.example.com/memory", parse_quantity("2")),) if self.random.random() < 0.3 else None
+        return DeviceRequest(
+            name=name,
+            class_name=ClassName("gpu"),
+            mode="ExactCount",
+            count=self.random.choice((1, 2)),
+            capacity=capacity,
+        )

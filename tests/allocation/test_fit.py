@@ -26,7 +26,7 @@ from extender.model.node import Node
 from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from tests.allocation.clusters import question as drawn
-from tests.allocation.fleets import Fleet
+from tests.allocation.fleets import Fleet, Uniform
 from tests.state.test_cluster import told as described
 
 
@@ -35,8 +35,8 @@ def chosen(snapshot: Snapshot, fitter: Fitter) -> list[Verdict]:
     return [VERDICTS[type(choose(snapshot, node, fitter.question, fitter.manner))] for node in nodes]
 
 
-def built(seed: int) -> tuple[Fleet, Cluster]:
-    fleet, cluster = Fleet(seed), Cluster()
+def built(seed: int, kind: type[Fleet] = Fleet) -> tuple[Fleet, Cluster]:
+    fleet, cluster = kind(seed), Cluster()
     for change in fleet.changes():
         cluster.apply(change)
     return fleet, cluster
@@ -130,11 +130,12 @@ def reasons(snapshot: Snapshot, fitter: Fitter) -> list[str]:
 
 
 # In one of its nodes a selector errs on a device that has shares, though it is not shareable.
+@pytest.mark.parametrize("kind", [Fleet, Uniform])
 @example(118178)
 @given(st.integers(0, 1 << 30))
 @settings(max_examples=100)
-def test_a_rejected_node_is_told_what_it_alone_would_be_told(seed: int) -> None:
-    fleet, cluster = built(seed)
+def test_a_rejected_node_is_told_what_it_alone_would_be_told(kind: type[Fleet], seed: int) -> None:
+    fleet, cluster = built(seed, kind)
     fitter = Fitter(fleet.question())
     for _ in range(3):
         fit = fitter.fit(cluster.snapshot)

@@ -77,6 +77,17 @@ def test_a_device_that_could_not_be_given_if_it_were_free_is_not_said_to_be_in_u
     assert all("1 has taint sick" in reason for reason in told(fitter, snapshot))
 
 
+@pytest.mark.parametrize("sick", ["n1", "n2"])
+def test_one_node_is_not_told_the_taint_of_another_whose_devices_are_in_use_as_well(sick: str) -> None:
+    pools = [f"n{index}" for index in range(4)]
+    slices = [published(pool, device("d", taints=(SICK,) if pool == sick else ())) for pool in pools]
+    held = [holder(f"h{pool}", pool, "d") for pool in pools]
+    snapshot = cluster(*map(node, pools), *slices, *held).snapshot
+    fitter = Fitter(question(request()))
+    assert told(fitter, snapshot) == alone(fitter, snapshot)
+    assert [pool for pool, reason in zip(pools, told(fitter, snapshot), strict=True) if "taint" in reason] == [sick]
+
+
 # Searched rather than counted, so that states are remembered.
 SEARCHED: Final = question(request(derived_attributes=(DerivedAttribute("a.example.com/z", "1"),)))
 
