@@ -1,11 +1,11 @@
 """Why a node cannot satisfy a question: a word from a fixed vocabulary, and the nearest miss in numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
-from extender.allocation.causes import Shortage, causes
+from extender.allocation.causes import KEPT, Shortage, causes
 from extender.allocation.eligibility import Met
 from extender.allocation.holders import bits_of, places_of
 from extender.allocation.question import Ask, At, Question, bound_slots
@@ -102,18 +102,43 @@ def _without_devices(situation: Situation) -> Reason:
 
 
 def _short_slot(situation: Situation, toll: Toll) -> Work[Reason | None]:
-    """Explain the first slot none of whose asks could be satisfied even alone; of a list, by the last one."""
-    attempt = Attempt(situation)
-    for claim, part in enumerate(situation.question.claims):
+    """Explain the first slot none of whose asks could be satisfied even alone, of those of least prospect.
+
+    What one slot waits for is no help to the pod as long as another waits in vain.
+    """
+    attempt, told = Attempt(situation), None
+    for places in _distinct_slots(situation.question):
+        short = yield from _nearest(attempt, places, toll)
+        told = max((reason for reason in (told, short) if reason), key=_hopelessness, default=None)
+        if told and told.shortage is Shortage.NO_MATCH:
+            return told
+    return told
+
+
+def _distinct_slots(question: Question) -> Iterable[tuple[At, ...]]:
+    """Return the asks of each slot; of slots that ask for the same only those of the first."""
+    found: dict[object, tuple[At, ...]] = {}
+    for claim, part in enumerate(question.claims):
         for slot, wanted in enumerate(part.slots):
-            short: Reason | None = None
-            for index in range(len(wanted.asks)):
-                short = yield from _shortage(attempt, At(claim, slot, index), toll)
-                if short is None:
-                    break
-            if short:
-                return short
-    return None
+            places = tuple(At(claim, slot, index) for index in range(len(wanted.asks)))
+            found.setdefault(tuple((question.alike[at], question.asks[at].count) for at in places), places)
+    return found.values()
+
+
+def _nearest(attempt: Attempt, places: Sequence[At], toll: Toll) -> Work[Reason | None]:
+    """Explain a slot by that of its asks which waiting helps soonest; None where one could be satisfied alone."""
+    found: list[Reason] = []
+    for at in places:
+        short = yield from _shortage(attempt, at, toll)
+        if short is None:
+            return None
+        found.append(short)
+    return min(found, key=lambda reason: (_hopelessness(reason), reason.missing), default=None)
+
+
+def _hopelessness(reason: Reason) -> int:
+    """Tell apart what can come free, what is kept from everybody, and what there will never be."""
+    return 2 if reason.shortage is Shortage.NO_MATCH else int(reason.shortage in KEPT)
 
 
 def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
