@@ -4,8 +4,10 @@ By Hall's theorem: requests can be satisfied together if no subset of them wants
 """
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import product
 from math import prod
+from operator import add, or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +15,12 @@ from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
 from extender.allocation.counting import MOST_COUNTS
+from extender.allocation.disagreement import bound_together
 from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.offer import Offers
-from extender.allocation.question import RESULTS, At, ClaimQuestion, Question, bound_slots
+from extender.allocation.question import RESULTS, At, ClaimQuestion, Question
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.work import Work
 from extender.model.device import Attribute
@@ -29,6 +32,9 @@ MOST_SLOTS = 6
 MOST_RULES = 2
 SCALARS = ("int", "bool", "string", "version")
 Yes = NDArray[np.bool_]
+Codes = NDArray[np.int32]
+Counts = NDArray[np.integer[Any]]
+Digits = NDArray[np.uint8]
 
 
 class Want(NamedTuple):
@@ -97,21 +103,19 @@ class Plain:
             kept = np.where(matching & ~usable, weights, 0)
             parts += [(usable & ~taken).sum(axis=1), (usable & taken).sum(axis=1), kept.sum(axis=1)]
         for rule in self.rules:
-            codes = grid.of_rows(self._codes(inventory, rule))
-            union = self._bound(rule, grid, offers) & ~taken
-            best = np.zeros(len(grid.nodes), np.int64)
-            for group in _groups(np.where(union, codes, 0)):
-                best = np.maximum(best, np.bitwise_count(group))
-            parts.append(best)
+            parts.append(self._lacking(rule, grid.of_rows(self._codes(inventory, rule)), grid, offers, ~taken))
         return np.stack(parts, axis=1).astype(np.int64)
 
-    def _bound(self, rule: RuleAt, grid: Grid, offers: Offers) -> Flags:
-        """Return the devices of the slots that cannot escape *rule*: bool[n, width]."""
-        bound = np.zeros(grid.rows.shape, np.bool_)
-        for places in bound_slots(self.question, rule.claim, rule.rule):
-            for at in places:
-                bound |= grid.flags(offers.of[at].usable)
-        return bound
+    def _lacking(self, rule: RuleAt, codes: Codes, grid: Grid, offers: Offers, free: Flags) -> Counts:
+        """Describe what is missing under *rule*, as far as that is told."""
+        slots, nodes = bound_together(self.question, *rule), len(grid.nodes)
+        flags = [reduce(or_, (grid.flags(offers.of[at].usable) for at in places)) & free for places, *_ in slots]
+        sizes = [sum(min(map(self._size, places)) for places in alike) for alike in slots]
+        groups = _groups(np.where(reduce(or_, flags, np.False_), codes, 0))
+        if len(slots) > 1:
+            wants = [Want(packed(mask), size) for mask, size in zip(flags, sizes, strict=True)]
+            return _least_lacking(wants, groups)
+        return reduce(np.minimum, (_lack(sizes[0], group) for group in groups), np.full(nodes, sum(sizes)))
 
     def _size(self, at: At) -> int:
         return self.question.claims[at.claim].slots[at.slot].asks[at.ask].count
@@ -125,7 +129,7 @@ class Plain:
                 mask = mask & group
         return mask
 
-    def _codes(self, inventory: Inventory, rule: RuleAt) -> NDArray[np.int32]:
+    def _codes(self, inventory: Inventory, rule: RuleAt) -> Codes:
         return inventory.column(path_of(self.question.claims[rule.claim].rules[rule.rule].attribute)).codes
 
 
@@ -182,13 +186,13 @@ def _ways(question: Question) -> Iterator[tuple[At, ...]]:
             yield way
 
 
-def _most_groups(codes: NDArray[np.int32]) -> int:
+def _most_groups(codes: Codes) -> int:
     """Return how many groups there are at most."""
     width: int = codes.shape[1]
     return max(1, min(width, int(codes.max(initial=0))))
 
 
-def _groups(codes: NDArray[np.int32]) -> Iterator[Words]:
+def _groups(codes: Codes) -> Iterator[Words]:
     """Yield the devices of each node that share a value, one after the other: uint64[n]. codes: int32[n, width]."""
     occurs = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
     occurs[codes] = True
@@ -214,6 +218,27 @@ def can_share(wants: Sequence[Want], nodes: int) -> Yes:
     for union in unions:
         yes &= np.bitwise_count(union.mask) >= union.size
     return yes
+
+
+def _least_lacking(wants: Sequence[Want], groups: Iterator[Words]) -> Counts:
+    """Tell what *wants* lack in that of *groups* where the least is missing."""
+    total, nothing = sum(want.size for want in wants), np.zeros_like(wants[0].mask)
+    least = _in_digits(_lack(total, nothing), [_lack(want.size, nothing) for want in wants])
+    for group in groups:
+        lacks = [_lack(want.size, group & want.mask) for want in wants]
+        least = np.minimum(least, _in_digits(np.maximum(reduce(add, lacks), _lack(total, group)), lacks))
+    return least
+
+
+def _lack(size: int, mask: Words) -> Digits:
+    """Tell how many devices *mask* lacks for *size*, which is that of a claim at most: uint8 holds that."""
+    count = np.bitwise_count(mask)
+    return np.maximum(count, size) - count
+
+
+def _in_digits(first: Digits, others: Sequence[Digits]) -> Counts:
+    """Make one number by which the counts compare one after the other: a question that is counted has few slots."""
+    return reduce(lambda number, count: number * (BITS + 1) + count, others, first.astype(np.int64))
 
 
 def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:

@@ -173,14 +173,6 @@ def _rules(part: ClaimQuestion, at: At, ask: Ask) -> tuple[int, ...]:
     return tuple(index for index, rule in enumerate(part.rules) if rule.covers(part.slots[at.slot], ask))
 
 
-def bound_slots(question: Question, claim: int, rule: int) -> Iterator[tuple[At, ...]]:
-    """Yield the asks of each slot of a claim that cannot escape a rule, whichever of its asks is chosen."""
-    for slot, wanted in enumerate(question.claims[claim].slots):
-        places = tuple(At(claim, slot, index) for index in range(len(wanted.asks)))
-        if all(rule in question.covered[at] for at in places):
-            yield places
-
-
 def _may_crowd(part: ClaimQuestion) -> bool:
     if any(ask.takes_all for slot in part.slots for ask in slot.asks):
         return True

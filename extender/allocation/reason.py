@@ -1,16 +1,15 @@
 """Why a node cannot satisfy a question: a word from a fixed vocabulary, and the nearest miss in numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.causes import KEPT, Shortage, causes
-from extender.allocation.eligibility import Met
-from extender.allocation.holders import bits_of, places_of
-from extender.allocation.question import Ask, At, Question, bound_slots
+from extender.allocation.disagreement import can_be_common, devices, disagreement, listed, needed_by
+from extender.allocation.holders import places_of
+from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
-from extender.allocation.values import OPAQUE
 from extender.allocation.work import Toll, Work, finished
 from extender.model.frozen import dataclass
 
@@ -79,19 +78,41 @@ def explaining(situation: Situation) -> Work[Reason]:
         return short
     for claim, part in enumerate(situation.question.claims):
         for rule in range(len(part.rules)):
-            disagreement = yield from _disagreement(situation, claim, rule, toll)
-            if disagreement:
-                return disagreement
+            miss = yield from disagreement(situation, claim, rule, toll)
+            if miss:
+                return Reason(Shortage.CONSTRAINT, miss.text, claim, missing=miss.missing)
     return _not_together(situation)
 
 
 def _not_together(situation: Situation) -> Reason:
-    slots = {(at.claim, at.slot): ask.name for at, ask in situation.asks.items()}
+    """Say which requests exclude each other: those that ask for the same, where there is too little of it, or all."""
+    slots: dict[object, list[At]] = {}
+    for at in situation.asks:
+        slots.setdefault((at.claim, at.slot), []).append(at)
+    exact: dict[At, list[At]] = {}
+    for at, *others in slots.values():
+        if not others:
+            exact.setdefault(situation.question.alike[at], []).append(at)
+    for alike in exact.values():
+        missing = sum(needed_by(situation, at) for at in alike) - situation.eligible[alike[0]].free.bit_count()
+        if missing > 0 and not can_be_common(situation, alike[0]):
+            return _rivals(situation, alike, missing)
+    claim, is_one = next(iter(situation.asks)).claim, len({at.claim for at in situation.asks}) == 1
     if len(slots) == 1:
-        (claim, _), name = next(iter(slots.items()))
-        text = f", request {name} has enough free devices, but cannot be given them together"
+        text = f", request {situation.slots(claim)[0].name} has enough free devices, but cannot be given them together"
         return Reason(Shortage.TOGETHER, text, claim)
-    return Reason(Shortage.TOGETHER, "each request has enough free devices, but not all can be given them together")
+    text = "each request has enough free devices, but not all can be given them together"
+    return Reason(Shortage.TOGETHER, f": {text}" if is_one else text, claim if is_one else None)
+
+
+def _rivals(situation: Situation, alike: Sequence[At], missing: int) -> Reason:
+    """Say how many devices are missing for requests that ask for the same, each of which has enough."""
+    needed, claim = sum(needed_by(situation, at) for at in alike), alike[0].claim
+    text = f"need {needed} free {devices(needed)} together, has {needed - missing}"
+    if len({at.claim for at in alike}) > 1:
+        return Reason(Shortage.TOGETHER, f"{len(alike)} requests of the pod's claims {text}", missing=missing)
+    names = listed([situation.asks[at].name for at in alike])
+    return Reason(Shortage.TOGETHER, f", requests {names} {text}", claim, missing=missing)
 
 
 def _without_devices(situation: Situation) -> Reason:
@@ -151,7 +172,7 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     if free < needed or (ask.takes_all and not found.every):
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
         kind, details = yield from causes(situation, at, left, needed - free, toll)
-        text = f", request {ask.name} needs {needed} free {_devices(needed)}, has {free}: {details}"
+        text = f", request {ask.name} needs {needed} free {devices(needed)}, has {free}: {details}"
         return Reason(kind, text, at.claim, missing=needed - free)
     for grouped, where in WITHIN:
         given = 0
@@ -161,7 +182,7 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
             given += attempt.admits(ask, place, grouped=grouped)
             yield from toll.paid(1)
         if given < needed:
-            text = f", request {ask.name} needs {needed} {_devices(needed)} {where}, has {given}"
+            text = f", request {ask.name} needs {needed} {devices(needed)} {where}, has {given}"
             return Reason(Shortage.COUNTERS, text, at.claim, missing=needed - given)
     return None
 
@@ -172,67 +193,3 @@ def _left(attempt: Attempt, at: At, ask: Ask) -> int:
     if not ask.takes_all:
         return free
     return sum(1 << place for place in places_of(free) if attempt.fits(at, ask, place))
-
-
-class Want(NamedTuple):
-    """So many devices under a rule: the request whose want it is, and the candidates by the bit of each value."""
-
-    whose: str
-    needed: int
-    holders: Mapping[int, int]
-
-
-def _disagreement(situation: Situation, claim: int, rule: int, toll: Toll) -> Work[Reason | None]:
-    """Give a reason where the asks that a rule covers could be satisfied, but not under the rule."""
-    compared = situation.values[claim][rule].rule
-    slots = list(bound_slots(situation.question, claim, rule))
-    wants: list[Want] = []
-    for places in slots:
-        try:
-            wants.append(_want(situation, places, rule))
-        except Met:
-            return None
-        yield from toll.paid(sum(situation.eligible[at].free.bit_count() for at in places))
-    # What several can have at once is counted for each of them alone, but a value is different only once.
-    if not compared.is_match or not any(_can_be_common(situation, places) for places in slots):
-        wants = [_together(wants)]
-    for whose, needed, holders in wants:
-        best = max((mask.bit_count() for mask in holders.values()), default=0) if compared.is_match else len(holders)
-        if best < needed:
-            values = "one value" if compared.is_match else "different values"
-            has = "best has" if compared.is_match else "has"
-            text = f"needs {needed} free {_devices(needed)} with {values} of {compared.attribute}, {has} {best}"
-            return Reason(Shortage.CONSTRAINT, f"{whose} {text}", claim, missing=needed - best)
-    return None
-
-
-def _want(situation: Situation, places: Sequence[At], rule: int) -> Want:
-    """Say what a slot wants: the least that any of its asks needs, of what all of them could be given."""
-    holders: dict[int, int] = {}
-    for at in places:
-        values, ask = situation.values[at.claim][rule], situation.asks[at]
-        for place in places_of(situation.eligible[at].free):
-            for bit in bits_of((values.at(ask, place) or 0) & ~OPAQUE):
-                holders[bit] = holders.get(bit, 0) | 1 << place
-    return Want(f", request {situation.asks[places[0]].name}", min(_needed(situation, at) for at in places), holders)
-
-
-def _together(wants: Sequence[Want]) -> Want:
-    holders: dict[int, int] = {}
-    for want in wants:
-        for bit, mask in want.holders.items():
-            holders[bit] = holders.get(bit, 0) | mask
-    return Want("", sum(want.needed for want in wants), holders)
-
-
-def _can_be_common(situation: Situation, places: Sequence[At]) -> bool:
-    """Tell whether a slot may be given a device that another slot is given too."""
-    return any(situation.asks[at].is_admin or situation.eligible[at].free & situation.shareable for at in places)
-
-
-def _needed(situation: Situation, at: At) -> int:
-    return len(situation.eligible[at].every) if situation.asks[at].takes_all else situation.asks[at].count
-
-
-def _devices(count: int) -> str:
-    return "device" if count == 1 else "devices"

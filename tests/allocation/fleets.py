@@ -250,3 +250,25 @@ class Uniform(Fleet):
             count=self.random.choice((1, 2)),
             capacity=capacity,
         )
+
+
+class Joined(Fleet):
+    """Claims of a few requests, all of which a constraint binds together."""
+
+    def claim(self, index: int) -> ResourceClaim:
+        random = self.random
+        slots = [
+            RequestSlot(
+                name=f"r{number}",
+                exactly=DeviceRequest(
+                    name=f"r{number}",
+                    class_name=random.choice(tuple(CLASSES)),
+                    mode="ExactCount",
+                    count=random.choice((1, 1, 2)),
+                ),
+            )
+            for number in range(random.choice((2, 2, 3)))
+        ]
+        rule = Constraint(match_attribute=random.choice(("topology.example.com/numa", "topology.example.com/root")))
+        spec = ClaimSpec(requests=tuple(slots), constraints=(rule,))
+        return ResourceClaim(key=ObjectKey("ns", f"c{index}"), uid=Uid(""), spec=spec)

@@ -26,7 +26,7 @@ from extender.model.node import Node
 from extender.model.taint import DeviceTaintRule
 from extender.state.cluster import Cluster
 from tests.allocation.clusters import question as drawn
-from tests.allocation.fleets import Fleet, Uniform
+from tests.allocation.fleets import Fleet, Joined, Uniform
 from tests.state.test_cluster import told as described
 
 
@@ -130,7 +130,7 @@ def reasons(snapshot: Snapshot, fitter: Fitter) -> list[str]:
 
 
 # In one of its nodes a selector errs on a device that has shares, though it is not shareable.
-@pytest.mark.parametrize("kind", [Fleet, Uniform])
+@pytest.mark.parametrize("kind", [Fleet, Uniform, Joined])
 @example(118178)
 @given(st.integers(0, 1 << 30))
 @settings(max_examples=100)

@@ -8,11 +8,12 @@ import pytest
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.counters import Ledger
+from extender.allocation.disagreement import _want
 from extender.allocation.eligibility import eligible
 from extender.allocation.features import ALL
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Question, ask
-from extender.allocation.reason import LOOKED_AT, _want
+from extender.allocation.reason import LOOKED_AT
 from extender.allocation.situation import EXAMINED
 from extender.allocation.work import Toll
 from extender.model.claim import ClaimSpec, Constraint, RequestSlot, ResourceClaim
@@ -72,7 +73,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         counts["compared"] += 1
         return want(*arguments)
 
-    monkeypatch.setattr("extender.allocation.reason._want", compared)
+    monkeypatch.setattr("extender.allocation.disagreement._want", compared)
     monkeypatch.setattr("extender.allocation.situation.eligible", examined)
     monkeypatch.setattr(Attempt, "give", given)
     monkeypatch.setattr(Ledger, "copy", copied)

@@ -117,7 +117,9 @@ def test_what_is_kept_from_everybody_is_told_before_what_is_in_use() -> None:
     closed = replace(published("m", device("x", {"model": "nic"})), selection=HERE, seal=Seal.CLOSED)
     slices = published("n", device("h", {"model": "h100"})), closed
     snapshot = cluster(node("n"), *slices, holder("u", "n", "h")).snapshot
-    for claims, place in (([[H100, NIC]], "c0, request r1"), ([[NIC], [H100]], "c0, request r0")):
+    kinds: list[tuple[list[list[Slot]], str]]
+    kinds = [([[H100, NIC]], "c0, request r1"), ([[NIC], [H100]], "c0, request r0")]
+    for claims, place in kinds:
         question = asked(claims, is_counted=True)
         reason = str(Fitter(question).fit(snapshot).reason(0, question))
         assert reason.startswith(f"claim {place} needs 1 free device, has 0: 1 in a pool that is closed")

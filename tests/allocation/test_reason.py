@@ -121,7 +121,7 @@ def test_a_constraint_that_an_alternative_escapes_is_no_reason() -> None:
     requests = alternatives("r", 3, 1), exact("rest", 4)
     constraints = [{"matchAttribute": f"{GPU}/a", "requests": ["r/s3"]}]
     node = told([published(GPU, *devices(1, 1, 2, 2))], *requests, constraints=constraints)
-    assert node["reason"] == "each request has enough free devices, but not all can be given them together"
+    assert node["reason"] == "claim c: each request has enough free devices, but not all can be given them together"
 
 
 def test_devices_that_are_too_full_are_told_apart_from_those_that_are_too_small() -> None:
@@ -233,7 +233,7 @@ def test_a_shared_device_that_is_too_full_for_two_is_not_blamed_on_a_constraint(
     shared = device("s", attributes={"a": {"int": 1}}, allowMultipleAllocations=True, capacity=capacity)
     both = [exact(name, capacity={"requests": {"memory": "6Gi"}}) for name in ("one", "two")]
     node = told([published(GPU, shared)], *both, constraints=SAME)
-    assert node["reason"] == "each request has enough free devices, but not all can be given them together"
+    assert node["reason"] == "claim c: each request has enough free devices, but not all can be given them together"
 
 
 def test_a_request_for_shared_devices_is_told_what_it_lacks_alone() -> None:

@@ -185,7 +185,8 @@ def test_a_pod_of_a_recorded_cluster_is_shown_as_a_table(capsys: pytest.CaptureF
         ["node-2", "no"],
         ["node-3", "no"],
     ]
-    assert "needs 3 free devices with one value of resource.kubernetes.io/pcieRoot, best has 2" in out
+    assert "needs 2 free devices for request gpus and 1 for request nic with one value of" in out
+    assert "resource.kubernetes.io/pcieRoot, best has 1 and 1" in out
 
 
 def test_a_claim_of_a_recorded_cluster_is_asked_for_as_if_it_held_nothing(
@@ -492,7 +493,7 @@ def test_the_claim_for_extended_resources_is_one_of_the_pods(
     arguments = ("--from", recorded(tmp_path, claim(), made, pod), "--pod", "ns/pod", "-o", "table")
     status, out, _ = replayed(capsys, *arguments)
     assert status == 0
-    assert "each request has enough free devices, but not all can be given them together" in out
+    assert "2 requests of the pod's claims need 2 free devices together, has 1" in out
 
 
 @pytest.mark.parametrize(
