@@ -73,6 +73,12 @@ class Inventory:
         place = self.keys[self.slice_at(row)]
         return DeviceKey(place.driver, place.pool, self.device(row).name)
 
+    def has_partitions(self, index: int) -> bool:
+        """Tell whether devices of a slice draw from counters."""
+        standing = self.standing.value(index)
+        is_plain = standing is not None and standing.is_plain
+        return not is_plain and any(device.traits.consumes_counters for device in self.slices[index].devices)
+
     def pool(self, driver: DriverName, name: PoolName) -> range:
         """Return the indices of the slices of a pool."""
         return _pool(self.keys, driver, name)

@@ -44,10 +44,13 @@ class Snapshot:
         return self.usage.value(row) or UNUSED
 
     def count_free(self, node: int, drivers: Collection[DriverName]) -> int | None:
-        """Count the local devices of a node that nobody holds, those of *drivers* alone; None where it has none."""
+        """Count the local devices of a node that nobody holds, those of *drivers* alone.
+
+        None where it has none, or partitions: those of one chip are free together and cannot be given together.
+        """
         starts, keys, local = self.inventory.starts, self.inventory.keys, self.layout.local_slices(node).tolist()
         slices = [index for index in local if keys[index].driver in drivers] if drivers else local
-        if drivers and not slices:
+        if (drivers and not slices) or any(map(self.inventory.has_partitions, slices)):
             return None
         return sum(int(np.count_nonzero(self.usage.codes[starts[at] : starts[at + 1]] == 0)) for at in slices)
 

@@ -107,8 +107,8 @@ class Advisor:
         names, scores, best = snapshot.layout.nodes, ranking.scores(EVERY), list[Ranked]()
         first = ranking.nodes[:2].tolist()
         told = [next(findings.of(node) for here, findings in found if here[node] and findings) for node in first]
-        for node, worth, score, free in zip(first, told, scores[:2].tolist(), ranking.free[:2].tolist(), strict=True):
-            best.append(Ranked(names[node], score, free, worth.value, worth.parts))
+        for node, worth, score in zip(first, told, scores[:2].tolist(), strict=True):
+            best.append(Ranked(names[node], score, snapshot.count_free(node, ()), worth.value, worth.parts))
         placed = self._placed(surveyed, first[0], told[0])
         return Advice(passes, Scored(names, ranking.nodes, scores), placed, tuple(best), rejected)
 

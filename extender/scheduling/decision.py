@@ -31,7 +31,8 @@ class Given:
 class Ranked:
     """A node with its score and what that is made of: *value* is of a million, *parts* are where they are known.
 
-    *free_devices* are counted of those that only this node has: None where the pod is given devices that others have.
+    *free_devices* are counted of those that only this node has: None where the pod is given devices that others have,
+    and where these are partitions.
     """
 
     node: NodeName

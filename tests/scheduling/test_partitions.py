@@ -5,12 +5,16 @@ from itertools import count
 
 import pytest
 
+from extender.allocation.solve import FIRST
 from extender.model.change import Changed
 from extender.model.claim import DeviceClass, Selector
 from extender.model.device import ResourceSlice
 from extender.model.names import ClassName
 from extender.model.parse import parse_slice
+from extender.scheduling.advice import Advice, Advisor
+from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
 from extender.topology.policies import Policies
@@ -58,3 +62,22 @@ def test_partitions_are_spread_over_more_nodes_than_are_looked_at_closely() -> N
     belief = cluster(30)
     planner = planner_of(belief, Document(policies=Policies(default="spread")))
     assert len({placed(belief, planner) for _ in range(30)}) == 30
+
+
+def test_partitions_are_not_counted_as_free_which_cannot_all_be_given() -> None:
+    belief = cluster(2)
+    placed(belief, planner_of(belief, Document()))
+    belief.apply(Changed(asks("c", some(1, SMALL))))
+    offer, advised = planner_of(belief, Document()).plan(pod("p", "c"), None, 0.0), advice(belief)
+    assert isinstance(offer, Offer)
+    for best in (offer.best, advised.best):
+        assert [item.free_devices for item in best] == [None, None]
+        assert not any("free" in item.words for item in best)
+
+
+def advice(belief: Belief) -> Advice:
+    taste = Taste(Document(), belief.learning.mix_for, Commons(belief.loads))
+    names = tuple(str(name) for name in belief.cluster.snapshot.layout.nodes)
+    found = Advisor(belief, lambda: "share", FIRST, taste).advise(pod("p", "c"), names)
+    assert isinstance(found, Advice)
+    return found
