@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
+from extender.allocation.attempt import Attempt
 from extender.allocation.board import Candidate
 from extender.allocation.capacity import gives
 from extender.allocation.eligibility import Met, is_here, obstacles
+from extender.allocation.holders import places_of
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.work import Toll, Work
@@ -33,34 +35,58 @@ class Shortage(StrEnum):
 Cause = tuple[Shortage, str]
 # Of such devices there is nothing to wait for; nor of those that are kept from everybody, as long as they are.
 NEVER: Final[Cause] = (Shortage.NO_MATCH, "without the capacity")
+# Of partitions that nobody holds.
+SPENT: Final[Cause] = (Shortage.COUNTERS, "beyond what is left of their pool's counters")
+CLASHING: Final[Cause] = (Shortage.COUNTERS, "of groups that do not go with what is active in their pool")
 KEPT: Final = frozenset((Shortage.POOL_CLOSED, Shortage.NOT_OURS))
 
 
-def causes(situation: Situation, at: At, free: int, missing: int, toll: Toll) -> Work[Cause]:
-    """Count why candidates are not *free*; the kind is that of the most frequent cause that can end by itself.
+class Causes(NamedTuple):
+    """Why there is too little: its kind, how many candidates can be had, and what keeps the others, counted."""
+
+    kind: Shortage
+    has: int
+    details: str
+
+
+def causes(attempt: Attempt, at: At, free: int, needed: int, toll: Toll) -> Work[Causes]:
+    """Count why candidates are not *free*, or not to be had; the kind is the most frequent that can end by itself.
 
     Where they would not suffice if all were free, it is in vain to wait for that.
     """
-    found: Counter[Cause] = Counter()
+    situation, found = attempt.situation, Counter[Cause]()
     ask, every = situation.asks[at], frozenset(situation.eligible[at].every)
-    enough: dict[int, bool] = {}
+    refused = yield from _refused(attempt, ask, free, toll)
+    has, enough = free.bit_count() - len(refused), dict[int, bool]()
     for place, candidate in enumerate(situation.board.candidates):
         # Of what an ask takes all of, the others are none.
         is_other = bool(every) and place not in every
-        if free >> place & 1 or is_other or not _is_meant(situation, ask, place, candidate):
+        is_free = free >> place & 1 and place not in refused
+        if is_free or is_other or not _is_meant(situation, ask, place, candidate):
             continue
         yield from toll.paid(1)
-        found[_cause(situation, ask, place, enough)] += 1
+        found[refused.get(place) or _cause(situation, ask, place, enough)] += 1
     updating = _updating(situation, ask)
     if updating:
         found[Shortage.POOL_UPDATING, "in a pool that is being updated"] = updating
     listed = sorted(found.items(), key=lambda item: (-item[1], item[0][1]))
     details = [f"{count} {cause}" for (_, cause), count in listed]
-    if found.total() - found[NEVER] < missing:
+    if found.total() - found[NEVER] < needed - has:
         # Of a pool that is being updated more may come.
         kind = Shortage.POOL_UPDATING if updating else Shortage.NO_MATCH
-        return kind, ", ".join([*details, "no other matches"])
-    return _kind([(cause[0], count) for cause, count in listed if cause != NEVER], missing), ", ".join(details)
+        return Causes(kind, has, ", ".join([*details, "no other matches"]))
+    kind = _kind([(cause[0], count) for cause, count in listed if cause != NEVER], needed - has)
+    return Causes(kind, has, ", ".join(details))
+
+
+def _refused(attempt: Attempt, ask: Ask, left: int, toll: Toll) -> Work[dict[int, Cause]]:
+    """Say of which free candidates too little is left in their pool: these are held by nobody, and nobody has them."""
+    found: dict[int, Cause] = {}
+    for place in places_of(left):
+        if not attempt.admits(ask, place, grouped=True):
+            found[place] = CLASHING if attempt.admits(ask, place) else SPENT
+        yield from toll.paid(1)
+    return found
 
 
 def _kind(listed: Sequence[tuple[Shortage, int]], missing: int) -> Shortage:

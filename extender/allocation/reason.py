@@ -171,9 +171,9 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     free = left.bit_count()
     if free < needed or (ask.takes_all and not found.every):
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
-        kind, details = yield from causes(situation, at, left, needed - free, toll)
-        text = f", request {ask.name} needs {needed} free {devices(needed)}, has {free}: {details}"
-        return Reason(kind, text, at.claim, missing=needed - free)
+        kind, has, details = yield from causes(attempt, at, left, needed, toll)
+        text = f", request {ask.name} needs {needed} free {devices(needed)}, has {has}: {details}"
+        return Reason(kind, text, at.claim, missing=needed - has)
     for grouped, where in WITHIN:
         given = 0
         for place in places_of(left):

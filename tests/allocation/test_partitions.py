@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from extender.allocation.causes import Shortage
 from extender.allocation.counters import ledger_of
 from extender.allocation.fit import Fitter
 from extender.allocation.inventory import Inventory
+from extender.allocation.reason import Reason
+from extender.model.change import Changed
 from extender.model.device import Counter, CounterConsumption, CounterSet
 from extender.model.quantity import parse_quantity
 from extender.state.cluster import Cluster
@@ -48,3 +51,52 @@ def test_what_partitions_draw_is_added_up_once(monkeypatch: pytest.MonkeyPatch, 
     expected = f"needs {count} device{'s' if count > 1 else ''} within what is left of their pool's counters, has 0"
     assert expected in str(fitter.fit(snapshot).reason(0))
     assert chosen(asked, snapshot) == ["NO"]
+
+
+def chip(*partitions: str, groups: tuple[str, ...] = ()) -> Cluster:
+    """Publish a device of four slots as a whole and in *partitions* of so many, each of its own of *groups*."""
+    sizes = {"whole": "4"} | {f"p{index}": size for index, size in enumerate(partitions)}
+    of = dict(zip(sizes, ("", *groups) if groups else [""] * len(sizes), strict=True))
+    draws = {
+        name: CounterConsumption(
+            "set", (Counter("slots", parse_quantity(size)),), compatibility_groups=(of[name],) if of[name] else ()
+        )
+        for name, size in sizes.items()
+    }
+    devices = [device(name, consumes_counters=(draw,)) for name, draw in draws.items()]
+    sets = (CounterSet("set", (Counter("slots", parse_quantity("4")),)),)
+    counters = replace(published("n", name="counters", count=2), shared_counters=sets)
+    return cluster(node("n"), published("n", *devices, count=2), counters)
+
+
+BEYOND = "beyond what is left of their pool's counters"
+
+
+@pytest.mark.parametrize(
+    ("taken", "count", "groups", "shortage", "text"),
+    [
+        pytest.param("whole", 4, (), Shortage.COUNTERS, f"has 0: 3 {BEYOND}, 1 in use", id="taken whole"),
+        pytest.param(
+            "whole", 5, (), Shortage.NO_MATCH, f"has 0: 3 {BEYOND}, 1 in use, no other matches", id="too many"
+        ),
+        pytest.param("p0", 4, (), Shortage.COUNTERS, f"has 2: 1 {BEYOND}, 1 in use", id="in part"),
+        pytest.param(
+            "p2",
+            4,
+            ("a", "b", "b"),
+            Shortage.COUNTERS,
+            f"has 1: 1 {BEYOND}, 1 in use, 1 of groups that do not go with what is active in their pool",
+            id="groups",
+        ),
+    ],
+)
+def test_partitions_that_their_pool_refuses_are_none_of_those_that_a_request_has(
+    taken: str, count: int, groups: tuple[str, ...], shortage: Shortage, text: str
+) -> None:
+    built = chip("1", "1", "3", groups=groups)
+    built.apply(Changed(holder("h", "n", taken)))
+    asked = question(request(count))
+    reason = Fitter(asked).fit(built.snapshot).reason(0, asked)
+    assert isinstance(reason, Reason)
+    assert reason.message == f"claim c, request r needs {count} free devices, {text}"
+    assert reason.shortage is shortage
