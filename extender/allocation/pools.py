@@ -22,8 +22,8 @@ class Unreadable(ValueError):  # noqa: N818 - an answer to the pod: nobody can t
 class Pool:
     """A pool as one node sees it. *here* are the slices with devices for the node, *elsewhere* those for others.
 
-    An incomplete or an invalid pool offers nothing; *problem* says what is wrong with an invalid one, and *pending*
-    what there is already of an incomplete one.
+    An incomplete or an invalid pool offers nothing; *problem* says what is wrong with an invalid one, *pending* what
+    there is already of an incomplete one, and *slices* how many of how many it has, for all nodes.
     """
 
     key: PoolKey
@@ -31,6 +31,7 @@ class Pool:
     problem: str = ""
     here: tuple[ResourceSlice, ...] = ()
     pending: tuple[ResourceSlice, ...] = ()
+    slices: tuple[int, int] = (0, 0)
     elsewhere: tuple[ResourceSlice, ...] = ()
     counters: tuple[tuple[CounterKey, int], ...] = ()
 
@@ -120,7 +121,7 @@ def _pool(
         same = [item for item in everywhere if item.generation == here[0].generation]
         everywhere = _readable(same, features)
     if len(everywhere) != wanted:
-        return Pool(key=key, is_incomplete=True, pending=tuple(here))
+        return Pool(key=key, is_incomplete=True, pending=tuple(here), slices=(len(everywhere), wanted))
     seen = {id(item) for item in here}
     return _judged(
         key,

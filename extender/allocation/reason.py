@@ -116,9 +116,11 @@ def _rivals(situation: Situation, alike: Sequence[At], missing: int) -> Reason:
 
 
 def _without_devices(situation: Situation) -> Reason:
-    updating = [pool for pool in situation.board.pools if pool.is_incomplete]
+    updating = next((pool for pool in situation.board.pools if pool.is_incomplete), None)
     if updating:
-        return Reason(Shortage.POOL_UPDATING, f"a pool of {updating[0].key.driver} is being updated")
+        there, wanted = updating.slices
+        text = f"a pool of {updating.key.driver} is being updated: {there} of {wanted} slices are there"
+        return Reason(Shortage.POOL_UPDATING, text)
     return Reason(Shortage.NO_DEVICES, "no devices are published for the node")
 
 

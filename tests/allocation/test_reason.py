@@ -245,7 +245,8 @@ def test_a_request_for_shared_devices_is_told_what_it_lacks_alone() -> None:
 def test_a_pool_that_is_being_updated_is_named() -> None:
     half = published(GPU, *devices(1))
     half["spec"]["pool"]["resourceSliceCount"] = 2
-    assert told([half], exact("r"), whole=False)["reason"] == f"a pool of {GPU} is being updated"
+    reason = f"a pool of {GPU} is being updated: 1 of 2 slices are there"
+    assert told([half], exact("r"), whole=False)["reason"] == reason
 
 
 def of_slices(slices: int, item: Json) -> Json:
