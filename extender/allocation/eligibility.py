@@ -31,7 +31,7 @@ NODE_OPERATIONS = "DRAOptionalNodeOperations"
 NOWHERE = NodeSelection()
 SEALED = {
     Seal.CLOSED: "in a pool that is closed because somebody else has allocated from it",
-    Seal.NOT_OURS: "not ours to allocate",
+    Seal.NOT_OURS: "not ours to allocate (ownership.drivers)",
 }
 
 

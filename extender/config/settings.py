@@ -143,12 +143,7 @@ class Ownership:
     @property
     def keeps_taint(self) -> bool:
         """Whether rules are written."""
-        return self.has_taint and self.keep_taint
-
-    @property
-    def has_taint(self) -> bool:
-        """Whether a taint keeps others from our devices, whoever puts it there."""
-        return self.mode == "owner" and bool(self.owner_taint)
+        return self.mode == "owner" and bool(self.owner_taint) and self.keep_taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ NOT_SERVED: Final = "the API server does not serve devicetaintrules"
 NOT_SHOWN: Final = "its rule is written, and keeps nobody away as it is shown: look at what else it says"
 UNDONE: Final = "its rule is taken away as soon as it is written"
 NOT_KEPT: Final = "ownership.keepTaint is false, and nobody else has put it there"
+STRAY: Final = "not ours: delete the rule, own the driver (ownership.drivers), or another extender does"
 NOT_NAMED: Final = "ownership.drivers names none, so it is put on none"
 
 
@@ -50,6 +51,7 @@ class Keeping:
 
     Where *is_wanted* is false it is for others to write them, and only what is missing is told.
     Where no drivers are named none is tainted: whoever installs us must not take other people's drivers from them.
+    An advisor has no taint to keep, and only tells of rules that an owner has left.
     """
 
     belief: Belief
@@ -62,6 +64,7 @@ class Keeping:
     _kept: set[str] = field(default_factory=set)
     _trouble: tuple[str, tuple[str, ...]] = ("", ())
     _barring: tuple[str, ...] = ()
+    _strays: tuple[tuple[str, str], ...] = ()
     _known: tuple[Mapping[str, DeviceTaintRule], Inventory, tuple[str, ...]] | None = None
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[str, Pause] = field(default_factory=dict)
@@ -76,7 +79,10 @@ class Keeping:
         (why, drivers), rules = self._trouble, ", ".join(self._barring)
         missing = f"no owner taint on {', '.join(drivers)}: {why}; others can allocate these devices" if why else ""
         barring = f"the owner taint is on all of a shared driver: others get nothing of it: {rules}" if rules else ""
-        return "; ".join(filter(None, (missing, barring))) if self.may_write() else ""
+        stray = "; ".join(
+            f"rule {rule} keeps everybody from {driver}, which is {STRAY}" for rule, driver in self._strays
+        )
+        return "; ".join(filter(None, (missing, barring, stray))) if self.may_write() else ""
 
     async def run(self) -> None:
         """Keep for ever."""
@@ -89,6 +95,9 @@ class Keeping:
     async def round(self) -> None:
         """Put the taint on every driver of ours that is without; return when the watch shows it, or does not."""
         self._look_at_shared()
+        self._look_at_strays()
+        if not self.belief.ownership.domain.taint:
+            return
         missing, named = self._missing(), self.belief.ownership.domain.drivers
         # What somebody else has tainted meanwhile is no trouble any more.
         self._pauses = {driver: pause for driver, pause in self._pauses.items() if driver in missing}
@@ -110,6 +119,15 @@ class Keeping:
         if set(self._barring) - set(before):
             fields = {keys.RULES: ", ".join(self._barring), keys.WAY_OUT: WAY_OUT}
             LOG.warning("the owner taint is on all of a shared driver: others get nothing of it", extra=fields)
+
+    def _look_at_strays(self) -> None:
+        """Say once which rules keep everybody from what is not ours: nobody may be left to give it."""
+        found = self.belief.ownership.strays(self.belief.cluster.snapshot.inventory)
+        before, self._strays = self._strays, found
+        if set(found) - set(before):
+            rules, drivers = zip(*found, strict=True)
+            fields = {keys.RULES: ", ".join(rules), keys.DRIVER: ", ".join(sorted({*drivers})), keys.WAY_OUT: WAY_OUT}
+            LOG.warning("the owner taint is on all of a driver that is not ours: nobody may get it", extra=fields)
 
     def _is_due(self, driver: str) -> bool:
         return self.now() >= self._pauses[driver].until

@@ -61,7 +61,7 @@ def domain_of(settings: Settings) -> Domain:
     told = settings.ownership
     if told.mode == "advisor":
         # Whatever keeps kube-scheduler from a device is to keep us from it, too.
-        return Domain()
+        return Domain(heeded=told.owner_taint)
     writer = writer_of(settings.schedulers)
     return Domain(
         drivers=frozenset(told.drivers),

@@ -94,7 +94,7 @@ class Service:
             "auditing": self.auditing.run(self._may_audit),
             "inspection": self.inspection.run(),
         }
-        unasked |= self.sink.work(keeps_taint=self.settings.ownership.has_taint)
+        unasked |= self.sink.work(looks_at_taint=bool(self.settings.ownership.owner_taint))
         return unasked | {"counting": self.gauges.counting.run()} | self._beginning()
 
     def _beginning(self) -> Work:

@@ -77,12 +77,12 @@ class Sink:
         if self.lapses is not None:
             self.lapses.unasked(pod)
 
-    def work(self, *, keeps_taint: bool) -> Work:
+    def work(self, *, looks_at_taint: bool) -> Work:
         """Return what those do unasked who are told."""
         doing = {
             "nominations ahead": self.ahead,
             "nominations taken back": self.lapses,
-            "owner taint": self.keeping if keeps_taint else None,
+            "owner taint": self.keeping if looks_at_taint else None,
             "warming": self.warming,
             "closing": self.intrusion,
         }

@@ -17,12 +17,14 @@ class Domain:
 
     Of *shared* drivers others allocate, too, by other classes.
     *taint* is the key of the taint that keeps other allocators away, *writer* the field manager of our own writes.
+    *heeded* is the key of that taint to who owns nothing: it keeps him away like any other, and is only told of.
     """
 
     drivers: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
     taint: str = ""
+    heeded: str = ""
     writer: str = ""
 
     def has_driver(self, driver: str) -> bool:

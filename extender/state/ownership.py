@@ -97,6 +97,17 @@ class Ownership:
         shared = self.domain.shared
         return tuple(sorted(name for name, rule in self.rules.items() if any(_is_whole(rule, each) for each in shared)))
 
+    def strays(self, inventory: Inventory) -> tuple[tuple[str, DriverName], ...]:
+        """Name the rules that keep everybody from all of a driver that publishes and is not ours, with the driver."""
+        return tuple(
+            sorted(
+                (name, driver)
+                for name, rule in self.rules.items()
+                for driver in _chosen(rule, inventory)
+                if _is_whole(rule, driver) and not (self.domain.taint and self.domain.has_driver(driver))
+            )
+        )
+
     def counted_as(self, devices: Iterable[DeviceKey], inventory: Inventory) -> frozenset[str]:
         """Say as which drivers *devices* are counted: whoever writes claims can make up as many as he likes."""
         return frozenset(
@@ -170,7 +181,8 @@ class Ownership:
 
     def _bars(self, taint: Taint) -> bool:
         # NoExecute alone keeps nobody away for sure: claims may tolerate that of every key, to outlive a fault.
-        return self._is_owners(taint) and taint.effect == NO_SCHEDULE
+        key = self.domain.taint or self.domain.heeded
+        return bool(key) and taint.key == key and taint.effect == NO_SCHEDULE
 
     def _is_kept(self, device: DeviceKey, inventory: Inventory) -> bool:
         """Tell whether the owner's taint is on *device*, by a rule or by its driver."""
@@ -192,6 +204,13 @@ def _is_whole(rule: DeviceTaintRule, driver: str) -> bool:
     if chosen is None or chosen.asks_attributes:
         return False
     return chosen.driver in (None, DriverName(driver)) and chosen.pool is None and chosen.device is None
+
+
+def _chosen(rule: DeviceTaintRule, inventory: Inventory) -> Iterable[DriverName]:
+    """Name the drivers that publish and that *rule* is about."""
+    if rule.selector is None or rule.selector.driver is None:
+        return {key.driver for key in inventory.keys}
+    return (rule.selector.driver,) if inventory.has_driver(rule.selector.driver) else ()
 
 
 def _others(rules: Mapping[str, DeviceTaintRule], name: str) -> dict[str, DeviceTaintRule]:

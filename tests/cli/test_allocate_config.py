@@ -96,7 +96,7 @@ def test_the_example_of_the_readme_is_answered_by_a_service_with_no_settings_of_
         ),
         pytest.param(
             "ownership: {drivers: [nic.example.com]}",
-            "NotOurs: claim c1, request r needs 1 free device, has 0: 1 not ours to allocate",
+            "NotOurs: claim c1, request r needs 1 free device, has 0: 1 not ours to allocate (ownership.drivers)",
             id="driver",
         ),
         pytest.param(

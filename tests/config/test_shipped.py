@@ -19,8 +19,15 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
-def test_the_shipped_file_is_one_that_we_take() -> None:
-    assert isinstance(load(SHIPPED / "base" / "extender.yaml"), Settings)
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_the_shipped_file_is_one_that_we_take(minor: str) -> None:
+    assert isinstance(load(SHIPPED / minor / "extender.yaml"), Settings)
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_the_shipped_file_owns_what_the_rule_beside_it_taints(minor: str) -> None:
+    selected = read(SHIPPED / minor / "owner.yaml")["spec"]["deviceSelector"]
+    assert load(SHIPPED / minor / "extender.yaml").ownership.drivers == (selected["driver"],)
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.parent.name)

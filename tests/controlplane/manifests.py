@@ -14,6 +14,7 @@ CONFIG = ROOT / "scheduler-config"
 BASE = CONFIG / "base"
 OVERLAYS = tuple(sorted(path.parent.name for path in CONFIG.glob("[0-9]*/kustomization.yaml")))
 SCHEDULER = BASE / "scheduler.yaml"
+EXTENDER = CONFIG / OVERLAYS[-1] / "extender.yaml"
 RIGHTS = {"extender": BASE / "rbac" / "extender.yaml", "scheduler": BASE / "rbac" / "scheduler.yaml"}
 
 

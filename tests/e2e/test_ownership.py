@@ -234,6 +234,34 @@ async def test_of_a_shared_driver_others_have_what_our_classes_do_not_name(contr
         assert stage.counted("owner_taint_missing") == 0
 
 
+async def test_a_rule_on_a_driver_that_is_not_ours_is_told_for_nobody_gives_its_devices(control_plane: Plane) -> None:
+    """As where the driver in owner.yaml was edited, and that in extender.yaml was not."""
+    name = f"o{next(NUMBERS)}"
+    driver, shipped = f"{name}.{DRIVER}", f"shipped.{name}.{DRIVER}"
+    taint = {"key": "dra-extender.x-k8s.io/owned", "effect": "NoSchedule"}
+    rule = {**rule_of(control_plane, driver), "spec": {"deviceSelector": {"driver": driver}, "taint": taint}}
+    async with (
+        untainted_afterwards(control_plane, driver),
+        untainted_afterwards(control_plane, shipped),
+        hasty(control_plane, owning(drivers=(shipped,))) as stage,
+        world_on(stage, name) as here,
+        stock(control_plane),
+    ):
+        await here.device_class()
+        await here.node("a")
+        await here.slice("a", [ONE])
+        await here.create(rule)
+        await here.claim("c", here.request())
+        theirs = await here.pod("theirs", claims=("c",), schedulerName="default-scheduler")
+        await here.refused(theirs, "cannot allocate all claims")
+        await here.refused(await here.pod("ours", claims=("c",)), "not ours to allocate")
+        await so(stage.service.health.warnings, "a word below ok")
+        assert f"rule {rule_name(driver)} keeps everybody from {driver}, which is" in stage.service.health.warnings()[0]
+        await here.admin.delete(rule)
+        await so(lambda: not stage.service.health.warnings(), "nothing to be told")
+        assert await here.bound(theirs) == "a"
+
+
 async def tray(here: World, domains: str) -> None:
     """Make a node with a GPU, a channel and a daemon, and templates for each."""
     await here.node("a")

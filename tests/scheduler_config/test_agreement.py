@@ -10,7 +10,7 @@ from extender.config.load import load
 from extender.config.settings import Settings
 from extender.config.table import rows
 from tests.controlplane.client import Object
-from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, SCHEDULER, documents
+from tests.controlplane.manifests import BASE, CONFIG, EXTENDER, OVERLAYS, SCHEDULER, documents
 from tests.tree import files
 
 FEW = CONFIG / "few-device-nodes" / "scheduler.yaml"
@@ -21,7 +21,7 @@ SETTING = re.compile(rf"\b(?:{'|'.join(sorted(SECTIONS))})\.(?!(?:md|yaml)\b)[a-
 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
-    return load(BASE / "extender.yaml")
+    return load(EXTENDER)
 
 
 def containers() -> dict[str, Object]:

@@ -12,7 +12,7 @@ import yaml
 from extender.config.load import load
 from extender.config.settings import Leading
 from tests.controlplane.client import Object
-from tests.controlplane.manifests import BASE, CONFIG, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
+from tests.controlplane.manifests import BASE, CONFIG, EXTENDER, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
 from tests.controlplane.programs import Missing, kustomize
 from tests.tree import ROOT, files
 
@@ -109,15 +109,12 @@ def test_every_overlay_runs_its_own_versions_scheduler(overlays: dict[str, list[
 def test_configuration_in_a_pod_is_what_the_files_say(overlays: dict[str, list[Object]]) -> None:
     for name, objects in overlays.items():
         (held,) = (each for each in objects if each["kind"] == "ConfigMap")
-        own = CONFIG / name / "extender.yaml"
-        ours = own if own.exists() else BASE / "extender.yaml"
-        assert held["data"] == {path.name: path.read_text() for path in (SCHEDULER, ours)}
+        assert held["data"] == {path.name: path.read_text() for path in (SCHEDULER, CONFIG / name / "extender.yaml")}
 
 
 def test_allocations_are_written_as_the_overlays_release_does() -> None:
     for name in OVERLAYS:
-        own = CONFIG / name / "extender.yaml"
-        assert load(own if own.exists() else BASE / "extender.yaml").allocation.release == f"v{name}"
+        assert load(CONFIG / name / "extender.yaml").allocation.release == f"v{name}"
 
 
 def test_rendering_leaves_the_rights_as_the_files_grant_them(overlays: dict[str, list[Object]]) -> None:
@@ -212,7 +209,7 @@ def test_the_extender_contends_and_knows_its_pod_where_there_is_one_pod_as_well(
         told = template_of(objects)[1]["extender"]["env"]
         assert told[1]["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.uid"}}
         environment = {entry["name"]: entry.get("value", "6f1c-uid") for entry in told}
-        assert load(BASE / "extender.yaml", environment).leading == Leading(enabled=True, pod="6f1c-uid")
+        assert load(EXTENDER, environment).leading == Leading(enabled=True, pod="6f1c-uid")
 
 
 @pytest.mark.usefixtures("overlays")
@@ -325,7 +322,7 @@ def test_every_component_with_a_configuration_of_its_own_says_so() -> None:
 def test_the_extender_asks_for_the_leases_that_it_has_rights_to() -> None:
     roles = [each for each in documents(RIGHTS["extender"]) if each["kind"] == "Role"]
     granted = {name for role in roles for rule in role["rules"] for name in rule.get("resourceNames", ())}
-    leading = load(BASE / "extender.yaml").leading
+    leading = load(EXTENDER).leading
     assert {leading.lease, leading.scheduler_lease} == granted
     assert {role["metadata"]["namespace"] for role in roles} == {leading.namespace}
     election = documents(SCHEDULER)[0]["leaderElection"]

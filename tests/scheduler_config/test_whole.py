@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.client import Client, Object, until
-from tests.controlplane.manifests import BASE, SCHEDULER, documents
+from tests.controlplane.manifests import BASE, EXTENDER, SCHEDULER, documents
 from tests.controlplane.objects import device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
 from tests.controlplane.probes import until_ready
@@ -22,7 +22,7 @@ def told() -> tuple[list[str], dict[str, str]]:
     (deployment,) = documents(BASE / "deployment.yaml")
     (ours,) = (each for each in deployment["spec"]["template"]["spec"]["containers"] if "args" in each)
     environment = {entry["name"]: entry.get("value", "a-pod") for entry in ours["env"]}
-    return [each.replace("/etc/dra-scheduler", str(BASE)) for each in ours["args"]], environment
+    return [each.replace("/etc/dra-scheduler", str(EXTENDER.parent)) for each in ours["args"]], environment
 
 
 def lease(name: str, holder: str = "") -> Object:

@@ -121,7 +121,7 @@ def test_what_another_driver_has_is_not_ours_to_allocate() -> None:
     told = rejection(belief, "a")
     assert told.word is Word.NOT_OURS
     assert TEXTS[told.word] == "what the pod asks for is not ours to allocate"
-    assert "2 not ours to allocate" in told.detail
+    assert "2 not ours to allocate (ownership.drivers)" in told.detail
 
 
 OWN = DriverName("own.example.com")

@@ -26,6 +26,7 @@ from tests.telemetry.test_metrics import samples
 
 MERGE = "application/merge-patch+json"
 NAME = f"dra-extender-owned-{DRIVER}"
+OTHER = "other.example.com"
 KEY = "dra-extender.x-k8s.io/owned"
 
 
@@ -327,6 +328,54 @@ async def test_a_rule_that_keeps_others_from_a_whole_shared_driver_is_told_once(
         belief.apply(Gone(DeviceTaintRule, ObjectKey("", NAME)))
         await work.round()
     assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
+
+
+@pytest.mark.parametrize(
+    "domain", [Domain(drivers=frozenset({OTHER}), taint=KEY), Domain(heeded=KEY)], ids=["owner", "advisor"]
+)
+async def test_a_rule_that_keeps_everybody_from_a_driver_that_is_not_ours_is_told_once(
+    caplog: pytest.LogCaptureFixture, domain: Domain
+) -> None:
+    """As ours of before, when the driver was ours, or that of an owner.yaml beside settings that name another."""
+    writing = Writing()
+    belief = owning(domain)
+    work = keeping_of(belief, writing)
+    for name, driver in (("kept", OTHER), ("of-nothing", "unpublished.example.com")):
+        belief.apply(Changed(replace(rule_for(driver), name=name)))
+    narrow = TaintSelector(driver=DriverName(DRIVER), device=DeviceName("gpu-0"))
+    belief.apply(Changed(replace(rule_for(DRIVER), name="narrow", selector=narrow)))
+    with caplog.at_level(logging.WARNING):
+        await work.round()
+        assert (work.warning(), caplog.records) == ("", [])
+        belief.apply(Changed(replace(rule_for(DRIVER), name=NAME)))
+        for _ in range(2):
+            await work.round()
+        assert [(vars(record)["rules"], vars(record)["driver"]) for record in caplog.records] == [(NAME, DRIVER)]
+        assert work.warning() == f"rule {NAME} keeps everybody from {DRIVER}, which is {keeping.STRAY}"
+        belief.apply(Gone(DeviceTaintRule, ObjectKey("", NAME)))
+        await work.round()
+    assert (work.warning(), writing.tried, len(caplog.records)) == ("", [], 1)
+
+
+@pytest.mark.parametrize("told", [{"drivers": (OTHER,)}, {"mode": "advisor"}], ids=["driver-taken-out", "advisor"])
+async def test_a_rule_that_was_ours_is_told_by_readyz_and_left(told: dict[str, Any]) -> None:
+    left = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": NAME},
+        "spec": {"deviceSelector": {"driver": DRIVER}, "taint": {"key": KEY, "effect": "NoSchedule"}},
+    }
+    async with place(settings(**told)) as here:
+        assert here.service.health.warnings() == []
+        await here.do("POST", RULES, left)
+        await so(here.service.health.warnings)
+        assert here.service.health.warnings() == [
+            f"rule {NAME} keeps everybody from {DRIVER}, which is {keeping.STRAY}"
+        ]
+        assert here.service.health.missing() == []
+        assert NAME in [item["metadata"]["name"] for item in await here.items(RULES)]
+        await here.do("DELETE", f"{RULES}/{NAME}")
+        await so(lambda: not here.service.health.warnings())
 
 
 async def test_what_is_allowed_again_is_forgotten() -> None:

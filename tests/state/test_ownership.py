@@ -289,6 +289,38 @@ def test_what_is_not_ours_is_sealed_and_foreign_to_nobody() -> None:
     assert shown(belief, allocated(by="kube-scheduler")) == ()
 
 
+@pytest.mark.parametrize(
+    ("selector", "is_stray"),
+    [
+        (TaintSelector(driver=DRIVER), True),
+        (TaintSelector(), True),
+        (TaintSelector(driver=DRIVER, pool=PoolName("n1")), False),
+        (TaintSelector(pool=PoolName("n1")), False),
+        (TaintSelector(driver=DriverName("unpublished.example.com")), False),
+        (None, False),
+    ],
+    ids=["driver", "everything", "pool", "pool-of-any", "unpublished", "nothing"],
+)
+def test_a_rule_on_all_of_a_driver_that_publishes_is_a_stray_unless_that_is_ours(
+    selector: TaintSelector | None, *, is_stray: bool
+) -> None:
+    rule = replace(RULE, selector=selector)
+    other = Domain(drivers=frozenset({"other.example.com"}), taint=OWNER, writer=ME)
+    for domain in (other, Domain(heeded=OWNER)):
+        belief = believing(rule=rule, domain=domain)
+        found = belief.ownership.strays(belief.cluster.snapshot.inventory)
+        assert found == (((rule.name, DRIVER),) if is_stray else ())
+    for domain in (Domain(taint=OWNER), Domain(drivers=frozenset({DRIVER}), taint=OWNER), Domain()):
+        belief = believing(rule=rule, domain=domain)
+        assert belief.ownership.strays(belief.cluster.snapshot.inventory) == ()
+
+
+def test_who_owns_nothing_heeds_the_owner_taint_like_any_other() -> None:
+    plain, heeding = believing(domain=Domain()), believing(domain=Domain(heeded=OWNER))
+    for belief in (plain, heeding):
+        assert [item.taint.key for item in belief.cluster.snapshot.rules.values()] == [OWNER]
+
+
 def test_only_what_is_asked_for_by_our_classes_is_ours() -> None:
     assert len(shown(believing(domain=Domain(classes=frozenset({"gpu"}), writer=ME)), allocated(by="them"))) == 1
     assert shown(believing(domain=Domain(classes=frozenset({"else"}), writer=ME)), allocated(by="them")) == ()
