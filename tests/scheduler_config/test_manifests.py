@@ -195,6 +195,8 @@ def test_of_two_pods_each_extender_contends_and_a_drain_takes_one(
     # A budget that is left behind where there is one pod again keeps no drain waiting.
     budget = pair["PodDisruptionBudget", "dra-scheduler"]["spec"]
     assert (budget["maxUnavailable"], "minAvailable" in budget) == (1, False)
+    # Nor do two that are not ready.
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
     spec = pair[key]["spec"]
     assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
     extender, scheduler = spec["template"]["spec"]["containers"]
