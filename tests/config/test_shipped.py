@@ -8,6 +8,7 @@ import yaml
 
 from extender.config.load import load
 from extender.config.settings import Settings
+from tests.controlplane.manifests import OWNERS
 from tests.tree import ROOT
 
 SHIPPED = ROOT / "scheduler-config"
@@ -26,7 +27,7 @@ def test_the_shipped_file_is_one_that_we_take(minor: str) -> None:
 
 @pytest.mark.parametrize("minor", ["1.36", "1.37"])
 def test_the_shipped_file_owns_what_the_rule_beside_it_taints(minor: str) -> None:
-    selected = read(SHIPPED / minor / "owner.yaml")["spec"]["deviceSelector"]
+    selected = read(OWNERS[minor])["spec"]["deviceSelector"]
     assert load(SHIPPED / minor / "extender.yaml").ownership.drivers == (selected["driver"],)
 
 
@@ -43,4 +44,4 @@ def test_kube_scheduler_calls_us_where_and_as_we_expect(path: Path) -> None:
 
 @pytest.mark.parametrize("minor", ["1.36", "1.37"])
 def test_the_owner_taint_of_the_shipped_rule_is_ours(minor: str) -> None:
-    assert read(SHIPPED / minor / "owner.yaml")["spec"]["taint"]["key"] == Settings().ownership.owner_taint
+    assert read(OWNERS[minor])["spec"]["taint"]["key"] == Settings().ownership.owner_taint

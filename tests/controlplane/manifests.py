@@ -14,6 +14,7 @@ CONFIG = ROOT / "scheduler-config"
 BASE = CONFIG / "base"
 OVERLAYS = tuple(sorted(path.parent.name for path in CONFIG.glob("[0-9]*/kustomization.yaml")))
 SCHEDULER = BASE / "scheduler.yaml"
+OWNERS = {name: next((CONFIG / name).rglob("owner.yaml")) for name in OVERLAYS}
 EXTENDER = CONFIG / OVERLAYS[-1] / "extender.yaml"
 RIGHTS = {"extender": BASE / "rbac" / "extender.yaml", "scheduler": BASE / "rbac" / "scheduler.yaml"}
 
@@ -27,6 +28,12 @@ def rendered(folder: Path) -> list[Object]:
     """Return the objects that a kustomization stands for, in the order in which they are applied."""
     ran = subprocess.run([kustomize(), "build", folder], stdout=subprocess.PIPE, check=True)
     return list(yaml.safe_load_all(ran.stdout))
+
+
+def whole(minor: str) -> list[Object]:
+    """Return the objects of the overlay of *minor*, with the rule that by default not every cluster of it takes."""
+    objects, rules = rendered(CONFIG / minor), documents(OWNERS[minor])
+    return objects if rules[0]["kind"] in kinds(objects) else [*objects, *rules]
 
 
 def kinds(objects: list[Object]) -> set[str]:

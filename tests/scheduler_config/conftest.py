@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.controlplane.client import Client, Object, until
-from tests.controlplane.manifests import CONFIG, rendered
+from tests.controlplane.manifests import whole
 from tests.controlplane.objects import claim, exactly
 from tests.controlplane.plane import Plane
 from tests.controlplane.programs import Missing, kustomize
@@ -26,7 +26,7 @@ def applied(control_plane: Plane) -> Iterator[dict[str, Object]]:
         kustomize()
     except Missing as why:
         pytest.skip(str(why))
-    manifests = rendered(CONFIG / control_plane.minor)
+    manifests = whole(control_plane.minor)
     yield asyncio.run(_applied(control_plane, manifests))
     asyncio.run(_deleted(control_plane, [each for each in manifests if each["kind"] in ACTING]))
 

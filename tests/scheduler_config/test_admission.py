@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.controlplane.client import MERGE, Client, Object, until
-from tests.controlplane.manifests import CONFIG, rendered
+from tests.controlplane.manifests import whole
 from tests.controlplane.objects import claim, device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
 from tests.scheduler_config.conftest import ACTING
@@ -37,7 +37,7 @@ def filled_in(written: object, stored: object) -> list[object]:
 def test_what_is_applied_again_is_unchanged(applied: dict[str, Object], control_plane: Plane) -> None:
     # Of a Deployment's lists kubectl knows what tells items apart. Others it sends again where the API server has
     # filled in a default, and says "configured" each time.
-    manifests = [each for each in rendered(CONFIG / control_plane.minor) if each["kind"] != "Deployment"]
+    manifests = [each for each in whole(control_plane.minor) if each["kind"] != "Deployment"]
     for each in manifests:
         assert filled_in(each, applied[f"{each['kind']} {each['metadata']['name']}"]) == []
 

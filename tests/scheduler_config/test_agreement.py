@@ -10,7 +10,7 @@ from extender.config.load import load
 from extender.config.settings import Settings
 from extender.config.table import rows
 from tests.controlplane.client import Object
-from tests.controlplane.manifests import BASE, CONFIG, EXTENDER, OVERLAYS, SCHEDULER, documents
+from tests.controlplane.manifests import BASE, CONFIG, EXTENDER, OWNERS, SCHEDULER, documents
 from tests.tree import files
 
 FEW = CONFIG / "few-device-nodes" / "scheduler.yaml"
@@ -42,8 +42,8 @@ def test_the_scheduler_calls_where_the_extender_listens_and_waits_as_long_as_it_
 
 
 def test_the_taint_of_the_rules_is_the_one_that_the_extender_does_not_see(settings: Settings) -> None:
-    for name in OVERLAYS:
-        (rule,) = documents(CONFIG / name / "owner.yaml")
+    for path in OWNERS.values():
+        (rule,) = documents(path)
         assert rule["spec"]["taint"]["key"] == settings.ownership.owner_taint
 
 

@@ -12,7 +12,18 @@ import yaml
 from extender.config.load import load
 from extender.config.settings import Leading
 from tests.controlplane.client import Object
-from tests.controlplane.manifests import BASE, CONFIG, EXTENDER, OVERLAYS, RIGHTS, SCHEDULER, documents, rendered
+from tests.controlplane.manifests import (
+    BASE,
+    CONFIG,
+    EXTENDER,
+    OVERLAYS,
+    OWNERS,
+    RIGHTS,
+    SCHEDULER,
+    documents,
+    kinds,
+    rendered,
+)
 from tests.controlplane.programs import Missing, kustomize
 from tests.tree import ROOT, files
 
@@ -68,7 +79,7 @@ def test_there_is_an_overlay_for_each_version_that_the_tests_can_run() -> None:
 
 def test_every_manifest_is_in_a_kustomization() -> None:
     listed = set()
-    for path in CONFIG.glob("*/kustomization.yaml"):
+    for path in CONFIG.rglob("kustomization.yaml"):
         (kustomization,) = documents(path)
         generated = [name for each in kustomization.get("configMapGenerator", ()) for name in each["files"]]
         listed |= {path.parent / name for name in (*kustomization.get("resources", ()), *generated)}
@@ -97,6 +108,17 @@ def test_overlays_differ_in_the_taint_rule_the_tag_and_the_release_alone(
             ("DeviceTaintRule", "dra-extender-owned"),
             ("Deployment", "dra-scheduler"),
         }
+
+
+def test_an_overlay_has_nothing_that_a_cluster_of_its_version_does_not_serve_by_default(
+    overlays: dict[str, list[Object]], tmp_path: Path
+) -> None:
+    assert "DeviceTaintRule" not in kinds(overlays["1.36"])
+    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / "1.36", OWNERS["1.36"].parent))
+    (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": [overlay], "components": [component]}))
+    usual, tainting = named(overlays["1.36"]), named(rendered(tmp_path))
+    assert {key for key in tainting if tainting[key] != usual.get(key)} == {("DeviceTaintRule", "dra-extender-owned")}
+    assert tainting.keys() >= usual.keys()
 
 
 def test_every_overlay_runs_its_own_versions_scheduler(overlays: dict[str, list[Object]]) -> None:
@@ -165,7 +187,7 @@ def test_the_advisors_component_owns_nothing_and_may_write_events_alone(
     usual, advising = named(overlays[name]), named(rendered(tmp_path))
     assert {kind for kind, _ in usual.keys() - advising.keys()} == {
         "ConfigMap",  # under a name of its own
-        "DeviceTaintRule",
+        *(kinds(overlays[name]) & {"DeviceTaintRule"}),
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
         "MutatingAdmissionPolicy",
@@ -344,8 +366,8 @@ def test_the_extender_owns_allocation_and_binding(path: Path) -> None:
 
 
 def test_one_key_is_the_owner_taints_everywhere() -> None:
-    for name in OVERLAYS:
-        (rule,) = documents(CONFIG / name / "owner.yaml")
+    for path in OWNERS.values():
+        (rule,) = documents(path)
         assert rule["spec"]["taint"] == {"key": KEY, "effect": "NoSchedule"}
         assert rule["spec"]["deviceSelector"]["driver"]
     assert f'"{KEY}"' in (BASE / "tolerations.yaml").read_text()
