@@ -9,8 +9,8 @@ from tests.controlplane.manifests import whole
 from tests.controlplane.objects import claim, device_class, device_slice, exactly, node, pod, template
 from tests.controlplane.plane import Plane
 from tests.scheduler_config.conftest import ACTING
+from tests.scheduler_config.tolerations import KEY, TOLERATIONS
 
-KEY = "dra-extender.x-k8s.io/owned"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 STOCK = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -79,14 +79,7 @@ async def test_what_the_pod_asks_of_the_api_server_has_its_own_share(
 @pytest.mark.parametrize("build", [claim, template], ids=["claim", "template"])
 @pytest.mark.parametrize(
     ("toleration", "taken"),
-    [
-        pytest.param({"operator": "Exists"}, False, id="everything"),
-        pytest.param({"operator": "Exists", "effect": "NoSchedule"}, False, id="everything-of-its-effect"),
-        pytest.param({"key": KEY, "operator": "Exists"}, False, id="its-key"),
-        pytest.param({"key": KEY, "operator": "Equal", "value": "x"}, False, id="its-key-with-a-value"),
-        pytest.param({"operator": "Exists", "effect": "NoExecute"}, True, id="everything-of-another-effect"),
-        pytest.param({"key": "example.com/broken", "operator": "Exists"}, True, id="another-key"),
-    ],
+    [pytest.param(toleration, taken, id=name) for name, toleration, taken in TOLERATIONS],
 )
 @pytest.mark.usefixtures("applied")
 async def test_no_claim_tolerates_the_owner_taint(
@@ -124,6 +117,7 @@ async def test_the_refusal_says_what_to_do(admin: Client) -> None:
     item = claim("tolerant", exactly(tolerations=[{"operator": "Exists"}]))
     reply = await admin.call("POST", await admin.path(item, name=False), item)
     assert reply.status == 403
+    assert "a claim for devices of any driver may not tolerate" in reply.message
     assert reply.message.endswith("Name the keys of the taints to be tolerated.")
 
 

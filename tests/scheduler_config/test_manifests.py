@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,15 +26,17 @@ from tests.controlplane.manifests import (
     kinds,
     rendered,
 )
+from tests.controlplane.objects import claim, exactly, template
 from tests.controlplane.programs import Missing, kustomize
+from tests.scheduler_config.tolerations import KEY, TOLERATIONS
 from tests.tree import ROOT, files
 
 README = (CONFIG / "README.md").read_text()
 SHOWN = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+LINES = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 FEW = CONFIG / "few-device-nodes"
 ADVISOR = CONFIG / "advisor"
 PAIR = CONFIG / "two-replicas"
-KEY = "dra-extender.x-k8s.io/owned"
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +69,12 @@ def patience_s(probe: Object) -> int:
 
 def named(objects: list[Object]) -> dict[tuple[str, str], Object]:
     return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+
+def the_one(blocks: list[str], word: str) -> str:
+    """Return the block of the README that speaks of *word*."""
+    (found,) = (each for each in blocks if word in each)
+    return found
 
 
 def profile(path: Path) -> Object:
@@ -273,7 +283,7 @@ def owned(objects: list[Object]) -> dict[str, Object]:
 def test_a_kustomization_of_ones_own_is_as_the_readme_shows_it(tmp_path: Path) -> None:
     ours = {"drivers": ["gpu.nvidia.com"]}
     (tmp_path / "extender.yaml").write_text(json.dumps({"ownership": ours}))
-    shown, _ = SHOWN
+    shown = the_one(SHOWN, "dra-extender-owned")
     text = shown.replace("../scheduler-config", os.path.relpath(CONFIG, tmp_path))
     (tmp_path / "kustomization.yaml").write_text(text)
     objects = rendered(tmp_path)
@@ -300,7 +310,7 @@ def test_a_kustomization_of_ones_own_is_as_the_readme_shows_it(tmp_path: Path) -
 
 @pytest.mark.usefixtures("overlays")
 def test_a_placement_document_is_mounted_as_the_readme_shows_it(tmp_path: Path) -> None:
-    _, shown = SHOWN
+    shown = the_one(SHOWN, "dra-placement")
     (tmp_path / "placement.yaml").write_text("mix: learnt\n")
     head = json.dumps([os.path.relpath(CONFIG / OVERLAYS[-1], tmp_path)])
     (tmp_path / "kustomization.yaml").write_text(f"resources: {head}\n{shown}")
@@ -313,6 +323,30 @@ def test_a_placement_document_is_mounted_as_the_readme_shows_it(tmp_path: Path) 
         "volumeMounts"
     ]
     assert "placement: {file: /etc/dra-placement/placement.yaml}" in README
+
+
+@pytest.mark.usefixtures("overlays")
+def test_claims_that_tolerate_everything_are_only_warned_of_by_the_patch_that_the_readme_shows(tmp_path: Path) -> None:
+    shown = the_one(SHOWN, "ValidatingAdmissionPolicyBinding")
+    head = json.dumps([os.path.relpath(CONFIG / OVERLAYS[-1], tmp_path)])
+    (tmp_path / "kustomization.yaml").write_text(f"resources: {head}\n{shown}")
+    binding = named(rendered(tmp_path))["ValidatingAdmissionPolicyBinding", "dra-extender-tolerations"]
+    assert binding["spec"]["validationActions"] == ["Warn", "Audit"]
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq")
+def test_the_line_of_the_readme_finds_the_claims_and_templates_that_are_refused() -> None:
+    found, items = [], []
+    for name, toleration, taken in TOLERATIONS:
+        alternative = {"name": "one", "deviceClassName": "gpu", "tolerations": [toleration]}
+        asking = exactly(tolerations=[toleration]), {"name": "either", "firstAvailable": [alternative]}
+        for build, request in product((claim, template), asking):
+            items.append(build(f"{name}-{request['name']}", exactly(name="plain"), request))
+            found += [] if taken else [items[-1]]
+    items += [claim("looks", exactly(adminAccess=True, tolerations=[{"operator": "Exists"}])), claim("nothing")]
+    _, _, filtering = the_one(LINES, "resourceclaimtemplates").partition(" | jq ")
+    told = subprocess.check_output(["sh", "-c", f"jq {filtering}"], input=json.dumps({"items": items}), text=True)
+    assert told.splitlines() == [f"{each['kind']} default/{each['metadata']['name']}" for each in found]
 
 
 def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replaced() -> None:
