@@ -49,10 +49,10 @@ def overlays() -> dict[str, list[Object]]:
     return {name: rendered(CONFIG / name) for name in OVERLAYS}
 
 
-def with_components(folder: Path, *components: Path) -> list[Object]:
-    """Render the newest overlay with *components*, from a kustomization in *folder*."""
-    overlay, *listed = (os.path.relpath(path, folder) for path in (CONFIG / OVERLAYS[-1], *components))
-    (folder / "kustomization.yaml").write_text(json.dumps({"resources": [overlay], "components": listed}))
+def with_components(folder: Path, *components: Path, overlay: str = OVERLAYS[-1]) -> list[Object]:
+    """Render an overlay, the newest where none is named, with *components*, from a kustomization in *folder*."""
+    resource, *listed = (os.path.relpath(path, folder) for path in (CONFIG / overlay, *components))
+    (folder / "kustomization.yaml").write_text(json.dumps({"resources": [resource], "components": listed}))
     return rendered(folder)
 
 
@@ -124,9 +124,8 @@ def test_an_overlay_has_nothing_that_a_cluster_of_its_version_does_not_serve_by_
     overlays: dict[str, list[Object]], tmp_path: Path
 ) -> None:
     assert "DeviceTaintRule" not in kinds(overlays["1.36"])
-    overlay, component = (os.path.relpath(path, tmp_path) for path in (CONFIG / "1.36", OWNERS["1.36"].parent))
-    (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": [overlay], "components": [component]}))
-    usual, tainting = named(overlays["1.36"]), named(rendered(tmp_path))
+    usual = named(overlays["1.36"])
+    tainting = named(with_components(tmp_path, OWNERS["1.36"].parent, overlay="1.36"))
     assert {key for key in tainting if tainting[key] != usual.get(key)} == {("DeviceTaintRule", "dra-extender-owned")}
     assert tainting.keys() >= usual.keys()
 
@@ -356,6 +355,22 @@ def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replace
     assert scope["values"] == [deployment["spec"]["template"]["spec"]["priorityClassName"]]
     assert quota["metadata"]["namespace"] == deployment["metadata"]["namespace"]
     assert int(quota["spec"]["hard"]["pods"]) >= 2 * (2 + 1)
+
+
+@pytest.mark.usefixtures("overlays")
+def test_after_the_advisors_component_nothing_is_built_that_is_for_an_owner_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for component in (PAIR, OWNERS["1.36"].parent):
+        with pytest.raises(subprocess.CalledProcessError):
+            with_components(tmp_path, ADVISOR, component)
+        assert "mode failed: test failed" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("overlays")
+def test_the_advisors_component_takes_back_the_rule_of_the_component_before_it(tmp_path: Path) -> None:
+    objects = with_components(tmp_path, OWNERS["1.36"].parent, ADVISOR, overlay="1.36")
+    assert "DeviceTaintRule" not in kinds(objects)
 
 
 @pytest.mark.parametrize("components", [[FEW, ADVISOR], [ADVISOR, FEW]], ids=["few-first", "advisor-first"])
