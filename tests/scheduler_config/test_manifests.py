@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import yaml
@@ -32,7 +33,7 @@ from tests.scheduler_config.tolerations import KEY, TOLERATIONS
 from tests.tree import ROOT, files
 
 README = (CONFIG / "README.md").read_text()
-SHOWN = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+SHOWN = [dedent(text) for _, text in re.findall(r"^( *)```yaml\n(.*?)^\1```", README, re.DOTALL | re.MULTILINE)]
 LINES = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 FEW = CONFIG / "few-device-nodes"
 ADVISOR = CONFIG / "advisor"
@@ -346,6 +347,17 @@ def test_the_line_of_the_readme_finds_the_claims_and_templates_that_are_refused(
     _, _, filtering = the_one(LINES, "resourceclaimtemplates").partition(" | jq ")
     told = subprocess.check_output(["sh", "-c", f"jq {filtering}"], input=json.dumps({"items": items}), text=True)
     assert told.splitlines() == [f"{each['kind']} default/{each['metadata']['name']}" for each in found]
+
+
+@pytest.mark.usefixtures("overlays")
+def test_the_pod_runs_on_linux_and_where_the_patch_says_that_the_readme_shows(tmp_path: Path) -> None:
+    shown = the_one(SHOWN, "nodeSelector")
+    head = json.dumps([os.path.relpath(CONFIG / OVERLAYS[-1], tmp_path)])
+    (tmp_path / "kustomization.yaml").write_text(f"resources: {head}\n{shown}")
+    patched, usual = (template_of(objects)[0] for objects in (rendered(tmp_path), with_components(tmp_path)))
+    assert (usual["nodeSelector"], usual.get("tolerations", [])) == ({"kubernetes.io/os": "linux"}, [])
+    assert patched["nodeSelector"] == {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    assert [each["key"] for each in patched["tolerations"]] == ["node-role.kubernetes.io/control-plane"]
 
 
 def test_the_quota_is_about_the_pods_priority_and_has_room_while_two_are_replaced() -> None:
