@@ -29,7 +29,8 @@ from extender.web.server import CannotListen, Options
 SUMMARY = "answer kube-scheduler and allocate devices"
 DESCRIPTION = (
     "Serve the scheduler's calls until a signal ends it. Settings come from a file, the environment and flags. "
-    "Exit status: 0 after a signal, 1 where there is no cluster to be found, 2 for settings that cannot be used, 3 for "
+    "Exit status: 0 after a signal, or a check that found nothing, 1 where there is no cluster to be found, "
+    "2 for settings that cannot be used, 3 for "
     "settings that are not safe on the cluster that was found, 4 where the cluster was set back, as from a backup: "
     "started anew, it reads everything as it is now."
 )
@@ -43,6 +44,12 @@ SERVED, NO_CLUSTER, UNUSABLE, UNSAFE, SET_BACK = 0, 1, 2, 3, 4
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of this subcommand."""
     add_flags(parser)
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="read the settings of all three sources, the placement document and the files of TLS as at a start, say "
+        "what cannot be used, and end: with 0, or with 2. Neither the cluster nor an address is asked",
+    )
 
 
 def run(arguments: Namespace) -> int:
@@ -54,6 +61,8 @@ def run(arguments: Namespace) -> int:
     except Invalid as invalid:
         sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
         return UNUSABLE
+    if arguments.check:
+        return SERVED
     configure_log(sys.stderr, settings.logging.level, settings.logging.format)
     raise_limit()
     try:

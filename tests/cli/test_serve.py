@@ -16,6 +16,7 @@ from extender.demo.apiserver.kinds import LEASE
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.rights import REVIEWS
 from tests.controlplane.processes import free_port
+from tests.web.certificates import authority, issued
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"schedulerName": "dra-scheduler"}}
 
@@ -183,6 +184,50 @@ def test_a_placement_document_that_cannot_be_used_stops_the_start(
     assert [line.split(": ")[:3] for line in complaints] == [
         ["dra-extender", str(path), name] for name in ("policies.default", "mixed")
     ]
+
+
+@pytest.fixture
+def starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nothing begin: neither is the cluster asked for, nor is anything listened on."""
+
+    async def begun(*_: object) -> int:
+        raise AssertionError("a check has begun to serve")
+
+    monkeypatch.setattr(serve, "_serve", begun)
+
+
+@pytest.mark.usefixtures("starting")
+def test_a_check_reads_what_a_start_reads_and_begins_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placement = tmp_path / "placement.yaml"
+    placement.write_text("mix: learnt\n")
+    config = tmp_path / "extender.yaml"
+    config.write_text(json.dumps({"ownership": {"mode": "advisor"}, "placement": {"file": str(placement)}}))
+    files = issued(tmp_path, "server", authority(tmp_path, "ca"))
+    told = ["serve", f"--config={config}", f"--tls-certificate={files[0]}", f"--tls-key={files[1]}", "--check"]
+    assert (main(told), capsys.readouterr().err) == (0, "")
+    monkeypatch.setenv("DRA_EXTENDER_ANSWER_SHORTLIST", "0")
+    assert main(told) == 2
+    assert "DRA_EXTENDER_ANSWER_SHORTLIST" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["setting", "flag", "document", "key"])
+@pytest.mark.usefixtures("starting")
+def test_a_check_refuses_what_a_start_would(tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: str) -> None:
+    certificate, key = issued(tmp_path, "server", authority(tmp_path, "ca"))
+    placement = tmp_path / "placement.yaml"
+    placement.write_text("mixed: {}\n" if wrong == "document" else "{}\n")
+    config = tmp_path / "extender.yaml"
+    config.write_text("answers: {}\n" if wrong == "setting" else "{}\n")
+    if wrong == "key":
+        key.write_text("none")
+    flags = ["--answer-policy=some"] if wrong == "flag" else []
+    files = [f"--placement-file={placement}", f"--tls-certificate={certificate}", f"--tls-key={key}"]
+    assert main(["serve", f"--config={config}", *files, *flags, "--check"]) == 2
+    named = {"setting": "answers", "flag": "--answer-policy", "document": "mixed", "key": "tls.key"}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert named[wrong] in line
 
 
 def test_without_a_cluster_it_says_so(
