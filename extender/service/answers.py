@@ -1,6 +1,6 @@
 """The answers to the scheduler's verbs."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.model.names import NodeName, Uid
@@ -8,18 +8,17 @@ from extender.model.node import Pod
 from extender.scheduling.account import of_plan
 from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.scored import Scored
 from extender.scheduling.survey import Unfinished
-from extender.scheduling.veto import helped
 from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
-from extender.service.evictions import SOON_S, Evictions
+from extender.service.evictions import Evictions
 from extender.service.hearing import Hearing
 from extender.service.journal import Journal
 from extender.service.offers import Offers
+from extender.service.preemption import Preemption
 from extender.service.scores import Remembered
 from extender.state.belief import Belief
 from extender.web.verbs import (
@@ -57,11 +56,13 @@ class Answers:
     # Told of each pod that others may be evicted for.
     evicting: Callable[[Uid], None] = lambda _pod: None
     evictions: Evictions = field(init=False)
+    preemption: Preemption = field(init=False)
     _scores: Remembered = field(init=False)
 
     def __post_init__(self) -> None:
         self._scores = Remembered(self.planner.roll)
         self.evictions = Evictions(self.now)
+        self.preemption = Preemption(self.belief, self.chooser, self.attention, self.evictions)
         self.belief.parting.append(self.evictions.forget)
 
     async def hear(self, pod: Pod) -> None:
@@ -120,44 +121,12 @@ class Answers:
         # It was refused wherever it was nominated, and what it is nominated for next is the scheduler's own.
         self.asked(request.pod, ())
         try:
-            return {name: request.victims[name] for name in self._emptied(request)}
+            nodes = self.preemption.emptied(request)
         except Unfinished:
             return Failed("the devices that the pod's claims ask for are still being looked for")
-
-    def _emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
-        """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
-        pod, is_elsewhere = request.pod, self.belief.loads.is_elsewhere
-        # Those of a group go together, wherever they are. kube-scheduler ends the attempt where we name somebody with a
-        # node that he is not on, and does without the nodes that we leave out.
-        victims = {
-            NodeName(name): items.pods
-            for name, items in request.victims.items()
-            if not any(is_elsewhere(uid, NodeName(name)) for uid in items.pods)
-        }
-        until = self._awaited(pod, request.victims)
-        if until is not None:
-            # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
-            self.attention.postponed(pod, until)
-            return ()
-        nodes = helped(pod, victims, self.belief, self.chooser)
         if nodes:
-            self.evicting(pod.uid)
-        needs = needs_of(pod, self.belief)
-        if nodes and isinstance(needs, Needs) and not needs.is_plain:
-            self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
-        return nodes
-
-    def _awaited(self, pod: Pod, candidates: Collection[str]) -> float | None:
-        """Say when *pod* is to be tried again if it waits for devices of who was evicted alone. Raise Unfinished."""
-        done = self.evictions.done(pod, candidates)
-        if not done:
-            return None
-        free = helped(pod, dict.fromkeys(done, ()), self.belief, self.chooser)
-        # Where they were free before it was asked about something else is missing.
-        if not (self.evictions.was_refused(pod.uid, free) if free else helped(pod, done, self.belief, self.chooser)):
-            return None
-        until = self.evictions.waits(pod.uid)
-        return until if until is None or not free else min(until, self.now() + SOON_S)
+            self.evicting(request.pod.uid)
+        return {name: request.victims[name] for name in nodes}
 
     async def bind(self, request: BindRequest) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
