@@ -73,6 +73,7 @@ class Answers:
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
+        self.preemption.begin()
         filtered = self._filtered(request)
         self.offers.put(request.pod.uid, filtered.names)
         self.evictions.refused(request.pod.uid, () if filtered.names else request.names)
@@ -95,6 +96,7 @@ class Answers:
         self.journal.put(of_plan(pod, plan, self.belief.cluster.snapshot.generation, self.journal.wall()))
         if isinstance(plan, Rejection):
             self.attention.rejected(pod, plan)
+            self.preemption.refused(pod.uid)
             return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
         self.attention.offered(pod)
         self.answered(pod, plan.placement.node)

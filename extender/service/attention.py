@@ -17,12 +17,14 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import Order, Result
 from extender.scheduling.expiry import Expiry
+from extender.scheduling.leaving import finds_another
 from extender.scheduling.needs import Needs, Unplaceable, made_for, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import has_devices, settled, unusable
 from extender.scheduling.vocabulary import Word, is_told
 from extender.scheduling.waking import Waker
 from extender.service.carrier import Carrier
+from extender.service.evictions import Evictions
 from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
 from extender.service.remaking import Remaking
@@ -78,6 +80,7 @@ class Attention:
         self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)
+        self._freeing.is_of_use = partial(finds_another, self.waker.planner)
         self.waker.refused = self._waits.refused
         self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.freshness)
@@ -108,6 +111,14 @@ class Attention:
     def postponed(self, pod: Pod, at: float) -> None:
         """Have *pod* tried again at a time, unless it is offered something before."""
         self._waits.postponed(pod.uid, at)
+
+    def awaits(self, pod: Uid, node: NodeName) -> None:
+        """Have *pod* tried on *node* once its devices are ready, or will not be."""
+        self._waits.awaits(pod, node)
+
+    def heed(self, evictions: Evictions) -> None:
+        """Leave to pods what they have, and are nominated for, as long as others go for them."""
+        self.wakes.victims, self._freeing.are_going = evictions.victims, evictions.are_going
 
     def _unsteered(self, pod: Pod) -> None:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""

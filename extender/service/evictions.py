@@ -16,6 +16,8 @@ from extender.topology.memo import Memo
 
 # How long claims of pods that are gone may take to be freed: the controller frees some ten a second.
 PATIENCE_S: Final = 15.0
+# How long who was evicted may take to end, at most: one that takes longer is stuck, and nobody waits for it.
+LASTING_S: Final = 3600.0
 # After how long a pod is tried again whose devices were let go of while the scheduler was told that there are none.
 SOON_S: Final = 1.0
 # Pods that are remembered, with all nodes that the scheduler could choose from.
@@ -81,6 +83,13 @@ class Evictions:
         """Return who was to go for *pod* on *node*; None where that is not remembered."""
         known = self._known.get(pod)
         return known.victims.get(node) if known else None
+
+    def are_going(self, pod: Uid, node: NodeName, is_on: Callable[[Uid, NodeName], bool]) -> bool:
+        """Tell whether some of those who were to go for *pod* on *node* are there still, and may yet end."""
+        known = self._known.get(pod)
+        if known is None or self.now() - known.at > LASTING_S:
+            return False
+        return any(is_on(victim, node) for victim in known.victims.get(node, ()))
 
     def waits(self, pod: Uid) -> float | None:
         """Remember that *pod* has nothing to wait for but their devices; say until when, None where that is past."""

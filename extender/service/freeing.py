@@ -2,14 +2,16 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from extender.model.names import Uid
+from extender.model.claim import ResourceClaim
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.needs import made_for
+from extender.scheduling.conditions import have_failed, is_waited_for
+from extender.scheduling.needs import Needs, had_by, made_for, needs_of
 from extender.scheduling.remedy import freed, unusable
 from extender.service.carrier import Carrier
 from extender.service.turns import Turns
@@ -51,6 +53,9 @@ class Freeing:
     refusals: Counter[Uid]
     # Claims that stood in a pod's way until they were freed.
     cleared: dict[Uid, Held] = field(default_factory=dict)
+    # Whether others go for a pod on a node, who are there still; and whether it could go elsewhere without some claims.
+    are_going: Callable[[Uid, NodeName, Callable[[Uid, NodeName], bool]], bool] = lambda _pod, _node, _is_on: False
+    is_of_use: Callable[[Needs, Sequence[ResourceClaim]], bool] = lambda _needs, _claims: True
     _counted: float = 0.0
     _leaving: dict[Uid, str] = field(default_factory=dict)
     _vain: dict[Uid, Vain] = field(default_factory=dict)
@@ -61,7 +66,7 @@ class Freeing:
             self.refusals[pod.uid] = self.attempts
             self.cleared[pod.uid] = frozenset()
         elif unusable(pod, self.belief, self.wall()):
-            self.refusals[pod.uid] = max(self.refusals[pod.uid], 0) + 1
+            self.refusals[pod.uid] = 0 if self._has_others_go(pod) else max(self.refusals[pod.uid], 0) + 1
 
     def forget(self) -> None:
         """Forget everything: another has led since."""
@@ -83,6 +88,9 @@ class Freeing:
             # A pod that waits is not asked about again until something happens: time is an attempt too.
             self._counted = now()
             self.refusals.update(tuple(self.refusals))
+            for pod in filter(None, map(self.belief.pods.with_uid, tuple(self.refusals))):
+                if self._has_others_go(pod):
+                    self.refusals[pod.uid] = min(self.refusals[pod.uid], 0)
             self._vain = {uid: vain for uid, vain in self._vain.items() if uid in self.refusals}
         due = [uid for uid, count in self.refusals.items() if count >= self.attempts]
         await self.turns.each([uid for uid in due if not self._rests(uid, now())], partial(self._free_of, now))
@@ -98,6 +106,9 @@ class Freeing:
         if self.is_unseen(uid):
             return None
         pod = self.belief.pods.with_uid(uid)
+        if pod is not None and uid in self.refusals and self._is_to_stay(pod):
+            self.refusals[uid] = 0
+            return None
         held = self._held(pod) if pod else frozenset()
         # While another is freed the scheduler may ask about this one: what was offered is left alone.
         is_free = await self._freed(pod, held, now) if uid in self.refusals and pod is not None else False
@@ -107,6 +118,28 @@ class Freeing:
             if is_free is False and held:
                 self._leave(uid, held, now())
         return False if is_free is None else is_free or None
+
+    def _has_others_go(self, pod: Pod) -> bool:
+        """Tell whether others, who are there still, go for *pod* on the node that it is nominated for.
+
+        It may be waiting for nothing else to be bound there with what it has.
+        """
+        node = pod.nominated_node
+        if node is None or not self.are_going(pod.uid, node, self.belief.loads.is_on):
+            return False
+        return not have_failed(had_by(pod, self.belief), self.wall(), self.belief.ready_within_s)
+
+    def _is_to_stay(self, pod: Pod) -> bool:
+        """Tell whether all that is in the way of *pod* is being made ready, and there is nothing for it elsewhere.
+
+        It would be given the same again, and others might be evicted for that once more.
+        """
+        needs, found = needs_of(pod, self.belief), unusable(pod, self.belief, self.wall())
+        if not isinstance(needs, Needs) or not found or any(claim not in needs.allocated for claim in found):
+            return False
+        now, within_s = self.wall(), self.belief.ready_within_s
+        is_waiting = all(is_waited_for((claim,), now, within_s) and not claim.is_deleting for claim in found)
+        return is_waiting and not self.is_of_use(needs, found)
 
     def _held(self, pod: Pod) -> Held:
         return frozenset((claim.uid, claim.resource_version) for claim in unusable(pod, self.belief, self.wall()))

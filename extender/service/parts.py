@@ -114,7 +114,7 @@ class Service:
         self.minds.take(self.placing.document)
         self.metrics.watch(self.gauges)
         self.belief.parting += (self.notices.forget, self.offers.forget)
-        self.attention.wakes.victims = self.answers.evictions.victims
+        self.attention.heed(self.answers.evictions)
         self.attention.expiry.is_offered, self.attention.expiry.unasked = self.offers.has, self.sink.unasked
         self._listen()
 

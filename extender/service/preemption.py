@@ -2,16 +2,29 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from extender.model.names import NodeName
+from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.conditions import is_waited_for
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import SOON_S, Evictions
 from extender.state.belief import Belief
 from extender.web.verbs import PreemptRequest
+
+# How long after filter kube-scheduler asks about preemption in the same attempt, at most. Rather too short: who is
+# believed to be asked about in another attempt than in fact has others evicted, as if he had never been refused.
+ATTEMPT_S: Final = 2.0
+
+
+class Refused(NamedTuple):
+    """Which pod filter was asked about last, where it was refused, and when."""
+
+    pod: Uid
+    at: float
 
 
 @dataclass(slots=True)
@@ -22,6 +35,15 @@ class Preemption:
     chooser: Chooser
     attention: Attention
     evictions: Evictions
+    _refused: Refused | None = None
+
+    def begin(self) -> None:
+        """Remember that filter is asked, about whichever pod."""
+        self._refused = None
+
+    def refused(self, pod: Uid) -> None:
+        """Remember that filter has refused *pod* everywhere just now."""
+        self._refused = Refused(pod, self.evictions.now())
 
     def emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
         """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
@@ -40,6 +62,9 @@ class Preemption:
             return ()
         nodes = helped(pod, victims, self.belief, self.chooser)
         needs = needs_of(pod, self.belief)
+        if nodes and self._is_refused(pod) and isinstance(needs, Needs) and self._is_made_ready(needs):
+            self.attention.awaits(pod.uid, nodes[0])
+            return ()
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
@@ -55,3 +80,16 @@ class Preemption:
             return None
         until = self.evictions.waits(pod.uid)
         return until if until is None or not free else min(until, self.evictions.now() + SOON_S)
+
+    def _is_refused(self, pod: Pod) -> bool:
+        """Tell whether filter has refused *pod* in this attempt.
+
+        Then it is tried again whenever we touch it, so that it may be left to wait. Who was refused by other plugins
+        alone is tried again for what these wait for, and for nothing that we write.
+        """
+        refused = self._refused
+        return refused is not None and refused.pod == pod.uid and self.evictions.now() - refused.at <= ATTEMPT_S
+
+    def _is_made_ready(self, needs: Needs) -> bool:
+        """Tell whether devices of the pod are made ready still: it would not be bound, and lose the room again."""
+        return is_waited_for(needs.allocated, self.attention.wall(), self.belief.ready_within_s)

@@ -51,6 +51,10 @@ class Waits:
         if isinstance(result, NotBound) and result.is_waiting:
             self._awaiting[order.uid] = order.node
 
+    def awaits(self, pod: Uid, node: NodeName) -> None:
+        """Remember a pod that was not let make room for itself on *node* before its devices are ready."""
+        self._awaiting.setdefault(pod, node)
+
     def forget(self) -> None:
         """Forget where devices are made ready: another has led since, and has perhaps sent the pods elsewhere."""
         self._awaiting.clear()
@@ -142,6 +146,9 @@ class Waits:
         if isinstance(needs, Needs) and have_failed(needs.allocated, self.wall(), self.belief.ready_within_s):
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.
             self.refusals.setdefault(uid, -UNASKED)
+        elif uid in self.refusals:
+            # It may have others evicted there now: what was counted before that was possible does not count.
+            self.refusals[uid] = 0
         is_answered = await self.wakes.wake(pod, node)
         if not is_answered:
             self._awaiting.setdefault(uid, node)

@@ -222,8 +222,8 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     parts = belief, planner, chooser, binds, journal, attention, offers, Hearing(belief, now)
     told = nominating.asked, nominating.answered, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
-    attention.wakes.victims, attention.expiry.is_offered = answers.evictions.victims, offers.has
-    attention.expiry.unasked = nominating.unasked
+    attention.heed(answers.evictions)
+    attention.expiry.is_offered, attention.expiry.unasked = offers.has, nominating.unasked
 
     def take(told: Told) -> None:
         intrusion.before(told)

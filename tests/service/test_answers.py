@@ -117,6 +117,7 @@ class Preempting:
             postponed=lambda _pod, at: self.postponed.append(at),
             offered=lambda _pod: None,
             rejected=lambda _pod, _plan: None,
+            wall=lambda: 0.0,
         )
         self.answers = answers(self.belief, attention)
         self.answers.journal = SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)  # type: ignore[assignment]  # nobody reads it

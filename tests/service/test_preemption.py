@@ -1,0 +1,194 @@
+"""Nobody is evicted for a pod that has but to wait, and nobody is left to wait whom nobody would wake."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from extender.model.change import Changed, Listed
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order
+from extender.service.attention import TICK_S
+from extender.service.evictions import LASTING_S
+from extender.service.habits import Habits
+from extender.service.preemption import ATTEMPT_S
+from extender.state.belief import READY_WITHIN_S
+from extender.web.verbs import FilterRequest, PreemptRequest, Victims
+from tests.scheduling.cast import claim, device, held, pod
+from tests.scheduling.stage import N1, N2, POD, A
+from tests.scheduling.test_counted import taker
+from tests.scheduling.test_r7_conditions import START, reported, waiting
+from tests.service.test_answers import answers
+from tests.service.test_attention import Steps, Wakes, attention_of
+
+LOW = taker("n1", gpu=0)
+ATTEMPTS = Habits().attempts
+
+
+class MadeReady:
+    """POD, whose device on n1 is made ready still, is refused there: LOW, who is less important, has taken the room.
+
+    *is_elsewhere*: whether n2, which has room, has a device for it.
+    """
+
+    def __init__(self, *, is_elsewhere: bool = False) -> None:
+        self.now, self.wakes, self.world = 0.0, Wakes(), waiting()
+        self.belief = self.world.belief
+        if not is_elsewhere:
+            self.belief.apply(Changed(held(claim("taken", version=7), device("n2", 0), by=pod("taker", "taken"))))
+        self.belief.apply(Listed(Footprint, (LOW,)))
+        self.attention = attention_of(self.belief, self.wakes, START + 1, Steps(self.world))
+        self.attention.now = lambda: self.now
+        self.attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+        self.answers = answers(self.belief, self.attention)
+        journal: Any = SimpleNamespace(put=lambda _decision: None, wall=lambda: START + 1)
+        self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
+        self.attention.heed(self.answers.evictions)
+
+    @property
+    def pod(self) -> Pod:
+        return self.belief.pods.with_uid(POD.uid) or POD
+
+    @property
+    def has_device(self) -> bool:
+        return self.world.server.claims[A].allocation is not None
+
+    def is_refused(self, *nodes: NodeName, subject: Pod | None = None) -> bool:
+        return not self.answers.filter(FilterRequest(subject or self.pod, nodes or (N2,))).names
+
+    def may_go(self) -> bool:
+        answered = self.answers.preempt(PreemptRequest(self.pod, {"n1": Victims((LOW.uid,))}))
+        assert isinstance(answered, dict)
+        return bool(answered)
+
+    def nominated(self, node: NodeName | None) -> None:
+        self.world.server.put(replace(self.pod, nominated_node=node))
+        self.world.server.deliver(self.belief)
+
+    async def pass_ticks(self, count: int) -> None:
+        for _ in range(count):
+            self.now += TICK_S
+            await self.attention._free()
+            self.world.server.deliver(self.belief)
+
+
+async def test_nobody_goes_for_a_pod_whose_device_is_made_ready_before_it_is() -> None:
+    here = MadeReady()
+    assert here.is_refused()
+    assert not here.may_go()
+    await here.attention._waits.ready()
+    assert not here.wakes.woken
+    reported(here.world, "attached")
+    await here.attention._waits.ready()
+    assert here.wakes.woken == [("p", "n1")]
+    assert here.is_refused()
+    assert here.may_go()
+
+
+async def test_a_pod_that_is_left_to_wait_is_woken_although_no_binding_of_it_is_remembered() -> None:
+    here = MadeReady()
+    here.attention._waits.forget()
+    assert here.is_refused()
+    assert not here.may_go()
+    here.attention.wall = here.attention._waits.wall = lambda: START + READY_WITHIN_S + 1
+    await here.attention._waits.ready()
+    assert here.wakes.woken == [("p", "n1")]
+
+
+def test_whom_other_plugins_alone_have_refused_nobody_could_wake_and_others_go_for_it_at_once() -> None:
+    assert MadeReady().may_go()
+
+
+def test_a_refusal_counts_in_its_own_attempt_alone() -> None:
+    here = MadeReady()
+    assert here.is_refused()
+    here.now = ATTEMPT_S + 0.1
+    assert here.may_go()
+    assert here.is_refused()
+    assert not here.is_refused(N2, subject=pod("another"))
+    assert here.may_go()
+
+
+def test_an_offer_ends_what_was_refused_before() -> None:
+    here = MadeReady()
+    assert here.is_refused()
+    assert not here.is_refused(N1)
+    assert here.may_go()
+
+
+async def test_what_is_made_ready_is_given_up_where_there_is_something_elsewhere() -> None:
+    here = MadeReady(is_elsewhere=True)
+    assert here.is_refused()
+    assert not here.may_go()
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
+    assert not here.is_refused()
+
+
+async def test_what_is_made_ready_is_kept_where_there_is_nothing_elsewhere() -> None:
+    here = MadeReady()
+    assert here.is_refused()
+    await here.pass_ticks(3 * ATTEMPTS)
+    assert here.has_device
+    here.belief.apply(Changed(claim("taken", version=8)))
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
+
+
+async def test_what_is_ready_is_not_given_up_before_others_could_be_evicted_there() -> None:
+    here = MadeReady()
+    assert here.is_refused()
+    await here.pass_ticks(ATTEMPTS - 1)
+    reported(here.world, "attached")
+    await here.attention._waits.ready()
+    assert here.is_refused()
+    await here.pass_ticks(1)
+    assert here.has_device
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
+
+
+async def test_a_claim_is_kept_as_long_as_those_end_who_were_evicted_on_its_node() -> None:
+    here = MadeReady(is_elsewhere=True)
+    reported(here.world, "attached")
+    assert here.is_refused()
+    assert here.may_go()
+    here.nominated(N1)
+    await here.pass_ticks(3 * ATTEMPTS)
+    assert here.is_refused()
+    await here.pass_ticks(ATTEMPTS)
+    assert here.has_device
+    here.belief.apply(Listed(Footprint, ()))
+    await here.pass_ticks(ATTEMPTS - 1)
+    assert here.has_device
+    await here.pass_ticks(1)
+    assert not here.has_device
+
+
+@pytest.mark.parametrize("why", ["sent elsewhere", "stuck", "failed"])
+async def test_a_claim_is_not_kept_for_those_who_go_in_vain(why: str) -> None:
+    here = MadeReady(is_elsewhere=True)
+    reported(here.world, "attached")
+    assert here.is_refused()
+    assert here.may_go()
+    here.nominated(N2 if why == "sent elsewhere" else N1)
+    if why == "stuck":
+        here.now += LASTING_S + 1
+    if why == "failed":
+        reported(here.world, "broken")
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
+
+
+async def test_where_bound_pods_are_not_known_refusals_count_as_ever() -> None:
+    here = MadeReady(is_elsewhere=True)
+    here.belief.apply(Listed(Footprint, ()))
+    reported(here.world, "attached")
+    assert here.is_refused()
+    assert here.may_go()
+    here.nominated(N1)
+    await here.pass_ticks(ATTEMPTS)
+    assert not here.has_device
