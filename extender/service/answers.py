@@ -96,7 +96,7 @@ class Answers:
         self.journal.put(of_plan(pod, plan, self.belief.cluster.snapshot.generation, self.journal.wall()))
         if isinstance(plan, Rejection):
             self.attention.rejected(pod, plan)
-            self.preemption.refused(pod.uid)
+            self.preemption.refused(pod.uid, plan.elsewhere)
             return Filtered(rejected=ALL_OTHERS, text=TEXTS[plan.word])
         self.attention.offered(pod)
         self.answered(pod, plan.placement.node)

@@ -116,6 +116,12 @@ class Attention:
         """Have *pod* tried on *node* once its devices are ready, or will not be."""
         self._waits.awaits(pod, node)
 
+    def asks_again(self, pod: Uid) -> bool:
+        """Tell whether *pod* is about to be sent to a node; then it is asked about again, whatever comes of that."""
+        if pod in self._steers:
+            self._steers[pod] = True
+        return pod in self._steers
+
     def heed(self, evictions: Evictions) -> None:
         """Leave to pods what they have, and are nominated for, as long as others go for them."""
         self.wakes.victims, self._freeing.are_going = evictions.victims, evictions.are_going

@@ -21,10 +21,11 @@ ATTEMPT_S: Final = 2.0
 
 
 class Refused(NamedTuple):
-    """Which pod filter was asked about last, where it was refused, and when."""
+    """Which pod filter was asked about last, where it was refused; when, and where devices are free for it."""
 
     pod: Uid
     at: float
+    elsewhere: NodeName | None
 
 
 @dataclass(slots=True)
@@ -41,9 +42,9 @@ class Preemption:
         """Remember that filter is asked, about whichever pod."""
         self._refused = None
 
-    def refused(self, pod: Uid) -> None:
-        """Remember that filter has refused *pod* everywhere just now."""
-        self._refused = Refused(pod, self.evictions.now())
+    def refused(self, pod: Uid, elsewhere: NodeName | None) -> None:
+        """Remember that filter has refused *pod* just now, which is to be sent *elsewhere*."""
+        self._refused = Refused(pod, self.evictions.now(), elsewhere)
 
     def emptied(self, request: PreemptRequest) -> Sequence[NodeName]:
         """Name the nodes on which others may be evicted for the pod. Raise Unfinished."""
@@ -55,6 +56,8 @@ class Preemption:
             for name, items in request.victims.items()
             if not any(is_elsewhere(uid, NodeName(name)) for uid in items.pods)
         }
+        if self._is_sent(pod, request.victims):
+            return ()
         until = self._awaited(pod, request.victims)
         if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
@@ -62,7 +65,7 @@ class Preemption:
             return ()
         nodes = helped(pod, victims, self.belief, self.chooser)
         needs = needs_of(pod, self.belief)
-        if nodes and self._is_refused(pod) and isinstance(needs, Needs) and self._is_made_ready(needs):
+        if nodes and self._refusal(pod) and isinstance(needs, Needs) and self._is_made_ready(needs):
             self.attention.awaits(pod.uid, nodes[0])
             return ()
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
@@ -81,14 +84,25 @@ class Preemption:
         until = self.evictions.waits(pod.uid)
         return until if until is None or not free else min(until, self.evictions.now() + SOON_S)
 
-    def _is_refused(self, pod: Pod) -> bool:
-        """Tell whether filter has refused *pod* in this attempt.
+    def _refusal(self, pod: Pod) -> Refused | None:
+        """Return how filter has refused *pod* in this attempt, if it has.
 
         Then it is tried again whenever we touch it, so that it may be left to wait. Who was refused by other plugins
         alone is tried again for what these wait for, and for nothing that we write.
         """
-        refused = self._refused
-        return refused is not None and refused.pod == pod.uid and self.evictions.now() - refused.at <= ATTEMPT_S
+        found = self._refused
+        is_now = found is not None and found.pod == pod.uid and self.evictions.now() - found.at <= ATTEMPT_S
+        return found if is_now else None
+
+    def _is_sent(self, pod: Pod, candidates: Collection[str]) -> bool:
+        """Tell whether *pod* is sent to a node with free devices that is no candidate: nobody has to go there."""
+        refusal, promise = self._refusal(pod), self.belief.ledger.of_pod(pod.uid)
+        if refusal is None:
+            return False
+        if promise is not None and not promise.is_answer:
+            return promise.node not in candidates
+        is_free = refusal.elsewhere is not None and refusal.elsewhere not in candidates
+        return is_free and self.attention.asks_again(pod.uid)
 
     def _is_made_ready(self, needs: Needs) -> bool:
         """Tell whether devices of the pod are made ready still: it would not be bound, and lose the room again."""

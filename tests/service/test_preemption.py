@@ -11,19 +11,21 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
+from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
 from extender.service.evictions import LASTING_S
 from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
 from extender.state.belief import READY_WITHIN_S
 from extender.web.verbs import FilterRequest, PreemptRequest, Victims
-from tests.scheduling.cast import claim, device, held, pod
+from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, pod
 from tests.scheduling.stage import N1, N2, POD, A
 from tests.scheduling.test_counted import taker
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 from tests.service.test_answers import answers
 from tests.service.test_attention import Steps, Wakes, attention_of
 
+HOLDER, HIGH = pod("low", "of-low"), pod("high", "c", priority=10)
 LOW = taker("n1", gpu=0)
 ATTEMPTS = Habits().attempts
 
@@ -192,3 +194,86 @@ async def test_where_bound_pods_are_not_known_refusals_count_as_ever() -> None:
     here.nominated(N1)
     await here.pass_ticks(ATTEMPTS)
     assert not here.has_device
+
+
+class Sent:
+    """HIGH is asked about without the nodes with free devices, as where kube-scheduler looks at some nodes alone.
+
+    On n1 HOLDER has the only device; of the others n3 alone has none.
+    """
+
+    def __init__(self, *free: str, nominates: bool = True) -> None:
+        self.wakes, self.now = Wakes(), 0.0
+        fleet = [item for name in ("n1", *free) for item in (node(name), gpus(name, 1))]
+        taken = held(claim("of-low"), device("n1", 0), by=HOLDER)
+        self.belief = belief_of(*fleet, node("n3"), taken, claim("c"), claim("d"), HIGH)
+        self.attention = attention_of(self.belief, self.wakes, 0.0)
+        self.attention.wakes.nominates = nominates
+        self.answers = answers(self.belief, self.attention)
+        self.answers.planner = self.attention.waker.planner
+        journal: Any = SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)
+        self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
+
+    def is_refused(self) -> bool:
+        return not self.answers.filter(FilterRequest(HIGH, names("n3"))).names
+
+    def may_go(self, *nodes: str) -> list[str]:
+        victims = {name: Victims((HOLDER.uid,)) for name in nodes or ("n1",)}
+        answered = self.answers.preempt(PreemptRequest(HIGH, victims))
+        assert isinstance(answered, dict)
+        return list(answered)
+
+
+@pytest.mark.parametrize("nominates", [True, False])
+@pytest.mark.parametrize("is_quick", [False, True], ids=["before it is sent", "after it was sent"])
+async def test_nobody_goes_for_a_pod_that_is_sent_to_free_devices(*, nominates: bool, is_quick: bool) -> None:
+    here = Sent("n2", nominates=nominates)
+    assert here.is_refused()
+    if is_quick:
+        await here.attention._steer()
+    assert here.may_go() == []
+    await here.attention._steer()
+    assert (here.wakes.woken, here.wakes.touched) == (([("high", "n2")], []) if nominates else ([], ["high"]))
+
+
+@pytest.mark.parametrize("nominates", [True, False])
+async def test_others_go_for_a_pod_that_was_sent_to_free_devices_in_vain(*, nominates: bool) -> None:
+    here, may_go = Sent("n2", "n4", "n5", "n6", nominates=nominates), list[list[str]]()
+    for _ in range(STEERS + 1):
+        assert here.is_refused()
+        may_go.append(here.may_go())
+        await here.attention._steer()
+    assert may_go == [*[[]] * STEERS, ["n1"]]
+    assert len(here.wakes.woken + [(name, "") for name in here.wakes.touched]) == STEERS
+
+
+async def test_a_pod_for_which_nobody_went_is_asked_about_again_even_if_what_it_is_sent_to_is_taken_meanwhile() -> None:
+    here = Sent("n2")
+    assert here.is_refused()
+    assert here.may_go() == []
+    here.belief.apply(Changed(held(claim("d", version=9), device("n2", 0), by=pod("q", "d"))))
+    await here.attention._steer()
+    assert (here.wakes.woken, here.wakes.touched) == ([], ["high"])
+    assert here.is_refused()
+    assert here.may_go() == ["n1"]
+
+
+def test_others_go_where_a_pod_is_sent_to_a_node_on_which_somebody_has_to_go_too() -> None:
+    here = Sent("n2")
+    assert here.is_refused()
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+
+
+def test_others_go_for_a_pod_that_was_woken_and_that_other_plugins_have_refused() -> None:
+    here = Sent("n2")
+    assert isinstance(here.answers.planner.plan(HIGH, None, 0.0, is_answer=False), Offer)
+    assert here.may_go() == ["n1"]
+
+
+def test_nobody_goes_for_a_pod_that_is_woken_for_free_devices_right_after_it_was_refused() -> None:
+    here = Sent()
+    assert here.is_refused()
+    here.belief.apply(Changed(node("n2")))
+    here.belief.apply(Changed(gpus("n2", 1)))
+    assert isinstance(here.answers.planner.plan(HIGH, None, 0.0, is_answer=False), Offer)
+    assert here.may_go() == []
