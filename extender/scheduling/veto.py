@@ -1,18 +1,21 @@
 """Preemption, vetoed where it would not help: where the pod's devices are not there even without the victims."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from extender.allocation.snapshot import without
-from extender.allocation.usage import Hold
+from extender.allocation.snapshot import Snapshot, overlay, without
+from extender.allocation.usage import Hold, holds_of
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
+from extender.scheduling.remedy import claims_of
 from extender.scheduling.survey import survey
+from extender.scheduling.yielding import lesser_than
 from extender.state.belief import Belief
 
 # What the searches of one question may take: nobody else is answered meanwhile. Nodes behind them are left out. As long
@@ -21,37 +24,98 @@ PAUSES: Final = 64
 IN_VAIN: Final = 512
 
 
+class Ahead(NamedTuple):
+    """A pod that has its devices on a node first, for others go for it there already: these."""
+
+    pod: Pod
+    victims: tuple[Uid, ...]
+
+
 def helped(
-    pod: Pod, victims: Mapping[NodeName, Iterable[Uid]], belief: Belief, chooser: Chooser
+    pod: Pod,
+    victims: Mapping[NodeName, Iterable[Uid]],
+    belief: Belief,
+    chooser: Chooser,
+    ahead: Mapping[NodeName, Sequence[Ahead]] = MappingProxyType({}),
 ) -> tuple[NodeName, ...]:
-    """Return the nodes on which *pod* has its devices once the victims are gone. Raise Unfinished."""
+    """Return the nodes on which *pod* has its devices once the victims are gone. Raise Unfinished.
+
+    Who is *ahead* of it on a node has his devices first. Those who are less important leave it what nobody was told of.
+    """
     needs = needs_of(pod, belief)
     if isinstance(needs, Unplaceable):
         return ()
     if needs.is_plain:
         return tuple(victims)
     gone = {node: frozenset(pods) for node, pods in victims.items()}
-    used = _used(belief.cluster.claims, frozenset().union(*gone.values()))
+    first = {node: [each for each in ahead.get(node, ()) if _is_apart(each, needs)] for node in gone}
+    others = chain.from_iterable(each.victims for found in first.values() for each in found)
+    everybody = frozenset(chain(others, *gone.values()))
+    used = _used(belief.cluster.claims, everybody)
     freed = {node: tuple(_freed(used, pods)) for node, pods in gone.items()}
     # What the pod shares with victims alone has no devices any more when they are gone: it needs some for that, too.
     had = frozenset(claim.uid for claim in needs.allocated)
     again = {node: had.intersection(claim.uid for claim in claims) for node, claims in freed.items()}
     then = {claims: needs_of(pod, belief, claims) for claims in dict.fromkeys(again.values())}
-    seen = belief.seen_by(pod.uid)
     # One node asks of every selector what it says of all devices: that is to be known, or known soon.
     for asked in then.values():
         if isinstance(asked, Needs):
-            survey(asked, seen, belief.questions)
+            survey(asked, belief.seen_by(pod.uid), belief.questions)
+    ground = _Ground(belief, chooser, used, _left(pod, everybody, belief))
     found, before = list[NodeName](), chooser.pauses
-    for node, claims in freed.items():
+    for node, pods in gone.items():
         asked = then[again[node]]
-        if isinstance(asked, Needs) and isinstance(
-            chooser.place(asked, node, without(seen, _holds(claims, gone[node], belief))), Placement
-        ):
+        if isinstance(asked, Needs) and ground.has(asked, node, pods, first[node]):
             found.append(node)
         if chooser.pauses - before > (PAUSES if found else IN_VAIN):
             break
     return tuple(found)
+
+
+class _Ground(NamedTuple):
+    """What the nodes are judged by: who uses which claims, and what is *seen* before anybody has gone."""
+
+    belief: Belief
+    chooser: Chooser
+    used: Mapping[Uid, list[ResourceClaim]]
+    seen: Snapshot
+
+    def has(self, needs: Needs, node: NodeName, gone: frozenset[Uid], ahead: Sequence[Ahead]) -> bool:
+        """Tell whether the pod has its devices on *node* once those are *gone*, even if those *ahead* come first."""
+        return self._fits(needs, node, self._without(gone)) and (
+            not ahead or self._fits(needs, node, self._after(node, gone, ahead))
+        )
+
+    def _fits(self, needs: Needs, node: NodeName, left: Snapshot) -> bool:
+        return isinstance(self.chooser.place(needs, node, left), Placement)
+
+    def _after(self, node: NodeName, gone: frozenset[Uid], ahead: Sequence[Ahead]) -> Snapshot:
+        """Return what is left once everybody has gone, and those *ahead* have what they find on *node*."""
+        everybody = gone.union(*(each.victims for each in ahead))
+        freed, left = frozenset(claim.uid for claim in _freed(self.used, everybody)), self._without(everybody)
+        for each in ahead:
+            needs = needs_of(each.pod, self.belief, freed)
+            found = self.chooser.place(needs, node, left) if isinstance(needs, Needs) else None
+            if isinstance(found, Placement):
+                left = overlay(left, chain.from_iterable(holds_of(given) for _, given in found.claims))
+        return left
+
+    def _without(self, gone: frozenset[Uid]) -> Snapshot:
+        return without(self.seen, _holds(_freed(self.used, gone), gone, self.belief))
+
+
+def _is_apart(other: Ahead, needs: Needs) -> bool:
+    """Tell whether the pod shares no claim with *other*: it would have that with it."""
+    return not claims_of(other.pod) & {claim.key for claim in needs.pending}
+
+
+def _left(pod: Pod, victims: frozenset[Uid], belief: Belief) -> Snapshot:
+    """Return what *pod* sees where those who are less important, but for the victims, leave what nobody was told of.
+
+    filter sees to it that they do.
+    """
+    seen, lesser = belief.seen_by(pod.uid), chain(*lesser_than(pod, belief).values())
+    return without(seen, chain.from_iterable(belief.ledger.offered(uid) for uid in lesser if uid not in victims))
 
 
 def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid, list[ResourceClaim]]:

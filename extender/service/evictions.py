@@ -11,6 +11,7 @@ from typing import Final
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.scheduling.veto import Ahead
 from extender.state.ledger import Promise
 from extender.topology.memo import Memo
 
@@ -18,6 +19,8 @@ from extender.topology.memo import Memo
 PATIENCE_S: Final = 15.0
 # How long who was evicted may take to end, at most: one that takes longer is stuck, and nobody waits for it.
 LASTING_S: Final = 3600.0
+# How long it may take until it is shown which of the nodes the scheduler has chosen.
+SHOWN_S: Final = 1.0
 # After how long a pod is tried again whose devices were let go of while the scheduler was told that there are none.
 SOON_S: Final = 1.0
 # Pods that are remembered, with all nodes that the scheduler could choose from.
@@ -71,6 +74,25 @@ class Evictions:
     def was_refused(self, pod: Uid, nodes: Collection[NodeName]) -> bool:
         """Tell whether *pod* was told of each of *nodes* that it does not fit there."""
         return set(nodes).issubset(self._known[pod].refused)
+
+    def ahead(self, pod: Pod, find: Callable[[Uid], Pod | None]) -> Mapping[NodeName, Sequence[Ahead]]:
+        """Name those for whom others go on a node, and who are no less important than *pod*, by nodes.
+
+        kube-scheduler keeps the node for them, and tells pods of their priority when it does not any more.
+        """
+        found: dict[NodeName, list[Ahead]] = {}
+        for uid, known in self._known.items():
+            other = find(uid) if uid != pod.uid else None
+            node = self._chosen(other, known) if other is not None and other.priority >= pod.priority else None
+            if other is not None and node is not None:
+                found.setdefault(node, []).append(Ahead(other, known.victims[node]))
+        return found
+
+    def _chosen(self, pod: Pod, known: Eviction) -> NodeName | None:
+        """Name the node where others go for *pod*, as far as that is certain."""
+        nodes = _chosen(pod, known)
+        is_certain = bool(pod.nominated_node) or self.now() - known.at <= SHOWN_S
+        return next(iter(nodes)) if len(nodes) == 1 and is_certain else None
 
     def done(self, pod: Pod, candidates: Collection[str]) -> Victims:
         """Return where those that were to go for *pod* are gone: where some have yet to go is a candidate."""

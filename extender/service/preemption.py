@@ -11,7 +11,7 @@ from extender.scheduling.conditions import is_waited_for
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
-from extender.service.evictions import SOON_S, Evictions
+from extender.service.evictions import SOON_S, Evictions, Victims
 from extender.state.belief import Belief
 from extender.web.verbs import PreemptRequest
 
@@ -63,7 +63,7 @@ class Preemption:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
             self.attention.postponed(pod, until)
             return ()
-        nodes = helped(pod, victims, self.belief, self.chooser)
+        nodes = self._helped(pod, victims)
         needs = needs_of(pod, self.belief)
         if nodes and self._refusal(pod) and isinstance(needs, Needs) and self._is_made_ready(needs):
             self.attention.awaits(pod.uid, nodes[0])
@@ -72,6 +72,14 @@ class Preemption:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
 
+    def _helped(self, pod: Pod, victims: Victims) -> Sequence[NodeName]:
+        return helped(pod, victims, self.belief, self.chooser, self.evictions.ahead(pod, self._waiting))
+
+    def _waiting(self, pod: Uid) -> Pod | None:
+        """Find a pod that is promised nothing yet: what is promised counts as taken."""
+        found = self.belief.pods.with_uid(pod)
+        return None if found is None or found.is_deleting or self.belief.ledger.of_pod(pod) else found
+
     def _awaited(self, pod: Pod, candidates: Collection[str]) -> float | None:
         """Say when *pod* is to be tried again if it waits for devices of who was evicted alone. Raise Unfinished."""
         done = self.evictions.done(pod, candidates)
@@ -79,7 +87,7 @@ class Preemption:
             return None
         free = helped(pod, dict.fromkeys(done, ()), self.belief, self.chooser)
         # Where they were free before it was asked about something else is missing.
-        if not (self.evictions.was_refused(pod.uid, free) if free else helped(pod, done, self.belief, self.chooser)):
+        if not (self.evictions.was_refused(pod.uid, free) if free else self._helped(pod, done)):
             return None
         until = self.evictions.waits(pod.uid)
         return until if until is None or not free else min(until, self.evictions.now() + SOON_S)

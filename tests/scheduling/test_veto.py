@@ -16,7 +16,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.precedent import Vain
-from extender.scheduling.veto import helped
+from extender.scheduling.veto import Ahead, helped
 from extender.state.belief import Belief
 from extender.state.domain import Domain
 from tests.scheduling.cast import (
@@ -93,6 +93,52 @@ def test_what_others_use_too_stays_the_pods_where_it_is() -> None:
     shared = replace(held(claim("s"), device("n1", 0), by=V), reserved_for=(consumer(V), consumer(W)))
     belief = belief_of(node("n1"), gpus("n1", 2), shared, held(claim("f"), device("n1", 1), by=V), claim("b"))
     assert helped(pod("p", "s", "b"), {N1: (V.uid,)}, belief, chooser_of(belief)) == (N1,)
+
+
+P, Q = pod("p", "c", priority=1), pod("q", "d", priority=1)
+ONE, TWO = held(claim("f"), device("n1", 0), by=V), held(claim("s"), device("n1", 1), by=W)
+
+
+@pytest.mark.parametrize(
+    ("devices", "victims", "ahead", "is_helped"),
+    [
+        (1, (V.uid,), (), True),
+        (1, (V.uid,), (Ahead(Q, (V.uid,)),), False),
+        (1, (), (Ahead(Q, (V.uid,)),), False),
+        (2, (V.uid,), (Ahead(Q, (V.uid,)),), False),
+        (2, (V.uid, W.uid), (Ahead(Q, (V.uid,)),), True),
+        (2, (W.uid,), (Ahead(Q, (V.uid,)),), True),
+        (2, (), (Ahead(Q, (V.uid, W.uid)),), False),
+        (3, (), (Ahead(Q, (V.uid,)),), True),
+    ],
+    ids=["alone", "same victim", "no victim", "one of two", "two of two", "another", "theirs are not ours", "free"],
+)
+def test_who_is_ahead_on_a_node_has_his_devices_first(
+    devices: int, victims: tuple[Uid, ...], ahead: tuple[Ahead, ...], *, is_helped: bool
+) -> None:
+    taken = (ONE, TWO)[: min(devices, 2)]
+    belief = belief_of(node("n1"), gpus("n1", devices), *taken, claim("c"), claim("d"), Q)
+    assert helped(P, {N1: victims}, belief, chooser_of(belief), {N1: ahead}) == ((N1,) if is_helped else ())
+
+
+def test_who_is_ahead_with_a_claim_of_the_pod_has_its_devices_with_it() -> None:
+    belief = belief_of(node("n1"), gpus("n1", 1), ONE, claim("c"))
+    ahead = Ahead(pod("q", "c", priority=1), (V.uid,))
+    assert helped(P, {N1: (V.uid,)}, belief, chooser_of(belief), {N1: (ahead,)}) == (N1,)
+
+
+@pytest.mark.parametrize(
+    ("priority", "is_answer", "is_helped"),
+    [(0, False, True), (0, True, False), (1, False, False), (2, False, False)],
+    ids=["woken", "told", "as important", "more important"],
+)
+def test_the_less_important_leave_what_nobody_was_told_of(*, priority: int, is_answer: bool, is_helped: bool) -> None:
+    other = pod("o", "d", priority=priority)
+    belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), claim("d"), other)
+    planner = planner_of(belief)
+    planner.plan(other, [N1], 0.0, is_answer=is_answer)
+    assert helped(P, {N1: (V.uid,)}, belief, planner.chooser) == ((N1,) if is_helped else ())
+    assert helped(P, {N1: (other.uid,)}, belief, planner.chooser) == (N1,)
 
 
 def test_claims_that_are_freed_are_given_in_the_order_of_the_pod() -> None:

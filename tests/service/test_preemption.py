@@ -13,7 +13,7 @@ from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
-from extender.service.evictions import LASTING_S
+from extender.service.evictions import LASTING_S, SHOWN_S
 from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
 from extender.state.belief import READY_WITHIN_S
@@ -277,3 +277,67 @@ def test_nobody_goes_for_a_pod_that_is_woken_for_free_devices_right_after_it_was
     here.belief.apply(Changed(gpus("n2", 1)))
     assert isinstance(here.answers.planner.plan(HIGH, None, 0.0, is_answer=False), Offer)
     assert here.may_go() == []
+
+
+class Two:
+    """On n1 and n2 HOLDER and ANOTHER have the only device each. FIRST and then SECOND ask for one."""
+
+    def __init__(self, *, priority: int = 10) -> None:
+        self.now, self.first, self.second = 0.0, pod("first", "c", priority=priority), pod("second", "d", priority=10)
+        fleet = [item for name in ("n1", "n2") for item in (node(name), gpus(name, 1))]
+        taken = held(claim("of-low"), device("n1", 0), by=HOLDER), held(claim("a"), device("n2", 0), by=ANOTHER)
+        self.belief = belief_of(*fleet, *taken, claim("c"), claim("d"), self.first, self.second)
+        self.answers = answers(self.belief, attention_of(self.belief, Wakes(), 0.0))
+        self.answers.evictions.now = lambda: self.now
+
+    def may_go(self, subject: Pod, *nodes: str) -> list[str]:
+        victims = {"n1": Victims((HOLDER.uid, LOW.uid)), "n2": Victims((ANOTHER.uid,))}
+        asked = {name: victims[name] for name in nodes}
+        answered = self.answers.preempt(PreemptRequest(subject, asked))
+        assert isinstance(answered, dict)
+        return list(answered)
+
+    def nominated(self, node: str) -> None:
+        self.first = replace(self.first, nominated_node=NodeName(node))
+        self.belief.apply(Changed(self.first))
+
+
+ANOTHER = pod("another", "a")
+
+
+def test_nobody_else_goes_on_a_node_whose_devices_are_for_another() -> None:
+    here = Two()
+    assert here.may_go(here.first, "n1") == ["n1"]
+    assert here.may_go(here.second, "n1", "n2") == ["n2"]
+    here = Two()
+    assert here.may_go(here.first, "n1", "n2") == ["n1", "n2"]
+    here.nominated("n1")
+    here.now = 60.0
+    assert here.may_go(here.second, "n1") == []
+
+
+def test_a_node_is_for_another_only_as_long_as_it_is_known_to_be_chosen() -> None:
+    here = Two()
+    assert here.may_go(here.first, "n1", "n2") == ["n1", "n2"]
+    # It may be either.
+    assert here.may_go(here.second, "n1", "n2") == ["n1", "n2"]
+    here.nominated("n2")
+    assert here.may_go(here.second, "n1") == ["n1"]
+    here = Two()
+    assert here.may_go(here.first, "n1") == ["n1"]
+    # The scheduler has taken it back, or has never chosen it.
+    here.now = SHOWN_S + 0.1
+    assert here.may_go(here.second, "n1") == ["n1"]
+
+
+def test_a_node_is_for_nobody_who_is_less_important_or_on_his_way_or_gone() -> None:
+    lesser = Two(priority=9)
+    assert lesser.may_go(lesser.first, "n1") == ["n1"]
+    assert lesser.may_go(lesser.second, "n1") == ["n1"]
+    here = Two()
+    assert here.may_go(here.first, "n1") == ["n1"]
+    here.nominated("n1")
+    here.belief.apply(Changed(replace(here.first, is_deleting=True)))
+    assert here.may_go(here.second, "n1") == ["n1"]
+    here.belief.apply(Changed(replace(here.first, node_name=NodeName("n2"))))
+    assert here.may_go(here.second, "n1") == ["n1"]
