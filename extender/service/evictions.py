@@ -113,6 +113,12 @@ class Evictions:
             return False
         return any(is_on(victim, node) for victim in known.victims.get(node, ()))
 
+    def ending(self, pod: Pod, is_on: Callable[[Uid, NodeName], bool]) -> NodeName | None:
+        """Name the node where others go for *pod* and are there still, and may yet end; None where it is uncertain."""
+        known = self._known.get(pod.uid)
+        nodes = _chosen(pod, known) if known else ()
+        return next((node for node in nodes if len(nodes) == 1 and self.are_going(pod.uid, node, is_on)), None)
+
     def waits(self, pod: Uid) -> float | None:
         """Remember that *pod* has nothing to wait for but their devices; say until when, None where that is past."""
         known, now = self._known[pod], self.now()

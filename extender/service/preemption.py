@@ -11,7 +11,7 @@ from extender.scheduling.conditions import is_waited_for
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
-from extender.service.evictions import SOON_S, Evictions, Victims
+from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
 from extender.state.belief import Belief
 from extender.web.verbs import PreemptRequest
 
@@ -89,8 +89,19 @@ class Preemption:
         # Where they were free before it was asked about something else is missing.
         if not (self.evictions.was_refused(pod.uid, free) if free else self._helped(pod, done)):
             return None
+        if not free and self._is_ending(pod):
+            # As with kube-scheduler, which has no more evicted where those of before have yet to end.
+            return self.evictions.now() + PATIENCE_S
         until = self.evictions.waits(pod.uid)
         return until if until is None or not free else min(until, self.evictions.now() + SOON_S)
+
+    def _is_ending(self, pod: Pod) -> bool:
+        """Tell whether *pod* was refused in this attempt where those end who were evicted for it.
+
+        A node about which filter is not asked any more, as one that is gone or tainted, may never be let go of.
+        """
+        node = self.evictions.ending(pod, self.belief.loads.is_on)
+        return node is not None and bool(self._refusal(pod)) and self.evictions.was_refused(pod.uid, (node,))
 
     def _refusal(self, pod: Pod) -> Refused | None:
         """Return how filter has refused *pod* in this attempt, if it has.

@@ -12,7 +12,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.service.answers import Answers
-from extender.service.evictions import PATIENCE_S, SOON_S
+from extender.service.evictions import LASTING_S, PATIENCE_S, SOON_S
 from extender.service.offers import Offers
 from extender.service.scores import REMEMBERED
 from extender.state.belief import Belief
@@ -162,6 +162,57 @@ def test_others_go_after_all_where_the_devices_are_not_let_go_of_in_time() -> No
     for at, left in ((0.0, ["n1", "n2"]), (1.0, []), (1.0 + PATIENCE_S, ["n2"])):
         here.now = at
         assert here.may_go(*(left or ["n2"])) == left
+
+
+class Ending(Preempting):
+    """Those who may be evicted are known to be bound, and are there until they have gone."""
+
+    def __init__(self, subject: Pod) -> None:
+        super().__init__(subject)
+        self.bound()
+
+    def bound(self, *gone: str) -> None:
+        """Have the watch of bound pods show all who are there but those on nodes from which they have *gone*."""
+        there = {name: low for name, low in self.low.items() if name not in gone}
+        shown = (replace(taker(name, gpu=0), key=low.key, uid=low.uid) for name, low in there.items())
+        self.belief.apply(Listed(Footprint, tuple(shown)))
+
+
+def test_nobody_else_goes_as_long_as_who_was_evicted_ends_and_once_he_has_for_as_long_as_ever() -> None:
+    here = Ending(pod("p", "c"))
+    assert here.may_go("n1") == ["n1"]
+    for here.now in (1.0, 2 * PATIENCE_S, 100 * PATIENCE_S):
+        assert here.refused("n1")
+        assert here.may_go("n2") == []
+        assert here.postponed.pop() == here.now + PATIENCE_S
+    here.bound("n1")
+    for since, left in ((0.0, []), (PATIENCE_S - 1, []), (PATIENCE_S, ["n2"])):
+        here.now = 100 * PATIENCE_S + since
+        assert here.refused("n1")
+        assert here.may_go("n2") == left
+
+
+@pytest.mark.parametrize("why", ["stuck", "let through no more", "refused by others alone", "uncertain", "unknown"])
+def test_others_go_after_all_where_who_was_evicted_may_never_end(why: str) -> None:
+    here, asked = Ending(pod("p", "c")), ("n3",) if why == "let through no more" else ("n1",)
+    assert here.may_go("n1", *(["n2"] if why == "uncertain" else [])) != []
+    if why == "unknown":
+        here.bound("n1", "n2")
+    if why == "stuck":
+        here.now = LASTING_S + 1
+    begin = here.now
+    for since, left in ((1.0, []), (1.0 + PATIENCE_S, ["n2"])):
+        here.now = begin + since
+        assert why == "refused by others alone" or here.refused(*asked)
+        assert here.may_go("n2") == left
+
+
+def test_only_where_the_pod_is_nominated_who_was_evicted_ends() -> None:
+    here = Ending(replace(pod("p", "c"), nominated_node=NodeName("n1")))
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+    here.now = 2 * PATIENCE_S
+    assert here.refused("n1")
+    assert here.may_go("n2") == []
 
 
 def test_others_go_where_the_devices_have_gone_to_somebody_else() -> None:
