@@ -26,7 +26,8 @@ from extender.scheduling.claiming import (
 from extender.scheduling.conditions import Readiness, failed_for_others, standing_of, time_of
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.mapping import mapped, spared, unmade
-from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.scheduling.meant import current
+from extender.scheduling.needs import Needs, Unplaceable
 from extender.scheduling.placement import Placement
 from extender.scheduling.remedy import replaced
 from extender.scheduling.rivals import contest_of
@@ -36,11 +37,9 @@ from extender.scheduling.steps import (
     CreateClaim,
     Done,
     Outcome,
-    ReadPod,
     Step,
     told_by,
 )
-from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -68,7 +67,7 @@ class Binder:
             return (yield from self._bound(order))
 
     def _bound(self, order: Order) -> Doing:
-        found = yield from _current(order, self.belief)
+        found = yield from current(order, self.belief)
         if isinstance(found, NotBound):
             return found
         pod, needs = found
@@ -146,6 +145,10 @@ class _Work:
 
     def carried_out(self) -> Doing:
         yield from self._given_up()
+        awaited = self._awaited()
+        return self._waiting(awaited) if awaited else (yield from self._finished())
+
+    def _finished(self) -> Doing:
         problem = yield from self._claims()
         problem = problem or (yield from self._verified())
         # Sending the pod here has changed it, perhaps after the scheduler let it in.
@@ -157,7 +160,7 @@ class _Work:
             return (yield from self._undone(problem.message))
         standing = standing_of(self._claims_now(), self.clock(), self.belief.ready_within_s)
         if standing.readiness is Readiness.WAITING:
-            return NotBound(f"{WAITING}: {standing.detail}", is_waiting=True, placement=self.placement)
+            return self._waiting(standing.detail)
         if standing.readiness is Readiness.FAILED:
             return (yield from self._undone(standing.detail, frees=True))
         node, is_checked = self.placement.node, not self.made
@@ -170,6 +173,17 @@ class _Work:
             # As long as the Binding may still land, the pod needs what was written for it.
             return NotBound(bound.message, is_waiting=True, is_open=True, placement=self.placement)
         return (yield from self._undone(bound.message, is_running=bound.is_elsewhere))
+
+    def _awaited(self) -> str:
+        """Say what is awaited where the pod has all its claims: until it is there nothing need be written for them."""
+        has = self.needs.allocated
+        if self.placement.claims or not all(is_reserved_for(claim, self.needs.pod) for claim in has):
+            return ""
+        standing = standing_of(has, self.clock(), self.belief.ready_within_s)
+        return standing.detail if standing.readiness is Readiness.WAITING else ""
+
+    def _waiting(self, detail: str) -> NotBound:
+        return NotBound(f"{WAITING}: {detail}", is_waiting=True, placement=self.placement)
 
     def _claims(self) -> Generator[Step, Outcome, NotHad | None]:
         """Write every claim; stop at the first that cannot be had."""
@@ -275,25 +289,3 @@ class _Work:
             )
         yield from unmade(self.made, freed, self.needs.pod)
         return NotBound(message, is_unready=frees)
-
-
-def _is_behind(pod: Pod, needs: Needs | Unplaceable) -> bool:
-    """Tell whether the scheduler must have seen *pod* in a later state than our watch has shown: it was let in."""
-    return bool(pod.scheduling_gates) or (isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING)
-
-
-def _current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod, Needs | Unplaceable] | NotBound]:
-    """Return the pod that is meant, as the watch shows it or as the API server has it, and what it needs."""
-    pod = belief.pods.with_uid(order.uid)
-    needs = needs_of(pod, belief) if pod else None
-    if pod is None or needs is None or _is_behind(pod, needs):
-        outcome = yield from patiently(ReadPod(order.pod))
-        found = outcome.what if isinstance(outcome, Done) else None
-        if not isinstance(found, Pod):
-            return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")
-        pod, needs = found, needs_of(found, belief)
-    if (pod.key, pod.uid) != (order.pod, order.uid):
-        return NotBound(f"pod {order.pod} is another one by now")
-    if not belief.pods.serves(pod):
-        return NotBound(f"scheduler {pod.scheduler!r} is not configured here")
-    return pod, needs

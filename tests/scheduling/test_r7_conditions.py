@@ -11,7 +11,7 @@ from extender.scheduling.conditions import SKEW_S, Readiness, standing_of, time_
 from extender.scheduling.endings import Ending
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer
-from extender.scheduling.steps import BindPod
+from extender.scheduling.steps import AwaitShown, BindPod, Reserve, TouchClaim
 from extender.state.belief import READY_WITHIN_S
 from tests.scheduling.cast import claim, consumer, device, held, planner_of
 from tests.scheduling.server import World, allocation_of
@@ -59,6 +59,34 @@ def test_r7_drivers_have_as_long_as_is_configured(after_s: int, *, is_waiting: b
     assert result.is_waiting is is_waiting
     assert is_waiting or result.message == "device gpu.example.com/n1/d0 is waiting for attached for 5 s"
     assert (allocation_of(world.server, "a") is None) is not is_waiting
+
+
+def test_r7_nothing_is_written_while_a_pod_waits_that_has_all_its_claims() -> None:
+    world = waiting()
+    world.taken.clear()
+    for after_s in (10, 20):
+        result = bind(world, now=START + after_s)
+        assert isinstance(result, NotBound)
+        assert result.is_waiting
+        assert world.taken == []
+    reported(world, "attached")
+    assert isinstance(bind(world, now=START + 30), Bound)
+    assert [type(step) for step in world.taken][:1] == [TouchClaim]
+
+
+def test_r7_a_claim_that_others_wait_for_is_reserved_for_the_pod_as_well() -> None:
+    world = waiting()
+    second = replace(OTHER, claims=POD.claims)
+    world.server.put(second)
+    world.server.deliver(world.belief)
+    world.taken.clear()
+    for expected in ([Reserve], []):
+        result = bind(world, now=START + 1, subject=second)
+        assert isinstance(result, NotBound)
+        assert result.is_waiting
+        assert [type(step) for step in world.taken if not isinstance(step, AwaitShown)] == expected
+        world.server.deliver(world.belief)
+        world.taken.clear()
 
 
 def test_r7_once_the_conditions_are_met_the_pod_is_bound() -> None:
