@@ -1,13 +1,16 @@
 """Devices that a driver makes ready after they are allocated: binding waits, and gives up where that fails."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
+from extender.service.habits import Habits
 from tests.controlplane.client import Object
 from tests.controlplane.plane import Plane
+from tests.e2e.test_obstacles import cpus
 from tests.e2e.world import Stage, World, impatient, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -97,3 +100,30 @@ async def test_a_condition_that_is_not_met_in_time_frees_the_device(
     await here.when(claim, lambda read: here.holds(read, other), f"another device than {first}")
     await report(here, claim, READY)
     assert await here.bound(pod) == other.partition("/")[0]
+
+
+async def test_nobody_goes_for_a_device_before_it_is_ready_and_it_is_kept_while_somebody_does(here: World) -> None:
+    await attachable(here, "a")
+    await here.node("b")
+    await here.priority("high", 1000)
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",), containers=cpus(20), priorityClassName=here.full("high"))
+    await here.refused(pod, "waiting for conditions")
+    # It takes the room between two tries. No kubelet ends it: it goes once it is deleted for good.
+    low = await here.pod("low", containers=cpus(20), nodeSelector=here.on("a"), terminationGracePeriodSeconds=600)
+    assert await here.bound(low) == "a"
+    await here.refused(pod, "Insufficient cpu")
+    for name in ("x", "y"):
+        asked = len(here.asked(pod))
+        await here.bound(await here.pod(name, containers=cpus(1), nodeSelector=here.on("b")))
+        await here.until_asked(pod, asked + 1)
+    assert not (await here.admin.read(low))["metadata"].get("deletionTimestamp")
+    assert await here.devices(claim) == ["a/gpu-0"]
+    await report(here, claim, READY)
+    await here.when(low, lambda read: read["metadata"].get("deletionTimestamp"), "the other to be evicted")
+    await here.slice("b", [{"name": "gpu-0"}])
+    # So long that the device would be given up else.
+    await asyncio.sleep(Habits().attempts + 2.0)
+    assert await here.devices(claim) == ["a/gpu-0"]
+    await here.admin.delete(low)
+    assert await here.bound(pod) == "a"
