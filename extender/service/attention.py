@@ -86,6 +86,7 @@ class Attention:
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
         self.expiry.waker = self.waker
+        self._waits.unasked = lambda pod: self.expiry.unasked(pod)  # noqa: PLW0108 - which is set later
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -112,9 +113,9 @@ class Attention:
         """Have *pod* tried again at a time, unless it is offered something before."""
         self._waits.postponed(pod.uid, at)
 
-    def awaits(self, pod: Uid, node: NodeName) -> None:
+    def awaits(self, pod: Uid, node: NodeName, *, is_unheard: bool) -> None:
         """Have *pod* tried on *node* once its devices are ready, or will not be."""
-        self._waits.awaits(pod, node)
+        self._waits.awaits(pod, node, is_unheard=is_unheard)
 
     def asks_again(self, pod: Uid) -> bool:
         """Tell whether *pod* is about to be sent to a node; then it is asked about again, whatever comes of that."""
@@ -146,8 +147,11 @@ class Attention:
         pod = self.belief.pods.with_uid(uid)
         if pod is None:
             return
-        if is_told(pod.refusal) or has_devices(pod, self.belief) or unusable(pod, self.belief, self.wall()):
+        is_had = has_devices(pod, self.belief)
+        if is_told(pod.refusal) or is_had or unusable(pod, self.belief, self.wall()):
             self.waker.put(uid)
+        if is_had:
+            self._waits.remember(pod)
 
     async def run(
         self, begun: Callable[[], None], is_synced: Callable[[], bool], is_over: Callable[[], bool] = lambda: False

@@ -65,8 +65,8 @@ class Preemption:
             return ()
         nodes = self._helped(pod, victims)
         needs = needs_of(pod, self.belief)
-        if nodes and self._refusal(pod) and isinstance(needs, Needs) and self._is_made_ready(needs):
-            self.attention.awaits(pod.uid, nodes[0])
+        if nodes and isinstance(needs, Needs) and self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
+            self.attention.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
             return ()
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
@@ -107,11 +107,26 @@ class Preemption:
         """Return how filter has refused *pod* in this attempt, if it has.
 
         Then it is tried again whenever we touch it, so that it may be left to wait. Who was refused by other plugins
-        alone is tried again for what these wait for, and for nothing that we write.
+        alone is tried again for what these wait for.
         """
         found = self._refused
         is_now = found is not None and found.pod == pod.uid and self.evictions.now() - found.at <= ATTEMPT_S
         return found if is_now else None
+
+    def _can_be_woken(self, pod: Pod, nodes: Sequence[NodeName]) -> bool:
+        """Tell whether kube-scheduler would try *pod* again for what we write.
+
+        Where filter has not refused it NodeResourcesFit has to have, on one of *nodes*: that hears of a nomination that
+        is taken back, as of a pod that has gone from its node.
+        """
+        return bool(self._refusal(pod)) or (
+            self.attention.habits.nominates and any(self._is_full(node, pod) for node in nodes)
+        )
+
+    def _is_full(self, node: NodeName, pod: Pod) -> bool:
+        """Tell whether *node* is known to lack room for *pod*."""
+        free = self.belief.loads.free(node) or {}
+        return any(name in free and number > free[name] for name, number in pod.terms.amounts)
 
     def _is_sent(self, pod: Pod, candidates: Collection[str]) -> bool:
         """Tell whether *pod* is sent to a node with free devices that is no candidate: nobody has to go there."""

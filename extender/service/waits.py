@@ -4,9 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from extender.allocation.extended import wanted
+from extender.allocation.result import is_usable
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.binding import NotBound, Order, Result
@@ -23,6 +25,8 @@ UNASKED: Final = 30
 # How often all pods are looked at, and so many at a time, between which the scheduler is answered.
 LOOK_S: Final = 30.0
 PIECE: Final = 500
+# How long a nomination stands at least before it is taken back to wake its pod: it is to be shown by then.
+NUDGE_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -37,7 +41,12 @@ class Waits:
     turns: Turns
     wall: Callable[[], float]
     refusals: Counter[Uid] = field(default_factory=Counter)
+    # Has the nomination of a pod, if it is ours, taken back at once.
+    unasked: Callable[[Uid], None] = lambda _pod: None
     _awaiting: dict[Uid, NodeName] = field(default_factory=dict)
+    # Of these, whom other plugins alone have refused; and when the nominations of such that were woken are taken back.
+    _unheard: set[Uid] = field(default_factory=set)
+    _nudged: dict[Uid, float] = field(default_factory=dict)
     _postponed: dict[Uid, float] = field(default_factory=dict)
     _looked: float = float("-inf")
     # Of those that were looked at last, who has something that was made by a class which is gone.
@@ -51,14 +60,29 @@ class Waits:
         if isinstance(result, NotBound) and result.is_waiting:
             self._awaiting[order.uid] = order.node
 
-    def awaits(self, pod: Uid, node: NodeName) -> None:
-        """Remember a pod that was not let make room for itself on *node* before its devices are ready."""
+    def remember(self, pod: Pod) -> None:
+        """Remember a pod from before, whose devices are made ready still: it may have been let wait for that."""
+        needs, nodes = needs_of(pod, self.belief), self.belief.cluster.snapshot.nodes
+        if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall(), self.belief.ready_within_s):
+            given = [claim.allocation for claim in needs.allocated if claim.allocation]
+            usable = (name for name, node in nodes.items() if all(is_usable(each, node) for each in given))
+            node = next(usable, None)
+            if node is not None:
+                self.awaits(pod.uid, node, is_unheard=True)
+
+    def awaits(self, pod: Uid, node: NodeName, *, is_unheard: bool) -> None:
+        """Remember a pod that was not let make room for itself on *node* before its devices are ready.
+
+        *is_unheard*: other plugins alone have refused it, so that a nomination wakes it only once that is taken back.
+        """
         self._awaiting.setdefault(pod, node)
+        if is_unheard:
+            self._unheard.add(pod)
 
     def forget(self) -> None:
         """Forget where devices are made ready: another has led since, and has perhaps sent the pods elsewhere."""
-        self._awaiting.clear()
-        self._left.clear()
+        for known in (self._awaiting, self._unheard, self._nudged, self._left):
+            known.clear()
 
     def postponed(self, pod: Uid, at: float) -> None:
         """Have *pod* tried again at a time."""
@@ -67,6 +91,8 @@ class Waits:
     def offered(self, pod: Uid) -> None:
         """Do not try *pod* again: it was offered something."""
         self._postponed.pop(pod, None)
+        self._unheard.discard(pod)
+        self._nudged.pop(pod, None)
 
     def refused(self, pod: Pod) -> None:
         """Count what was found unasked: since *pod* was refused others may have left claims to it that keep it away.
@@ -82,9 +108,20 @@ class Waits:
         await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
         is_look = until - self._looked >= LOOK_S
         await self.ready(is_thorough=is_look)
+        self._nudge(until)
         if is_look:
             self._looked = until
             await self._look()
+
+    def _nudge(self, now: float) -> None:
+        """Have the pods tried again that do not hear of a nomination, but of one that is taken back.
+
+        NodeResourcesFit is told of that as of a pod that has gone from its node.
+        """
+        self._nudged = {uid: min(since, now) for uid, since in self._nudged.items()}
+        for uid in [uid for uid, since in self._nudged.items() if now - since >= NUDGE_S]:
+            del self._nudged[uid]
+            self.unasked(uid)
 
     async def _look(self) -> None:
         """Count those about whom nobody asks, for a class is gone that something was made for them by.
@@ -139,9 +176,11 @@ class Waits:
         needs = needs_of(pod, self.belief) if pod else None
         if isinstance(needs, Needs) and is_waited_for(needs.allocated, self.wall(), self.belief.ready_within_s):
             return None
-        node = self._awaiting.pop(uid, None)
+        node, is_unheard = self._awaiting.pop(uid, None), uid in self._unheard
+        self._unheard.discard(uid)
         # Where its devices are free again, the pod has nothing to come back to.
-        if node is None or pod is None or (isinstance(needs, Needs) and not needs.allocated):
+        is_bare = isinstance(needs, Needs) and not needs.allocated
+        if node is None or pod is None or (is_bare and not is_unheard):
             return None
         if isinstance(needs, Needs) and have_failed(needs.allocated, self.wall(), self.belief.ready_within_s):
             # Its next binding frees them and says why. Where nobody asks about the pod any more, there is none.
@@ -151,5 +190,7 @@ class Waits:
             self.refusals[uid] = 0
         is_answered = await self.wakes.wake(pod, node)
         if not is_answered:
-            self._awaiting.setdefault(uid, node)
+            self.awaits(uid, node, is_unheard=is_unheard)
+        elif is_unheard:
+            self._nudged[uid] = inf
         return is_answered

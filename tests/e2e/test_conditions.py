@@ -127,3 +127,22 @@ async def test_nobody_goes_for_a_device_before_it_is_ready_and_it_is_kept_while_
     assert await here.devices(claim) == ["a/gpu-0"]
     await here.admin.delete(low)
     assert await here.bound(pod) == "a"
+
+
+async def test_a_pod_that_a_full_node_alone_keeps_from_its_device_is_tried_again_once_that_is_ready(
+    here: World,
+) -> None:
+    await attachable(here, "a")
+    await here.priority("high", 1000)
+    claim = await here.claim("c", here.request())
+    pod = await here.pod("p", claims=("c",), containers=cpus(20), priorityClassName=here.full("high"))
+    await here.refused(pod, "waiting for conditions")
+    # It takes the room between two tries, and nobody asks about the pod from then on.
+    low = await here.pod("low", containers=cpus(20), nodeSelector=here.on("a"), terminationGracePeriodSeconds=0)
+    assert await here.bound(low) == "a"
+    await here.refused(pod, "Insufficient cpu")
+    await asyncio.sleep(2.0)
+    assert await here.bound(low) == "a"
+    await report(here, claim, READY)
+    await here.gone(low)
+    assert await here.bound(pod) == "a"

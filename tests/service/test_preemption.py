@@ -10,12 +10,13 @@ from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order
+from extender.model.terms import Terms
 from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
 from extender.service.evictions import LASTING_S, SHOWN_S
 from extender.service.habits import Habits
 from extender.service.preemption import ATTEMPT_S
+from extender.service.waits import NUDGE_S
 from extender.state.belief import READY_WITHIN_S
 from extender.web.verbs import FilterRequest, PreemptRequest, Victims
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, pod
@@ -44,7 +45,6 @@ class MadeReady:
         self.belief.apply(Listed(Footprint, (LOW,)))
         self.attention = attention_of(self.belief, self.wakes, START + 1, Steps(self.world))
         self.attention.now = lambda: self.now
-        self.attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
         self.answers = answers(self.belief, self.attention)
         journal: Any = SimpleNamespace(put=lambda _decision: None, wall=lambda: START + 1)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
@@ -92,7 +92,6 @@ async def test_nobody_goes_for_a_pod_whose_device_is_made_ready_before_it_is() -
 
 async def test_a_pod_that_is_left_to_wait_is_woken_although_no_binding_of_it_is_remembered() -> None:
     here = MadeReady()
-    here.attention._waits.forget()
     assert here.is_refused()
     assert not here.may_go()
     here.attention.wall = here.attention._waits.wall = lambda: START + READY_WITHIN_S + 1
@@ -102,6 +101,74 @@ async def test_a_pod_that_is_left_to_wait_is_woken_although_no_binding_of_it_is_
 
 def test_whom_other_plugins_alone_have_refused_nobody_could_wake_and_others_go_for_it_at_once() -> None:
     assert MadeReady().may_go()
+
+
+class Full(MadeReady):
+    """n1 has no CPU left: kube-scheduler has no need to ask filter to refuse the pod."""
+
+    def __init__(self, *, nominates: bool = True) -> None:
+        super().__init__()
+        self.taken_back: list[str] = []
+        self.attention.habits = Habits(nominates=nominates)
+        self.attention.expiry.unasked = self.taken_back.append
+        self.belief.apply(Changed(node("n1", {"cpu": 4})))
+        self.belief.apply(Listed(Footprint, (replace(LOW, amounts=(("cpu", 4000),)),)))
+        self.world.server.put(replace(self.pod, terms=Terms(amounts=(("cpu", 1000),))))
+        self.world.server.deliver(self.belief)
+
+    async def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        await self.attention._waits.round(lambda: self.now)
+
+
+async def test_whom_a_full_node_alone_keeps_away_is_woken_by_a_nomination_that_is_taken_back() -> None:
+    here = Full()
+    assert not here.may_go()
+    await here.pass_time(1.0)
+    assert not here.wakes.woken
+    reported(here.world, "attached")
+    await here.pass_time(1.0)
+    assert (here.wakes.woken, here.taken_back) == ([("p", "n1")], [])
+    await here.pass_time(NUDGE_S)
+    assert here.taken_back == [POD.uid]
+    assert here.may_go()
+    await here.pass_time(NUDGE_S)
+    assert here.taken_back == [POD.uid]
+
+
+async def test_who_was_let_wait_behind_a_full_node_is_woken_after_a_restart_too() -> None:
+    here = Full()
+    await here.attention._remember(POD.uid)
+    await here.pass_time(1.0)
+    assert not here.wakes.woken
+    reported(here.world, "attached")
+    for _ in range(2):
+        await here.pass_time(NUDGE_S)
+    assert (here.wakes.woken, here.taken_back) == ([("p", "n1")], [POD.uid])
+
+
+async def test_who_was_let_wait_behind_a_full_node_is_woken_even_if_its_devices_are_taken_from_it() -> None:
+    here = Full()
+    assert not here.may_go()
+    here.world.server.put(replace(here.world.server.claims[A], allocation=None, reserved_for=()))
+    here.world.server.deliver(here.belief)
+    for _ in range(2):
+        await here.pass_time(NUDGE_S)
+    assert (here.wakes.woken, here.taken_back) == ([("p", "n1")], [POD.uid])
+
+
+async def test_who_was_offered_a_node_meanwhile_keeps_its_nomination() -> None:
+    here = Full()
+    assert not here.may_go()
+    reported(here.world, "attached")
+    await here.pass_time(1.0)
+    assert not here.is_refused(N1)
+    await here.pass_time(NUDGE_S)
+    assert here.taken_back == []
+
+
+def test_where_pods_are_not_nominated_others_go_for_whom_a_full_node_alone_keeps_away() -> None:
+    assert Full(nominates=False).may_go()
 
 
 def test_a_refusal_counts_in_its_own_attempt_alone() -> None:
