@@ -51,7 +51,7 @@ class Fit:
     @property
     def mask(self) -> Flags:
         """bool[nodes]: where the question can be satisfied."""
-        return np.equal(self.verdicts, Verdict.FITS)
+        return np.equal(self.verdicts, Verdict.FITS.value)
 
     def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
         """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""

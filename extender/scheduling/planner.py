@@ -12,9 +12,10 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.comparison import compared
 from extender.scheduling.counted import Counted, counts_of, scored
+from extender.scheduling.hopeless import Hopeless
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.plans import GIVEN_UP, Hopeless, Moment, Offer, Plain, Plan, Rejection, Trouble, unwanted
+from extender.scheduling.plans import GIVEN_UP, Moment, Offer, Plain, Plan, Rejection, Trouble, nowhere, unwanted
 from extender.scheduling.possible import Possible
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
 from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
@@ -49,7 +50,7 @@ class Planner:
     trips: Travellers = field(default_factory=Travellers)
     possible: Possible = field(init=False)
     _ahead: Memo[Uid, Offer] = field(default_factory=lambda: Memo(AHEAD))
-    _hopeless: Hopeless = field(default_factory=lambda: Hopeless(None, None, {}))
+    _hopeless: Hopeless = field(default_factory=Hopeless)
     _counted: Counted = field(init=False)
     _yielding: Yielding = field(init=False)
 
@@ -105,7 +106,7 @@ class Planner:
     def _forget(self, pod: Uid) -> None:
         """Forget all about a pod that waits no longer."""
         self._ahead.pop(pod, None)
-        self._hopeless.rejections.pop(pod, None)
+        self._hopeless.drop(pod)
         self.trips.forget(pod)
         self.chooser.forget(pod)
 
@@ -143,18 +144,15 @@ class Planner:
         if again is not None:
             return again
         snapshot = self.belief.seen_by(needs.pod.uid)
-        if self._hopeless.snapshot is not snapshot or self._hopeless.taste is not self.chooser.taste:
-            self._hopeless = Hopeless(snapshot, self.chooser.taste, {})
-        asked = needs.pending, needs.allocated, needs.extended
-        known = self._hopeless.rejections.get(needs.pod.uid)
-        if known is not None and known[0] == asked:
-            return known[1]
+        known = self._hopeless.of(needs, snapshot, self.chooser.taste)
+        if known is not None:
+            return known
         try:
             plan = self._judged(needs, names, moment, snapshot)
         except Unfinished as end:
             return Trouble("devices are still being looked for", end.is_search or not self.belief.questions.late())
-        if isinstance(plan, Rejection) and plan.is_hopeless and plan.fitting is None:
-            self._hopeless.rejections[needs.pod.uid] = asked, plan
+        if isinstance(plan, Rejection):
+            self._hopeless.put(needs, plan)
         if isinstance(plan, Offer) and not moment.is_answer:
             self._ahead[needs.pod.uid] = plan
         return plan
@@ -188,47 +186,44 @@ class Planner:
         nodes = np.flatnonzero(surveyed.fits)
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
         ours = nodes if needs.allocated or not needs.extended else np.flatnonzero(surveyed.given)
-        among = ours if names is None else self._among(nodes, names, snapshot)
+        asked = None if names is None else self.roll.flags(names, snapshot.layout.nodes)
+        among = ours if asked is None else nodes[asked[nodes]]
         if moment.suitable is not None:
             among = among[moment.suitable[among]]
         if len(among):
             return self._offered(needs, surveyed, among, moment)
-        if moment.suitable is not None and not surveyed.is_open:
-            return Rejection(Word.NOT_OFFERED, is_hopeless=not surveyed.fits.any(), fitting=ours)
-        plan = self._nowhere(needs, surveyed, ours, moment)
-        if needs.allocated and isinstance(plan, Rejection) and len(ours):
-            asked = self._among(np.arange(len(surveyed.fits)), names, snapshot)
-            if not surveyed.usable[asked].any():
-                return replace(plan, word=Word.CLAIM_ELSEWHERE, detail=tie_of(needs, snapshot, asked))
+        return self._refused(needs, surveyed, ours, asked, moment)
+
+    def _refused(
+        self, needs: Needs, surveyed: Survey, fitting: Numbers, asked: Flags | None, moment: Moment
+    ) -> Trouble | Rejection:
+        own = self.possible.own(needs.pod, asked)
+        if surveyed.is_open(own):
+            return Trouble(GIVEN_UP)
+        if moment.suitable is not None:
+            return Rejection(Word.NOT_OFFERED, is_hopeless=surveyed.is_hopeless, fitting=fitting)
+        plan = self._nowhere(needs, surveyed, fitting, own, moment)
+        if needs.allocated and len(fitting) and asked is not None and not surveyed.usable[asked].any():
+            tie = tie_of(needs, surveyed.snapshot, np.flatnonzero(asked))
+            return replace(plan, word=Word.CLAIM_ELSEWHERE, detail=tie)
         return plan
 
     def _among(self, nodes: Numbers, names: Sequence[str] | None, snapshot: Snapshot) -> Numbers:
         """Leave the nodes that were asked about."""
-        if names is None:
-            return nodes
-        everything = snapshot.layout.nodes
-        # The spare place at the end is that of names that are not known.
-        asked = np.zeros(len(everything) + 1, np.bool_)
-        asked[self.roll.numbers(names, everything)] = True
-        return nodes[asked[nodes]]
+        return nodes if names is None else nodes[self.roll.flags(names, snapshot.layout.nodes)[nodes]]
 
-    def _nowhere(self, needs: Needs, surveyed: Survey, fitting: Numbers, moment: Moment) -> Plan:
-        if surveyed.is_open:
-            return Trouble(GIVEN_UP)
-        rejected = tuple(surveyed.tallies())
+    def _nowhere(
+        self, needs: Needs, surveyed: Survey, fitting: Numbers, own: Flags | None, moment: Moment
+    ) -> Rejection:
         # Where the scheduler would refuse the pod devices are of no use to it: it is told what the others lack.
         possible = self.possible.nodes(needs) if len(fitting) else None
         fitting = fitting if possible is None else fitting[possible[fitting]]
         if len(fitting):
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
             elsewhere = self._steered(needs.pod.uid, surveyed, fitting, moment)
+            rejected = (*surveyed.tallies(own), *surveyed.others(own))
             return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
-        word = surveyed.shortage(rejected)
-        nearest = min(
-            (tally for tally in rejected if tally.word is word), key=lambda tally: tally.missing, default=None
-        )
-        is_hopeless = not surveyed.fits.any()
-        return Rejection(word, nearest.message if nearest else "", None, rejected, is_hopeless=is_hopeless)
+        return nowhere(surveyed, own)
 
     def _ranked(self, surveyed: Survey, nodes: Numbers, shunned: Collection[int], most: int | None = None) -> Ranking:
         """Rank *nodes*, or *most* of them at least."""

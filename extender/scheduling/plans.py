@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
-from extender.allocation.snapshot import Snapshot
 from extender.model.frozen import dataclass
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName
 from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Numbers, Survey
 from extender.scheduling.tally import Tally, Unwanted
-from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
 
 GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
@@ -75,14 +72,6 @@ class Offer:
 Plan = Plain | Trouble | Rejection | Offer
 
 
-class Hopeless(NamedTuple):
-    """The pods that fit nowhere as long as the cluster is as in *snapshot*: what they asked, and what they are told."""
-
-    snapshot: Snapshot | None
-    taste: Taste | None
-    rejections: dict[Uid, tuple[tuple[object, ...], Rejection]]
-
-
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When a plan is made, and whether the scheduler hears of it; *suitable*, bool[nodes], where it has to be."""
@@ -90,6 +79,14 @@ class Moment:
     now: float
     is_answer: bool
     suitable: Flags | None = None
+
+
+def nowhere(surveyed: Survey, own: Flags | None) -> Rejection:
+    """Say what those nodes lack that a pod can be on: *own*, bool[nodes], or all."""
+    mine = surveyed.tallies(own)
+    nearest = min(mine, key=lambda tally: tally.nearness, default=None)
+    word, detail = (nearest.word, nearest.message) if nearest else (Word.NO_DEVICES, "")
+    return Rejection(word, detail, None, (*mine, *surveyed.others(own)), is_hopeless=surveyed.is_hopeless)
 
 
 def unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
 from extender.model.quantity import Amounts
 from extender.scheduling.needs import Needs
 from extender.scheduling.promised import Promised
@@ -53,6 +54,15 @@ class Possible:
         self._renew()
         flags = self._suitable.meeting(needs.pod.terms, self.belief.cluster.snapshot) & self._roomy(needs)
         return None if flags.all() else flags
+
+    def own(self, pod: Pod, asked: Flags | None) -> Flags | None:
+        """Tell which nodes neither labels nor taints keep the pod from: bool[nodes]; None: all, or none at all.
+
+        What the scheduler has *asked* about, bool[nodes], is among them, whatever we think of it.
+        """
+        met = self._suitable.meeting(pod.terms, self.belief.cluster.snapshot)
+        flags = met if asked is None else met | asked
+        return None if flags.all() or not flags.any() else flags
 
     def is_news(self, key: object, needs: Needs, fitting: Numbers) -> bool:
         """Tell whether some of the nodes *fitting* lack but room, and did not when this was asked of *key* last.

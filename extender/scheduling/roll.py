@@ -46,6 +46,13 @@ class Roll:
         self.remember(names, found)
         return found
 
+    def flags(self, names: Sequence[str], everything: Sequence[NodeName]) -> NDArray[np.bool_]:
+        """Tell which of *everything* are among *names*: bool[everything]."""
+        # The spare place at the end is that of names that are not known.
+        flags = np.zeros(len(everything) + 1, np.bool_)
+        flags[self.numbers(names, everything)] = True
+        return flags[:-1]
+
     def remember(self, names: Sequence[str], numbers: Rows) -> None:
         """Have the *numbers* of *names* at hand, which are asked for next: those that are offered are to be scored."""
         if not isinstance(names, list):

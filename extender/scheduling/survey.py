@@ -1,6 +1,6 @@
 """Where in the cluster a pod's needs can be met, and why not elsewhere. Nodes are numbered as in the layout."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from extender.allocation.verdict import Fit, Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
 from extender.scheduling.needs import Needs, Unplaceable
-from extender.scheduling.tally import Tally, Unwanted, Why, fatal_node, tallied
+from extender.scheduling.tally import Tally, Unwanted, Why, aside, fatal_node, tallied
 from extender.scheduling.taste import NONE, Forbidden, Taste, Values
 from extender.scheduling.tenants import NO_NEEDS
 from extender.scheduling.ties import ELSEWHERE, bound_to, named, ties
-from extender.scheduling.vocabulary import NEARNESS, Word
+from extender.scheduling.vocabulary import Word
 from extender.state.questions import Questions
 from extender.topology.policy import Policy
 from extender.topology.shared import Beside
@@ -75,12 +75,15 @@ class Survey:
     usable_of: tuple[Flags, ...] = ()
 
     @property
-    def is_open(self) -> bool:
-        """Whether some search was given up: the pod may fit where nobody knows."""
-        return any((verdicts == Verdict.UNDECIDED).any() for verdicts in self._verdicts())
+    def is_hopeless(self) -> bool:
+        """Whether the pod is known to fit nowhere."""
+        return not self.fits.any() and not self.is_open()
 
-    def _verdicts(self) -> list[NDArray[np.int8]]:
-        return [part.fit.verdicts[part.nodes & self.usable] for part in self.parts if part.fit]
+    def is_open(self, among: Flags | None = None) -> bool:
+        """Tell whether some search was given up, on one of the nodes *among*: the pod may fit where nobody knows."""
+        undecided = ((part, part.fit.verdicts == Verdict.UNDECIDED.value) for part in self.parts if part.fit)
+        asked = self.usable if among is None else self.usable & among
+        return any(found.any() and (found & part.nodes & asked).any() for part, found in undecided)
 
     @property
     def given(self) -> Flags:
@@ -102,13 +105,6 @@ class Survey:
                 values[part.nodes] = part.values[part.nodes]
         return values
 
-    def shortage(self, tallies: Iterable[Tally]) -> Word:
-        """Say what the nodes closest to a success are short of, by the *tallies* of all."""
-        found = {tally.word for tally in tallies}
-        if len(self.usable) and not self.usable.any():
-            return Word.CLAIM_ELSEWHERE if Word.CLAIM_ELSEWHERE in found else Word.CLAIM_GONE
-        return next((word for word in NEARNESS if word in found), Word.NO_DEVICES)
-
     def failure(self) -> str | None:
         """Return what was met on a node that must fail the pod as a whole, if anything was."""
         for part in self.parts:
@@ -119,19 +115,23 @@ class Survey:
                 return found.message
         return None
 
-    def tallies(self) -> list[Tally]:
-        """Count the rejected nodes by reason, the most frequent first."""
-        names = self.snapshot.layout.nodes
-        found = list(self.ties(np.flatnonzero(~self.usable)))
+    def tallies(self, among: Flags | None = None) -> list[Tally]:
+        """Count the rejected nodes, those *among* all, by reason, the most frequent first."""
+        names, rejected = self.snapshot.layout.nodes, ~self.fits if among is None else among & ~self.fits
+        found = list(self.ties(np.flatnonzero(rejected & ~self.usable)))
+        rejected &= self.usable
         for part in self.parts:
             if part.fit:
-                rejected = np.flatnonzero(part.nodes & self.usable & ~part.fits)
-                found.extend(tallied(part.fit, rejected, part.reason, names))
+                found.extend(tallied(part.fit, np.flatnonzero(part.nodes & rejected), part.reason, names))
         return sorted(found, key=lambda tally: -tally.nodes)
 
     def ties(self, nodes: Numbers) -> Iterator[Tally]:
         """Count *nodes*, where the claims that the pod has cannot be used, by which of them is in the way."""
         return ties(self.needs, self.usable_of, nodes, self.snapshot)
+
+    def others(self, own: Flags | None) -> list[Tally]:
+        """Count those that are not a pod's *own*, bool[nodes]: it cannot be on them, whatever else they lack."""
+        return [] if own is None else aside(self.tallies(~own))
 
     def part_at(self, node: int) -> Part:
         """Return the part that *node* is in."""

@@ -11,11 +11,14 @@ from extender.allocation.reason import Fault, Reason
 from extender.allocation.solve import Failure, Undecided
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.names import NodeName
-from extender.scheduling.vocabulary import Word
+from extender.scheduling.vocabulary import NEARNESS, Word
 from extender.topology.policy import Policy
 
 # Errors that are told by themselves, for each of which a node is searched anew: the most frequent ones.
 MOST_ERRORS: Final = 4
+# Said first of nodes that the pod cannot be on, whatever else they lack.
+ASIDE: Final = "node selector, affinity or taints keep the pod away, and "
+RANKS: Final = {word: rank for rank, word in enumerate(NEARNESS)}
 Nodes = NDArray[np.int64]
 
 
@@ -30,6 +33,11 @@ class Tally(NamedTuple):
     message: str
     example: NodeName
     missing: int = 0
+
+    @property
+    def nearness(self) -> tuple[int, int]:
+        """How far this is from a success: less is nearer."""
+        return RANKS.get(self.word, len(RANKS)), self.missing
 
 
 class Unwanted(NamedTuple):
@@ -74,6 +82,11 @@ def tallied(fit: Fit, rejected: Nodes, reason: Callable[[int], Why], names: Sequ
         text = f"other errors, such as {text_of(reason(others[0].first))}"
         found.append(Tally(Word.NODE_ERROR, sum(kind.nodes for kind in others), text, names[others[0].first]))
     return found
+
+
+def aside(tallies: Iterable[Tally]) -> list[Tally]:
+    """Tell *tallies* as those of nodes that the pod cannot be on."""
+    return [tally._replace(message=f"{ASIDE}{tally.message}") for tally in tallies]
 
 
 def fatal_node(fit: Fit, among: NDArray[np.bool_]) -> int | None:
