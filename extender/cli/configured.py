@@ -85,7 +85,7 @@ class _Judged:
             return NodeAnswer(node=name, reason=f"{tie.word}: {tie.message}")
         match part.reason(number):
             case None:
-                return self._placed(name, Unwanted.by(part.policies))
+                return self._placed(name, part.unwanted())
             case Failure(message, is_local):
                 local, fatal = (message, "") if is_local else ("", message)
                 return NodeAnswer(node=name, node_error=local, fatal_error=fatal)

@@ -13,8 +13,9 @@ from extender.allocation.state import States
 from extender.allocation.work import counted
 from extender.model.node import Pod
 from extender.scheduling.findings import Findings
+from extender.scheduling.part import Part
 from extender.scheduling.preferring import Preferring
-from extender.scheduling.survey import Numbers, Part
+from extender.scheduling.survey import Numbers
 from extender.scheduling.taste import NONE, Forbidden, Taste
 from extender.topology.appraisal import Appraisal
 from extender.topology.memo import Memo

@@ -249,7 +249,8 @@ class Planner:
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
         ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
         if not len(ranking.nodes):
-            return unwanted(surveyed, nodes, is_open=is_open(self.chooser.taste, surveyed))
+            own = self.possible.own(needs.pod, None)
+            return unwanted(surveyed, nodes, own, is_open=is_open(self.chooser.taste, surveyed))
         for place, number in enumerate(ranking.nodes[:TRIES].tolist()):
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):

@@ -1,6 +1,6 @@
 """What can be said of a pod: where it may go, why it may not, or that nobody knows yet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -13,7 +13,7 @@ from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Numbers, Survey
-from extender.scheduling.tally import Tally, Unwanted
+from extender.scheduling.tally import Kind, Tally, tally_of
 from extender.scheduling.vocabulary import Word
 
 GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
@@ -83,16 +83,25 @@ class Moment:
 
 def nowhere(surveyed: Survey, own: Flags | None) -> Rejection:
     """Say what those nodes lack that a pod can be on: *own*, bool[nodes], or all."""
-    mine = surveyed.tallies(own)
+    return _short(surveyed, own, surveyed.tallies(own), is_hopeless=surveyed.is_hopeless)
+
+
+def unwanted(surveyed: Survey, nodes: Numbers, own: Flags | None, *, is_open: bool) -> Rejection:
+    """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
+    names, part, found = surveyed.snapshot.layout.nodes, surveyed.part_at(int(nodes[0])), list[Tally]()
+    if is_open:
+        found.append(Tally(Word.POLICY, len(nodes), GIVEN_UP, names[int(nodes[0])]))
+    else:
+        is_whole = part.is_whole()[nodes]
+        for is_never, some in ((False, nodes[~is_whole]), (True, nodes[is_whole])):
+            if len(some):
+                found.append(tally_of(Kind(int(some[0]), len(some)), part.unwanted(is_never=is_never), names))
+    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not (is_open or surveyed.is_open())
+    return _short(surveyed, own, [*found, *surveyed.tallies(own)], is_hopeless=is_hopeless)
+
+
+def _short(surveyed: Survey, own: Flags | None, mine: Sequence[Tally], *, is_hopeless: bool) -> Rejection:
+    """Tell what is nearest to a success of what a pod's *own* nodes lack, which was counted as *mine*."""
     nearest = min(mine, key=lambda tally: tally.nearness, default=None)
     word, detail = (nearest.word, nearest.message) if nearest else (Word.NO_DEVICES, "")
-    return Rejection(word, detail, None, (*mine, *surveyed.others(own)), is_hopeless=surveyed.is_hopeless)
-
-
-def unwanted(surveyed: Survey, nodes: Numbers, *, is_open: bool) -> Rejection:
-    """Say that searches on all *nodes* have found nothing that strict policies have; *is_open*: or were given up."""
-    unwanted = Unwanted.by(policy for part in surveyed.parts for policy in part.policies).message
-    detail = GIVEN_UP if is_open else unwanted
-    tally = Tally(Word.POLICY, len(nodes), detail, surveyed.snapshot.layout.nodes[int(nodes[0])])
-    is_hopeless = len(nodes) == np.count_nonzero(surveyed.fits) and not is_open
-    return Rejection(Word.POLICY, detail, None, (tally, *surveyed.tallies()), is_hopeless=is_hopeless)
+    return Rejection(word, detail, None, (*mine, *surveyed.others(own)), is_hopeless=is_hopeless)

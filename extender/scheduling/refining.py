@@ -14,9 +14,10 @@ from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Solution, Undecided
 from extender.scheduling.begun import Left
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.part import Part
 from extender.scheduling.preferring import Preferring
 from extender.scheduling.ranking import FULL, Numbers, Ranking
-from extender.scheduling.survey import Part, Survey
+from extender.scheduling.survey import Survey
 from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414 - the planner takes it from here
 from extender.scheduling.taste import NONE, Taste
 from extender.topology import appraisal

@@ -6,58 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.extended import Groups
-from extender.allocation.fit import AT_ONCE, Fitter
+from extender.allocation.fit import AT_ONCE
 from extender.allocation.grid import Flags
-from extender.allocation.question import Question, Refusal
+from extender.allocation.question import Refusal
 from extender.allocation.result import is_bound_to_nodes, is_usable
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Failure
-from extender.allocation.verdict import Fit, Verdict
+from extender.allocation.verdict import Verdict
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
 from extender.scheduling.needs import Needs, Unplaceable
-from extender.scheduling.tally import Tally, Unwanted, Why, aside, fatal_node, tallied
-from extender.scheduling.taste import NONE, Forbidden, Taste, Values
-from extender.scheduling.tenants import NO_NEEDS
+from extender.scheduling.part import Part
+from extender.scheduling.tally import Tally, aside, fatal_node
+from extender.scheduling.taste import Forbidden, Taste, Values
 from extender.scheduling.ties import ELSEWHERE, bound_to, named, ties
 from extender.scheduling.vocabulary import Word
 from extender.state.questions import Questions
-from extender.topology.policy import Policy
-from extender.topology.shared import Beside
 
 Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some nodes, and what was asked of them: no fit where they need nothing of us.
-
-    *question* is as this pod asks it: a fit is shared by all who ask the same, under other names. *values*: how good
-    the devices are that it would get, about; NONE where its policy does not have any. *needed*: beside devices.
-    """
-
-    nodes: Flags
-    fit: Fit | None
-    question: Question | None = None
-    fitter: Fitter | None = None
-    policies: tuple[Policy, ...] = ()
-    values: Values | None = None
-    needed: Beside = NO_NEEDS
-
-    @property
-    def fits(self) -> Flags:
-        """bool[nodes]: where it can be had."""
-        if self.fit is None:
-            return self.nodes
-        mask: Flags = self.nodes & self.fit.mask
-        return mask if self.values is None else mask & (self.values != NONE)
-
-    def reason(self, node: int) -> Why:
-        """Say why *node* does not fit; None where it does."""
-        found = self.fit.reason(node, self.question) if self.fit else None
-        if found is None and self.values is not None and self.values[node] == NONE:
-            return Unwanted.by(self.policies)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +87,7 @@ class Survey:
         found = list(self.ties(np.flatnonzero(rejected & ~self.usable)))
         rejected &= self.usable
         for part in self.parts:
-            if part.fit:
-                found.extend(tallied(part.fit, np.flatnonzero(part.nodes & rejected), part.reason, names))
+            found.extend(part.tallies(rejected, names))
         return sorted(found, key=lambda tally: -tally.nodes)
 
     def ties(self, nodes: Numbers) -> Iterator[Tally]:
@@ -192,7 +157,7 @@ def _part(
     policies = taste.policies(claims)
     needed = taste.meet(needs.pod, question, fitter, snapshot)
     values = taste.values(fitter, policies, snapshot, needed)
-    return Part(nodes, fit, question, fitter, policies, values, needed)
+    return Part(nodes, fit, question, fitter, policies, values, needed, taste)
 
 
 def claims_for(needs: Needs, resources: tuple[str, ...]) -> tuple[ResourceClaim, ...]:

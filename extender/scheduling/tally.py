@@ -25,7 +25,8 @@ Nodes = NDArray[np.int64]
 class Tally(NamedTuple):
     """How many nodes were rejected for one reason, with the reason in full and one of the nodes.
 
-    *missing* is how many devices more would have sufficed, where that is what was short.
+    *missing* is how many devices more would have sufficed, where that is what was short; *is_final*: there is nothing
+    to wait for, although enough devices match.
     """
 
     word: Word
@@ -33,31 +34,56 @@ class Tally(NamedTuple):
     message: str
     example: NodeName
     missing: int = 0
+    is_final: bool = False
 
     @property
     def nearness(self) -> tuple[int, int]:
         """How far this is from a success: less is nearer."""
-        return RANKS.get(self.word, len(RANKS)), self.missing
+        word = Word.NO_MATCH if self.is_final else self.word
+        return RANKS.get(word, len(RANKS)), self.missing
 
 
 class Unwanted(NamedTuple):
-    """There are devices, but not as the policies want them that are strict."""
+    """There are devices, but not as the policies want them that are strict.
+
+    *claims*, *request* and *size*: of whom, and how many are asked for, where it is one request that has none by
+    itself; *is_never*: whatever comes free there.
+    """
 
     policies: str
     forbidden: str = ""
+    claims: str = ""
+    request: str = ""
+    size: int = 0
+    is_never: bool = False
 
     @staticmethod
     def by(policies: Iterable[Policy]) -> "Unwanted":
         strict = [policy for policy in policies if policy.is_strict]
         traits = sorted({trait for policy in strict for trait in policy.forbid})
         forbidden = ", ".join(f"{trait.attribute} {' or '.join(trait.values)}" for trait in traits)
-        return Unwanted(", ".join(sorted({policy.name for policy in strict})), forbidden)
+        return Unwanted(" and ".join(sorted({policy.name for policy in strict})), forbidden)
 
     @property
     def message(self) -> str:
         # What an administrator forbids is part of every policy, whatever that is called.
         without = f", without what is forbidden: {self.forbidden}" if self.forbidden else ""
-        return f"no set of free devices is as the policy {self.policies} wants it{without}"
+        wanting = "as the policies {} want it" if " and " in self.policies else "as the policy {} wants it"
+        return f"{self._whose}{self._what} {wanting.format(self.policies)}{without}"
+
+    @property
+    def _whose(self) -> str:
+        if not self.claims:
+            return ""
+        whose = f"claims {self.claims}" if " and " in self.claims else f"claim {self.claims}"
+        return f"{whose}, request {self.request}: " if self.request else f"{whose}: "
+
+    @property
+    def _what(self) -> str:
+        devices = "devices there is ever" if self.is_never else "free devices is"
+        if self.size == 1:
+            return "no device there is ever" if self.is_never else "no free device is"
+        return f"no set of {self.size} {devices}" if self.size else f"no set of {devices}"
 
 
 Why = Reason | Failure | Undecided | Unwanted | None
@@ -76,7 +102,7 @@ def tallied(fit: Fit, rejected: Nodes, reason: Callable[[int], Why], names: Sequ
     faults = [(kind, _fault(fit, kind.first)) for kind in kinds]
     distinct = [kind for kind, fault in faults if fault is not None and fault.text]
     told = {*distinct[:MOST_ERRORS], *(kind for kind, fault in faults if fault is None)}
-    found = [_tally(kind, reason(kind.first), names) for kind in kinds if kind in told]
+    found = [tally_of(kind, reason(kind.first), names) for kind in kinds if kind in told]
     others = [kind for kind in kinds if kind not in told]
     if others:
         text = f"other errors, such as {text_of(reason(others[0].first))}"
@@ -130,6 +156,8 @@ def _fault(fit: Fit, node: int) -> Fault | None:
     return known if isinstance(known, Fault) else None
 
 
-def _tally(kind: Kind, why: Why, names: Sequence[NodeName]) -> Tally:
+def tally_of(kind: Kind, why: Why, names: Sequence[NodeName]) -> Tally:
+    """Count nodes that are rejected alike."""
     missing = why.missing if isinstance(why, Reason) else 0
-    return Tally(word_of(why), kind.nodes, text_of(why), names[kind.first], missing)
+    is_final = isinstance(why, Unwanted) and why.is_never
+    return Tally(word_of(why), kind.nodes, text_of(why), names[kind.first], missing, is_final)

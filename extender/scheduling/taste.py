@@ -178,7 +178,7 @@ class Taste:
         for claim, part in enumerate(fitter.question.claims):
             for slot, wanted in enumerate(part.slots):
                 ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
-                values = self._slot(fitter, ats, policies[claim], snapshot, needed)
+                values = self.slot(fitter, ats, policies[claim], snapshot, needed)
                 total = values if total is None else _summed(total, values)
         return np.zeros(len(snapshot.layout.nodes), np.int64) if total is None else total
 
@@ -237,8 +237,8 @@ class Taste:
             ratings = known[key] = made(self.atlas, choosing, ask.count, lacking)
         return ratings
 
-    def _slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
-        """Value the first alternative that can be had."""
+    def slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
+        """Value the first of *ats* that can be had, alternatives for one request: int64[nodes]."""
         found = self._ask(fitter, ats[0], policy, snapshot, needed)
         for at in ats[1:]:
             values = self._ask(fitter, at, policy, snapshot, needed)

@@ -158,6 +158,14 @@ class Ratings:
         return max(found, key=lambda best: best.choice.value) if found else None
 
 
+class Whole(Ratings):
+    """Values of the best sets of whole nodes, as if nothing of them were in use."""
+
+    def _value(self, key: Key) -> int:
+        number, _, usable = key
+        return super()._value((number, usable, usable))
+
+
 class Gradings(Ratings):
     """What the best devices of each node count for what is preferred and avoided, where their links are not compared.
 

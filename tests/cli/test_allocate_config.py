@@ -188,8 +188,8 @@ def test_the_owner_taint_is_that_of_the_settings(
         pytest.param("{}", "", id="nothing"),
         pytest.param(
             "policies: {forbid: [{attribute: gpu.example.com/kept, values: ['yes']}]}",
-            "PlacementPolicy: no set of free devices is as the policy protect wants it, "
-            "without what is forbidden: gpu.example.com/kept yes",
+            "PlacementPolicy: claim pod-a, request r: no set of 2 devices there is ever as the policy protect wants it"
+            ", without what is forbidden: gpu.example.com/kept yes",
             id="forbidden",
         ),
         pytest.param(
@@ -220,7 +220,7 @@ def test_a_strict_policy_has_the_last_word_where_only_the_search_tells_that_noth
     close["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/root"}]
     careful = "policies: {default: careful, named: {careful: {place: protect, numa: strict}}}"
     answer = answered(capsys, asked(tmp_path, "", linked, close, pod(), placement=careful))
-    assert answer["reason"] == "PlacementPolicy: no set of free devices is as the policy careful wants it"
+    assert answer["reason"] == "PlacementPolicy: claim c1: no set of free devices is as the policy careful wants it"
 
 
 def test_the_placement_document_of_the_settings_is_read_where_no_other_is_named(

@@ -100,7 +100,7 @@ def test_that_there_is_no_ring_is_told_for_good() -> None:
     plan = planner_of(belief, TORUS).plan(pod("p", "c"), None, 0.0)
     assert isinstance(plan, Rejection)
     assert plan.is_hopeless
-    assert plan.detail == "no set of free devices is as the policy linked wants it"
+    assert plan.detail == "claim c, request some: no set of 4 free devices is as the policy linked wants it"
 
 
 def test_a_ring_that_is_not_found_soon_is_looked_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:

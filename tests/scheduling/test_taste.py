@@ -284,10 +284,11 @@ def test_a_claim_for_all_devices_does_not_get_what_is_forbidden() -> None:
     everything = replace(slot, exactly=replace(slot.exactly, mode="All", count=0))
     claim = replace(asked, spec=replace(asked.spec, requests=(everything,)))
     assert given_to(planned(belief, planner, claim)) == ("b", [0, 1, 2, 3, 4, 5, 6, 7])
-    # All of b is promised now.
+    # All of b is promised now, and waited for.
     plan = planned(belief, planner, wanted("d", 2))
     assert isinstance(plan, Rejection)
-    assert plan.word is Word.POLICY
+    assert plan.word is Word.IN_USE
+    assert [(tally.word, tally.example) for tally in plan.rejected] == [(Word.POLICY, "a"), (Word.IN_USE, "b")]
 
 
 def test_partitions_on_one_node_do_not_hide_what_the_links_of_others_are_worth() -> None:
