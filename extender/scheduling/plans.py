@@ -14,9 +14,9 @@ from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Numbers, Survey
 from extender.scheduling.tally import Kind, Tally, tally_of
-from extender.scheduling.vocabulary import Word
+from extender.scheduling.vocabulary import TEXTS, Word
 
-GIVEN_UP = "the search for devices was given up before it was known whether they suffice"
+GIVEN_UP = TEXTS[Word.GIVEN_UP]
 
 
 @dataclass(frozen=True, slots=True)

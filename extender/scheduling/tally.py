@@ -133,6 +133,8 @@ def word_of(why: Why) -> Word:
     """Say the same in a word."""
     if isinstance(why, Unwanted):
         return Word.POLICY
+    if isinstance(why, Undecided):
+        return Word.GIVEN_UP
     return Word(why.shortage.value) if isinstance(why, Reason) else Word.NODE_ERROR
 
 

@@ -23,6 +23,7 @@ class Word(StrEnum):
     POOL_CLOSED = "PoolClosed"
     NOT_OURS = "NotOurs"
     NODE_ERROR = "NodeError"
+    GIVEN_UP = "SearchGivenUp"
     QUESTION = "InvalidRequest"
     UNKNOWN_FIELD = "UnknownField"
     GANG = "SchedulingGroup"
@@ -52,6 +53,7 @@ TEXTS: Final = {
     Word.POOL_CLOSED: "matching devices are in a pool that is closed, for somebody else has allocated from it",
     Word.NOT_OURS: "what the pod asks for is not ours to allocate",
     Word.NODE_ERROR: "a device or a pool of the node cannot be evaluated",
+    Word.GIVEN_UP: "the search for devices was given up before it was known whether they suffice",
     Word.QUESTION: "the claim's request cannot be answered as it is written",
     Word.UNKNOWN_FIELD: "the claim or its class says something that this version does not know",
     Word.GANG: "pods of a scheduling group are not supported",
@@ -80,6 +82,7 @@ def is_told(message: str) -> bool:
 # The nearest to a success first: what a pod is told is what its best nodes were short of.
 NEARNESS: Final = (
     Word.POLICY,
+    Word.GIVEN_UP,
     Word.TOGETHER,
     Word.CONSTRAINT,
     Word.COUNTERS,

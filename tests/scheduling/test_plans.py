@@ -133,3 +133,9 @@ def test_nobody_is_hopeless_where_a_search_was_given_up() -> None:
     tied = asking("p", IN_A)
     assert not told(undecided(tied), tied, "a1").is_hopeless
     assert told(in_use(tied, A1, B1), tied, "a1").is_hopeless
+
+
+def test_a_node_on_which_the_search_was_given_up_is_not_told_as_one_that_errs() -> None:
+    tied = asking("p", IN_A)
+    plan = told(undecided(tied), tied, "a1")
+    assert [(tally.word, tally.example) for tally in plan.rejected] == [(Word.NO_DEVICES, "a1"), (Word.GIVEN_UP, "b1")]

@@ -93,7 +93,7 @@ def test_nodes_that_a_policy_refuses_are_not_counted_with_those_that_err(first: 
     assert Counter({tally.message: tally.nodes for tally in tallies}) == Counter(
         text_of(why[item]) for item in verdicts
     )
-    assert {tally.word for tally in tallies} == {Word.POLICY, Word.NODE_ERROR}
+    assert {tally.word for tally in tallies} == {Word.POLICY, Word.NODE_ERROR, Word.GIVEN_UP}
 
 
 def test_of_thousands_of_different_errors_the_most_frequent_are_told_and_the_others_counted() -> None:
