@@ -91,7 +91,7 @@ class Advisor:
     def _scored(self, needs: Needs, surveyed: Survey, passes: Flags, nodes: Numbers) -> Advice:
         """Rank *nodes* by what the first fit there is worth; those that nobody has looked at have no score."""
         taste, snapshot = self.taste, surveyed.snapshot
-        rejected = tuple(surveyed.tallies())
+        rejected = surveyed.rejected()
         if taste is None:
             return Advice(passes, rejected=rejected)
         found = [(part.nodes, self.judge.judged(needs.pod, taste, part, snapshot, nodes)) for part in surveyed.parts]

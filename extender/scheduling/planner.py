@@ -221,8 +221,8 @@ class Planner:
         if len(fitting):
             best = surveyed.snapshot.layout.nodes[int(fitting[0])]
             elsewhere = self._steered(needs.pod.uid, surveyed, fitting, moment)
-            rejected = (*surveyed.tallies(own), *surveyed.others(own))
-            return Rejection(Word.NOT_OFFERED, f"devices are free on {elsewhere or best}", elsewhere, rejected)
+            text = f"devices are free on {elsewhere or best}"
+            return Rejection(Word.NOT_OFFERED, text, elsewhere, surveyed.rejected(own))
         return nowhere(surveyed, own)
 
     def _ranked(self, surveyed: Survey, nodes: Numbers, shunned: Collection[int], most: int | None = None) -> Ranking:

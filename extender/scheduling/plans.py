@@ -13,7 +13,7 @@ from extender.scheduling.decision import Ranked
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Numbers, Survey
-from extender.scheduling.tally import Kind, Tally, tally_of
+from extender.scheduling.tally import Kind, Tally, limited, tally_of
 from extender.scheduling.vocabulary import TEXTS, Word
 
 GIVEN_UP = TEXTS[Word.GIVEN_UP]
@@ -66,7 +66,7 @@ class Offer:
 
     @property
     def rejected(self) -> tuple[Tally, ...]:
-        return tuple(self.surveyed.tallies())
+        return self.surveyed.rejected()
 
 
 Plan = Plain | Trouble | Rejection | Offer
@@ -104,4 +104,4 @@ def _short(surveyed: Survey, own: Flags | None, mine: Sequence[Tally], *, is_hop
     """Tell what is nearest to a success of what a pod's *own* nodes lack, which was counted as *mine*."""
     nearest = min(mine, key=lambda tally: tally.nearness, default=None)
     word, detail = (nearest.word, nearest.message) if nearest else (Word.NO_DEVICES, "")
-    return Rejection(word, detail, None, (*mine, *surveyed.others(own)), is_hopeless=is_hopeless)
+    return Rejection(word, detail, None, (*limited(mine, nearest), *surveyed.others(own)), is_hopeless=is_hopeless)

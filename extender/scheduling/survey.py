@@ -17,7 +17,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
 from extender.scheduling.needs import Needs, Unplaceable
 from extender.scheduling.part import Part
-from extender.scheduling.tally import Tally, aside, fatal_node
+from extender.scheduling.tally import Tally, aside, fatal_node, limited
 from extender.scheduling.taste import Forbidden, Taste, Values
 from extender.scheduling.ties import ELSEWHERE, bound_to, named, ties
 from extender.scheduling.vocabulary import Word
@@ -96,7 +96,11 @@ class Survey:
 
     def others(self, own: Flags | None) -> list[Tally]:
         """Count those that are not a pod's *own*, bool[nodes]: it cannot be on them, whatever else they lack."""
-        return [] if own is None else aside(self.tallies(~own))
+        return [] if own is None else aside(limited(self.tallies(~own)))
+
+    def rejected(self, own: Flags | None = None) -> tuple[Tally, ...]:
+        """Count all that are rejected, in few words: a pod's *own* first."""
+        return (*limited(self.tallies(own)), *self.others(own))
 
     def part_at(self, node: int) -> Part:
         """Return the part that *node* is in."""

@@ -16,6 +16,8 @@ from extender.topology.policy import Policy
 
 # Errors that are told by themselves, for each of which a node is searched anew: the most frequent ones.
 MOST_ERRORS: Final = 4
+# Reasons that a decision tells by themselves, the most frequent ones: ten thousand decisions are remembered.
+MOST: Final = 20
 # Said first of nodes that the pod cannot be on, whatever else they lack.
 ASIDE: Final = "node selector, affinity or taints keep the pod away, and "
 RANKS: Final = {word: rank for rank, word in enumerate(NEARNESS)}
@@ -108,6 +110,24 @@ def tallied(fit: Fit, rejected: Nodes, reason: Callable[[int], Why], names: Sequ
         text = f"other errors, such as {text_of(reason(others[0].first))}"
         found.append(Tally(Word.NODE_ERROR, sum(kind.nodes for kind in others), text, names[others[0].first]))
     return found
+
+
+def limited(tallies: Sequence[Tally], nearest: Tally | None = None) -> list[Tally]:
+    """Leave the first of *tallies*, and *nearest*; count others together that have one word."""
+    kept = [tally for place, tally in enumerate(tallies) if place < MOST or tally is nearest]
+    others: dict[Word, list[Tally]] = {}
+    for tally in tallies[MOST:]:
+        if tally is not nearest:
+            others.setdefault(tally.word, []).append(tally)
+    return [*kept, *map(_summed, others.values())]
+
+
+def _summed(tallies: Sequence[Tally]) -> Tally:
+    first, *others = tallies
+    if not others:
+        return first
+    nodes, missing = sum(tally.nodes for tally in tallies), min(tally.missing for tally in tallies)
+    return first._replace(nodes=nodes, message=f"other reasons, such as {first.message}", missing=missing)
 
 
 def aside(tallies: Iterable[Tally]) -> list[Tally]:

@@ -12,7 +12,7 @@ from extender.model.node import Node, Pod
 from extender.model.taint import Toleration
 from extender.model.terms import Terms
 from extender.scheduling.planner import Rejection, Trouble
-from extender.scheduling.tally import ASIDE
+from extender.scheduling.tally import ASIDE, MOST
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, planner_of, request
@@ -139,3 +139,15 @@ def test_a_node_on_which_the_search_was_given_up_is_not_told_as_one_that_errs() 
     tied = asking("p", IN_A)
     plan = told(undecided(tied), tied, "a1")
     assert [(tally.word, tally.example) for tally in plan.rejected] == [(Word.NO_DEVICES, "a1"), (Word.GIVEN_UP, "b1")]
+
+
+def test_of_many_reasons_those_beyond_the_most_frequent_are_counted_together_but_for_the_nearest() -> None:
+    # Each node lacks another number of devices; the one that lacks least comes last.
+    sizes = {f"n{devices:02}": devices for devices in range(1, 31)}
+    item = asking("p", Terms())
+    published = (gpus(name, devices) for name, devices in sizes.items())
+    plan = told(belief_of(*map(node, sizes), *published, claim("c-p", 32), item), item)
+    assert plan.detail == "claim c-p, request gpu needs 32 free devices, has 30: no other matches"
+    assert plan.rejected[MOST].message == plan.detail
+    assert len(plan.rejected) == MOST + 2
+    assert sum(tally.nodes for tally in plan.rejected) == len(sizes)

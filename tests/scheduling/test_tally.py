@@ -16,7 +16,7 @@ from extender.model.claim import DeviceClass, Selector
 from extender.model.device import Attribute, ResourceSlice
 from extender.model.names import ClassName, NodeName
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.tally import MOST_ERRORS, Tally, Unwanted, Why, fatal_node, tallied, text_of
+from extender.scheduling.tally import MOST, MOST_ERRORS, Tally, Unwanted, Why, fatal_node, limited, tallied, text_of
 from extender.scheduling.vocabulary import Word
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod, request
 
@@ -125,3 +125,38 @@ def test_of_errors_that_fail_the_pod_that_of_the_first_node_is_told() -> None:
     assert fatal_node(told, np.ones(5, np.bool_)) == 2
     assert fatal_node(told, np.array([True, True, False, True, True])) == 3
     assert fatal_node(told, np.array([True, True, False, False, True])) is None
+
+
+def crowd(count: int) -> list[Tally]:
+    """Return tallies of so many reasons, the most frequent first, and half of them of each word."""
+    words = Word.IN_USE, Word.NO_MATCH
+    return [
+        Tally(words[place % 2], count - place, f"reason {place}", NodeName(f"n{place}"), place)
+        for place in range(count)
+    ]
+
+
+def test_of_hundreds_of_reasons_the_most_frequent_are_told_and_the_others_by_their_words() -> None:
+    every = crowd(300)
+    told = limited(every)
+    assert told[:MOST] == every[:MOST]
+    assert [(tally.word, tally.message, tally.example, tally.missing) for tally in told[MOST:]] == [
+        (Word.IN_USE, f"other reasons, such as reason {MOST}", f"n{MOST}", MOST),
+        (Word.NO_MATCH, f"other reasons, such as reason {MOST + 1}", f"n{MOST + 1}", MOST + 1),
+    ]
+    assert sum(tally.nodes for tally in told) == sum(tally.nodes for tally in every)
+
+
+def test_the_reason_that_is_nearest_to_a_success_is_told_however_seldom_it_is() -> None:
+    every = crowd(MOST + 3)
+    nearest = every[MOST + 1]
+    told = limited(every, nearest)
+    assert told[: MOST + 1] == [*every[:MOST], nearest]
+    assert [(tally.nodes, tally.message) for tally in told[MOST + 1 :]] == [
+        (every[MOST].nodes + every[-1].nodes, f"other reasons, such as reason {MOST}")
+    ]
+
+
+def test_few_reasons_are_all_told() -> None:
+    assert limited(crowd(MOST)) == crowd(MOST)
+    assert limited(crowd(MOST + 2)) == crowd(MOST + 2)
