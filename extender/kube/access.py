@@ -30,12 +30,13 @@ class Access:
 class Loaded:
     """Access, and the files that it was read from, each with a digest of what was read there.
 
-    lacks: the file that its token should be from, where there was none in it.
+    lacks: the file that its token should be from, where there was none in it; context: of a kubeconfig, that was read.
     """
 
     access: Access
     files: Mapping[str, bytes]
     lacks: str = ""
+    context: str = ""
 
 
 class Credentials(Protocol):

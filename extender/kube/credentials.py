@@ -1,6 +1,7 @@
 """Credentials as kubectl finds them: a kubeconfig, or what a pod is given. Rotated files are re-read."""
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -11,7 +12,9 @@ from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import Reading, contents_of
 from extender.kube.kubeconfig import context_of, kubeconfig_of
 from extender.model.parse.fields import Fields, Malformed
+from extender.telemetry import keys
 
+LOG: Final = logging.getLogger(__name__)
 LOOK_EVERY_S: Final = 10.0
 # A plugin that takes longer will not answer any more: the next request runs it anew.
 LONGEST_LOAD_S: Final = 120.0
@@ -28,6 +31,9 @@ class NoCredentials(Exception):  # noqa: N818 - says what is missing, and is cau
 class FileCredentials:
     """Access read by *load*, and again when one of its files has changed. Where that fails, what there was is kept.
 
+    So it is where another server is named: whatever we know is of the cluster at which we began, and another one would
+    be written to by that.
+
     It is read once at a time, and to the end, however long whoever asked first may wait: a plugin can take longer than
     a request, and whoever comes next waits for the same. Close it when done.
     """
@@ -38,6 +44,7 @@ class FileCredentials:
         self._loading: asyncio.Task[None] | None = None
         self._loaded: Loaded | None = None
         self._refused: Access | None = None
+        self._why = ""  # what was read last was not taken
         self._looked = 0.0
 
     async def access(self) -> Access:
@@ -91,10 +98,24 @@ class FileCredentials:
             if self._loaded is None:
                 raise NoCredentials(str(error)) from error
             return
+        self._take(loaded)
+
+    def _take(self, loaded: Loaded) -> None:
+        known = self._loaded
+        if known is not None and loaded.access.server != known.access.server:
+            self._keep(f"{loaded.access.server} is another server than {known.access.server}; a restart goes there")
+            return
+        self._why = ""
         # As in client-go, what was read last from a file of tokens counts until it is refused.
-        was_read = self._loaded is not None and self._loaded.files.get(loaded.lacks)
-        if not was_read or (self._loaded and self._loaded.access is self._refused):
+        was_read = known is not None and known.files.get(loaded.lacks)
+        if not was_read or (known and known.access is self._refused):
             self._loaded = loaded
+
+    def _keep(self, why: str) -> None:
+        """Leave what there was in use, and say why: once, though the files are read again every few seconds."""
+        if why != self._why:
+            LOG.warning("credentials refused, the earlier ones stay in use", extra={keys.ERROR: why})
+        self._why = why
 
 
 async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:
@@ -105,9 +126,22 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
     if kubeconfig is None and context is None and HOST in os.environ and not os.environ.get(NAMED):
         found = FileCredentials(in_cluster)
     else:
-        found = FileCredentials(lambda: from_kubeconfig(kubeconfig, context))
+        found = FileCredentials(_of_one_context(kubeconfig, context))
     await found.renew()
     return found
+
+
+def _of_one_context(kubeconfig: str | None, context: str | None) -> Callable[[], Awaitable[Loaded]]:
+    """Return what reads *context* time and again, or the one that is current at first: later people change that."""
+    chosen = context
+
+    async def load() -> Loaded:
+        nonlocal chosen
+        loaded = await from_kubeconfig(kubeconfig, chosen)
+        chosen = loaded.context
+        return loaded
+
+    return load
 
 
 async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = str(MOUNTED / "ca.crt")) -> Loaded:

@@ -31,9 +31,10 @@ QUOTED: Final = re.compile(r"""('\\?.')|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """The file at *path*: *cluster* and *user* of a context, and the *files* that were read for that, which grow."""
+    """The file at *path*: *cluster* and *user* of a *context*, and the *files* that were read for that, which grow."""
 
     path: Path
+    context: str
     cluster: Fields
     user: Fields
     files: Reading
@@ -58,7 +59,7 @@ class Kubeconfig:
             server_name=self.cluster.text("tls-server-name") or None,
             proxy=proxy or None,
         )
-        return Loaded(access, self.files.seen, lacks)
+        return Loaded(access, self.files.seen, lacks, self.context)
 
     def _password(self) -> str:
         name, password = self.user.text("username"), self.user.text("password")
@@ -100,9 +101,10 @@ def kubeconfig_of(name: str, context: str | None) -> Kubeconfig:
     if not isinstance(document, Mapping):
         raise Malformed(name, "is no kubeconfig: there is no object in it")
     fields = Fields(dict(document), "")
-    chosen = _named(fields, "contexts", context or fields.required("current-context"))
+    context = context or fields.required("current-context")
+    chosen = _named(fields, "contexts", context)
     cluster, user = _named(fields, "clusters", chosen.required("cluster")), chosen.text("user")
-    return Kubeconfig(path, cluster, _named(fields, "users", user) if user else Fields({}, "users"), files)
+    return Kubeconfig(path, context, cluster, _named(fields, "users", user) if user else Fields({}, "users"), files)
 
 
 def wrong_in(error: yaml.YAMLError) -> str:

@@ -50,7 +50,7 @@ async def load(paths: str, context: str | None) -> Loaded:
         configuration.api_key[TOKEN] = f"Bearer {token}"
     if not (configuration.api_key.get(TOKEN) or configuration.cert_file):
         _refuse_nobody(_user(loader), paths)
-    return Loaded(_access(configuration, files), files.seen, lacks)
+    return Loaded(_access(configuration, files), files.seen, lacks, loader.current_context["name"])
 
 
 def _refuse_nobody(user: Fields, paths: str) -> None:

@@ -28,6 +28,7 @@ from extender.kube.credentials import (
 )
 from extender.kube.request import Body
 from extender.model.parse.fields import Malformed
+from extender.telemetry import keys
 from tests.tree import ROOT, files
 
 Json = dict[str, Any]
@@ -199,6 +200,56 @@ async def test_a_certificate_that_was_replaced_is_used(tmp_path: Path) -> None:
     assert before.tls is not None
     assert after.tls is not None
     assert before.tls.get_ca_certs() != after.tls.get_ca_certs()
+
+
+def pointing(path: str, context: str, server: str = "http://127.0.0.1:1", user: str = "secret") -> None:
+    """Write a kubeconfig in which the context one has *server*, and another has another; *context* is the current."""
+    servers = {"one": server, "other": "http://another:1"}
+    content = {
+        "current-context": context,
+        "clusters": [{"name": name, "cluster": {"server": url}} for name, url in servers.items()],
+        "users": [{"name": "u", "user": {"token": user}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": "u"}} for name in servers],
+    }
+    Path(path).write_text(yaml.safe_dump(content))
+
+
+@pytest.mark.parametrize("beside", ["", ":never"], ids=["alone", "merged"])
+async def test_another_context_that_becomes_current_changes_nothing(
+    beside: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = str(tmp_path / "kubeconfig")
+    pointing(path, "one")
+    found = await credentials(path + beside)
+    pointing(path, "other", user="rotated")
+    caplog.clear()
+    await found.renew()
+    access = await found.access()
+    assert (access.server, access.authorization) == ("http://127.0.0.1:1", "Bearer rotated")
+    assert not caplog.records
+
+
+async def test_another_server_is_not_gone_to_and_that_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = str(tmp_path / "kubeconfig")
+    pointing(path, "one")
+    found = await credentials(path)
+    pointing(path, "one", "http://moved:1", "of-there")
+    for _ in range(2):
+        await found.renew()
+    access = await found.access()
+    assert (access.server, access.authorization) == ("http://127.0.0.1:1", "Bearer secret")
+    assert told(caplog) == ["http://moved:1 is another server than http://127.0.0.1:1; a restart goes there"]
+    pointing(path, "one", user="rotated")
+    await found.renew()
+    assert (await found.access()).authorization == "Bearer rotated"
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return why credentials were refused, line by line."""
+    line = "credentials refused, the earlier ones stay in use"
+    return [vars(record)[keys.ERROR] for record in caplog.records if record.message == line]
 
 
 def plain_user(folder: Path) -> tuple[str, Path]:
