@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from extender.kube.answer import Json
 from extender.kube.api import Api
@@ -15,6 +16,7 @@ from extender.scheduling.steps import Later, Refusal
 from extender.state.tenure import Record
 
 API = "coordination.k8s.io/v1"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # What a write meets where somebody else was faster.
 CONFLICTS = frozenset((Refusal.CONFLICT, Refusal.EXISTS, Refusal.NOT_FOUND))
 
@@ -30,13 +32,19 @@ class Lease:
 Failure = Refused | Later | Unknown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leases:
-    """Leases at one API server. *wall* is the time of the day, which is written for people and read by nobody here."""
+    """Leases at one API server. *wall* is the time of the day, which is written for people.
+
+    Nobody compares it here; but by it a write is known again that has landed unheard, and so no two have the same, even
+    where the clock is set back. written: that of the last one.
+    """
 
     api: Api
     timeout_s: float
     wall: Callable[[], float]
+    written: str = ""
+    _microseconds: int = field(default=0, init=False)
 
     async def read(self, key: ObjectKey) -> Lease | Failure:
         """Read a Lease as it is now."""
@@ -49,12 +57,18 @@ class Leases:
         """Write that *holder* has the Lease from now on, or nobody; only where it still is as it was *known*."""
         method, path = ("PUT", path_of(key)) if known.raw else ("POST", path_of(key, is_whole=False))
         query = (("timeout", f"{self.timeout_s * 1000:.0f}ms"),)
-        body = Body(_written(key, known, holder, lease_s, self.wall()))
+        self.written = self._now()
+        body = Body(_written(key, known, holder, lease_s, self.written))
         outcome = outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
         if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND and not known.raw:
             # It is the namespace that is not there.
             return replace(outcome, kind=Refusal.REJECTED)
         return _lease_in(outcome)
+
+    def _now(self) -> str:
+        """Spell the time as the API server does, and later than ever before."""
+        self._microseconds = max(self._microseconds + 1, round(self.wall() * 1e6))
+        return (EPOCH + timedelta(microseconds=self._microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def path_of(key: ObjectKey, *, is_whole: bool = True) -> str:
@@ -75,15 +89,15 @@ def _lease_in(outcome: Outcome) -> Lease | Failure:
     seconds = spec.get("leaseDurationSeconds")
     holder = str(spec.get("holderIdentity") or "")
     transitions = int(spec.get("leaseTransitions") or 0)
-    return Lease(Record(outcome.resource_version, holder, float(seconds or 0), transitions), outcome.object)
+    written = str(spec.get("renewTime") or "")
+    return Lease(Record(outcome.resource_version, holder, float(seconds or 0), transitions, written), outcome.object)
 
 
-def _written(key: ObjectKey, known: Lease, holder: str, lease_s: float, wall: float) -> Json:
+def _written(key: ObjectKey, known: Lease, holder: str, lease_s: float, at: str) -> Json:
     """Spell the Lease: what we do not know of it stays. Its uid keeps a PUT from making one that was deleted."""
     raw = known.raw or {"metadata": {"namespace": key.namespace, "name": key.name}}
     before = raw.get("spec")
     spec = dict(before) if isinstance(before, dict) else {}
-    at = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if holder != spec.get("holderIdentity", ""):
         spec |= {"acquireTime": at, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + bool(holder)}
     spec |= {"renewTime": at, "leaseDurationSeconds": math.ceil(lease_s), "holderIdentity": holder}

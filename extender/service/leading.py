@@ -13,6 +13,7 @@ from extender.config.settings import Settings
 from extender.kube.api import Api
 from extender.kube.fence import Fence
 from extender.kube.leases import Lease, Leases, is_conflict
+from extender.kube.outcome import Unknown
 from extender.kube.pace import Pace, since_boot
 from extender.model.names import ObjectKey
 from extender.service.alone import Alone
@@ -139,6 +140,9 @@ class Leading:
             holder = "" if step.act is Act.RELEASE else self.tenure.me
             found = await self.leases.hold(self.lease, self._known, holder, self.tenure.terms.lease_s)
         if not isinstance(found, Lease):
+            if step.act in (Act.TAKE, Act.RENEW) and (isinstance(found, Unknown) or is_conflict(found)):
+                # In a conflict, too: a connection that ends has some requests sent twice.
+                self.tenure.unheard(self.leases.written, asked)
             self._fail(step, str(found), is_lost=is_conflict(found))
             return
         self._known = found
@@ -209,7 +213,8 @@ def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alo
         return Alone(linger_s)
     terms = Terms(lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s)
     me, before = _names(told.host or socket.gethostname(), told.pod)
-    leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 4), time.time)
+    # So does kube-scheduler for its own Lease: where answers take longer, neither leads.
+    leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 2), time.time)
     scheduler = ObjectKey(told.namespace, told.scheduler_lease) if told.scheduler_lease else None
     return Leading(Tenure(me, terms, before), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)
 

@@ -33,13 +33,15 @@ class Terms:
 class Record(NamedTuple):
     """A Lease as it was read. Nobody holds it where *holder* is empty: then nothing of the last one is on its way.
 
-    transitions: how often it was taken; once where the holder has created it, who knows of nobody before then.
+    transitions: how often it was taken; once where the holder has created it, who knows of nobody before then;
+    written: the time in it, which is that of no other write of its holder, and counts for nothing else.
     """
 
     version: str
     holder: str
     lease_s: float = 0.0
     transitions: int = 1
+    written: str = ""
 
 
 class Wish(Enum):
@@ -85,6 +87,8 @@ class Tenure:
         self._trusted_until = NEVER
         self._clear_at: float | None = None
         self._conflicts = 0  # since the record changed
+        # By the time in them, when writes were sent that may have landed unheard.
+        self._unheard: dict[str, float] = {}
 
     @property
     def is_held(self) -> bool:
@@ -123,6 +127,7 @@ class Tenure:
         if wish is Wish.YIELD and is_idle and self._may_release(now):
             # From here on nothing is written, whatever becomes of the release.
             self._trusted_until = NEVER
+            self._unheard.clear()
             # What may still arrive is kept away by whoever is next, once the Lease has run out: that is sooner.
             return Step(Act.RELEASE) if is_quiet else Step(Act.WAIT, now + self.terms.renew_s)
         if now < self._due:
@@ -136,11 +141,14 @@ class Tenure:
         if not self._is_known or record != self.record:
             self._since, self._conflicts = now, 0
         self.record, self._is_known, self._must_look = record, True, False
-        if not self.is_held:
-            self._trusted_until, self._clear_at = NEVER, None
-        else:
-            self._clear(now)
         self._due = now if self.is_held else now + self.terms.renew_s
+        if record is None or not self.is_held:
+            self._trusted_until, self._clear_at = NEVER, None
+            return
+        self._clear(now)
+        asked = self._unheard.get(record.written)
+        if asked is not None:
+            self._renewed(asked, now)
 
     def wrote(self, record: Record, asked: float, now: float) -> None:
         """Take over what came of a write that was sent at *asked*."""
@@ -150,11 +158,18 @@ class Tenure:
             return
         self.record, self._since, self._must_look = record, now, False
         self._conflicts = 0
-        self._due = asked + self.terms.renew_s
         if self.is_held:
             self._clear(now)
-            self.term += now >= self._trusted_until
-            self._trusted_until = asked + self.terms.trust_s
+        self._renewed(asked, now)
+
+    def unheard(self, written: str, asked: float) -> None:
+        """Note a write that was sent at *asked*, with *written* in it, of which nobody heard that it has landed.
+
+        Where it has, whoever else wants the Lease has seen it change since then, as if we had heard: versions tell
+        nothing of that, others may have put something else on the Lease.
+        """
+        lasting = {each: at for each, at in self._unheard.items() if asked < at + self.terms.trust_s}
+        self._unheard = {**lasting, written: asked}
 
     @property
     def is_stuck(self) -> bool:
@@ -163,9 +178,17 @@ class Tenure:
 
     def failed(self, now: float, *, is_conflict: bool = False) -> None:
         """Note that a request did not succeed, as far as anybody knows; in a conflict the record is another by now."""
-        self._must_look = self._must_look or is_conflict or not self.is_held
+        self._must_look = self._must_look or is_conflict or not self.is_held or bool(self._unheard)
         self._conflicts += is_conflict
         self._due = now if is_conflict and not self.is_stuck else now + self.terms.renew_s / 2
+
+    def _renewed(self, asked: float, now: float) -> None:
+        """Count on what was sent at *asked*, and is the last that has landed."""
+        self._unheard.clear()
+        self._due = asked + self.terms.renew_s
+        if self.is_held:
+            self.term += now >= self._trusted_until
+            self._trusted_until = asked + self.terms.trust_s
 
     def _may_release(self, now: float) -> bool:
         """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""

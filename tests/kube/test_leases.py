@@ -64,6 +64,16 @@ async def test_a_renewal_moves_the_version_and_nothing_but_its_time(cluster: Clu
     assert {key for key, value in (await spec(cluster)).items() if before[key] != value} == {"renewTime"}
 
 
+async def test_a_write_is_known_again_by_the_time_in_it_of_which_no_two_have_the_same(cluster: Cluster) -> None:
+    clock = iter((1e9, 1e9, 1e9 - 3600, 1e9 + 2))
+    ours, known, times = Leases(cluster.api, 5.0, lambda: next(clock)), Lease(), list[str]()
+    for _ in range(4):
+        known = there(await ours.hold(KEY, known, "a_1", 15))
+        times.append(ours.written)
+        assert record_in(known).written == record_in(await ours.read(KEY)).written == times[-1]
+    assert times == [f"2001-09-09T01:46:{seconds}Z" for seconds in ("40.000000", "40.000001", "40.000002", "42.000000")]
+
+
 async def test_who_has_read_an_older_version_writes_nothing(cluster: Cluster) -> None:
     first = there(await leases(cluster).hold(KEY, Lease(), "a_1", 15))
     await leases(cluster, 1e9 + 2).hold(KEY, first, "a_1", 15)

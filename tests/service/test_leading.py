@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import pytest
+from aiohttp import web
 
 from extender.demo.apiserver.kinds import LEASE, POD
+from extender.demo.apiserver.server import ApiServer
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
 from extender.service import assembly, keeping, remaking
@@ -15,6 +17,7 @@ from tests.service.replicas import (
     LASTING,
     LIMITS,
     NAMESPACE,
+    PATIENCE_S,
     QUICK,
     RULE,
     SLOW,
@@ -159,6 +162,27 @@ async def test_a_leader_that_ends_is_followed_at_once(cluster: Cluster) -> None:
     cluster.scheduler_leads("b")
     await until(lambda: b.leads)
     assert await cluster.bound(b, "p") == ""
+
+
+async def test_a_leader_goes_on_whose_renewals_land_and_are_answered_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembly, "FAREWELL_S", 0.5)
+    answer, is_slow, landed = ApiServer._answer, asyncio.Event(), list[web.BaseRequest]()
+
+    async def late(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
+        answered = await answer(server, request)
+        if is_slow.is_set() and request.method == "PUT" and request.path.endswith("/leases/dra-extender"):
+            landed.append(request)
+            await asyncio.sleep(1.3 * LIMITS.timeout_seconds)
+        return answered
+
+    monkeypatch.setattr(ApiServer, "_answer", late)
+    async with asyncio.timeout(PATIENCE_S), on_loopback() as cluster:
+        a, b = await pair(cluster)
+        is_slow.set()
+        while len(landed) < 5:
+            assert a.leads
+            await asyncio.sleep(0.02)
+        assert (cluster.holder, a.metric("takeovers_total"), b.leads) == ("a", 1, False)
 
 
 async def test_o1_a_leader_whose_scheduler_no_longer_leads_hands_over_at_once(cluster: Cluster) -> None:

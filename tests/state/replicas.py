@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from extender.state.tenure import Act, Record, Step, Tenure, Terms, Wish, wish_of
 
-PATIENCE_S = 2.5  # local: how long an answer about the Lease is waited for
+PATIENCE_S = 5.0  # local: how long an answer about the Lease is waited for
 WRITE_PATIENCE_S = 10.0  # local: how long a write may take to leave
 SERVER_S = 60.0  # how long the API server may work at a request
 TICK_S = 0.5
@@ -115,6 +115,11 @@ class World:
     def delete(self) -> None:
         self.record = None
 
+    def annotate(self) -> None:
+        """Have somebody put something else on the Lease."""
+        if self.record is not None:
+            self.record = self.record._replace(version=str(next(self._numbers)))
+
     @property
     def serving(self) -> list[str]:
         return [item.host for item in self.replicas if not item.tenure.why_not(item.local(self.now))]
@@ -146,7 +151,7 @@ class World:
     def _send(self, replica: Replica, step: Step) -> None:
         """Send a request about the Lease: it may be lost, land late, and be answered late or not at all."""
         asked, is_over = replica.local(self.now), [False]
-        base = replica.tenure.record
+        base, written = replica.tenure.record, f"at {next(self._numbers)}"
         is_calm = self.now >= self.calm_from
 
         def settle(react: Callable[[], None]) -> None:
@@ -156,22 +161,27 @@ class World:
                 self._step(replica)
 
         def land() -> None:
-            answer = self._answer(replica.tenure.me, step.act, base)
-            back = 0.05 if is_calm else self._delay(3)
+            answer = self._answer(replica.tenure.me, step.act, base, written)
+            back = 0.05 if is_calm else self._delay(6)
             if is_calm or self.chance.random() > 0.1:
                 heard = lambda: self._hear(replica, step.act, answer, asked)  # noqa: E731 - short-lived
                 self.at(self.now + back, lambda: self._when_awake(replica, lambda: settle(heard)))
 
         if is_calm or self.chance.random() > 0.1:
             self.at(self.now + (0.05 if is_calm else self._delay(SERVER_S)), land)
-        lost = lambda: replica.tenure.failed(replica.local(self.now))  # noqa: E731 - short-lived
+
+        def lost() -> None:
+            if step.act in (Act.TAKE, Act.RENEW):
+                replica.tenure.unheard(written, asked)
+            replica.tenure.failed(replica.local(self.now))
+
         gives_up = self.now + PATIENCE_S / replica.rate
         self.at(gives_up, lambda: self._when_awake(replica, lambda: settle(lost)))
 
     def _delay(self, most: float) -> float:
         return self.chance.choice((0.01, 0.1, 1.0, self.chance.uniform(0, most)))
 
-    def _answer(self, me: str, act: Act, base: Record | None) -> Record | str | None:
+    def _answer(self, me: str, act: Act, base: Record | None, written: str) -> Record | str | None:
         """Do at the API server what is asked: "" stands for a conflict."""
         if act is Act.LOOK:
             return self.record
@@ -179,7 +189,7 @@ class World:
             return ""
         holder = "" if act is Act.RELEASE else me
         transitions = (self.record.transitions if self.record else 0) + (act is Act.TAKE)
-        self.record = Record(str(next(self._numbers)), holder, self.terms.lease_s, transitions)
+        self.record = Record(str(next(self._numbers)), holder, self.terms.lease_s, transitions, written)
         return self.record
 
     def _hear(self, replica: Replica, act: Act, answer: Record | str | None, asked: float) -> None:

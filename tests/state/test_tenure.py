@@ -243,6 +243,96 @@ def test_a_lease_that_came_by_a_write_without_an_answer_is_waited_for_in_full_un
     assert it.why_not(4) == "not leading: what an earlier leader wrote may still arrive"
 
 
+def unheard(asked: float = 2.0, now: float = 7.0) -> Tenure:
+    """Return who has led since 0, and heard nothing of the renewal with "at 2" in it."""
+    it = leader(asked=0)
+    assert step(it, asked) == Step(Act.RENEW)
+    it.unheard("at 2", asked)
+    it.failed(now)
+    return it
+
+
+@pytest.mark.parametrize(
+    ("record", "trusted_until"),
+    [
+        pytest.param(Record("3", ME, written="at 2"), 12, id="landed: from the moment it was sent"),
+        pytest.param(Record("4", ME, written="at 2"), 12, id="landed, and others have put something on the Lease"),
+        pytest.param(Record("2", ME, written="at 0"), 10, id="not landed"),
+        pytest.param(Record("3", ME, written="at 0"), 10, id="not landed, and others have put something on the Lease"),
+        pytest.param(Record("3", OTHER, written="at 2"), 0, id="another has the Lease, whatever stands in it"),
+        pytest.param(Record("3", "", written="at 2"), 0, id="nobody has the Lease"),
+        pytest.param(None, 0, id="the Lease is gone"),
+    ],
+)
+def test_a_renewal_of_which_nobody_heard_counts_where_the_lease_shows_it(
+    record: Record | None, trusted_until: float
+) -> None:
+    it = unheard()
+    assert step(it, 7.9) == Step(Act.WAIT, 8)
+    assert step(it, 8) == Step(Act.LOOK)
+    it.looked(record, 8.5)
+    assert not it.why_not(8.5) if trusted_until else it.why_not(8.5)
+    assert it.term == 1
+    for now in (9.9, 10, 11.9, 12):
+        assert bool(it.why_not(now)) == (now >= trusted_until)
+
+
+def test_a_renewal_that_lands_later_than_it_is_looked_for_counts_when_it_is_seen() -> None:
+    it = unheard()
+    it.looked(Record("2", ME, written="at 0"), 8)
+    assert step(it, 8) == Step(Act.RENEW)
+    it.unheard("at 8", 8)
+    it.failed(8.5, is_conflict=True)
+    assert step(it, 8.5) == Step(Act.LOOK)
+    it.looked(Record("3", ME, written="at 2"), 9)
+    assert [bool(it.why_not(11.9)), bool(it.why_not(12))] == [False, True]
+
+
+def test_a_renewal_that_is_seen_too_late_is_no_permission() -> None:
+    it = unheard()
+    it.looked(Record("3", ME, written="at 2"), 12)
+    assert it.why_not(12)
+    assert step(it, 12) == Step(Act.RENEW)
+
+
+def test_a_renewal_that_is_seen_twice_counts_once() -> None:
+    it = unheard()
+    it.looked(Record("3", ME, written="at 2"), 8)
+    it.unheard("at 8", 8)
+    it.failed(13)
+    it.looked(Record("3", ME, written="at 2"), 14)
+    assert it.why_not(14)
+
+
+def test_a_lease_that_was_taken_unheard_is_relied_upon_and_waited_for_as_if_it_had_been_heard() -> None:
+    it = tenure()
+    it.looked(Record("1", OTHER), 0)
+    assert step(it, 15) == Step(Act.TAKE)
+    it.unheard("at 15", 15)
+    it.failed(20)
+    it.looked(Record("1", OTHER), 21)
+    it.looked(Record("2", ME, written="at 15"), 22)
+    assert (it.is_alone(22), it.term) == (False, 1)
+    assert it.why_not(22) == "not leading: what an earlier leader wrote may still arrive"
+    assert it.why_not(25) == "not leading: the Lease was not renewed in time"
+
+
+def test_what_was_sent_before_a_lease_is_given_up_does_not_count_any_more() -> None:
+    it = unheard()
+    it.looked(Record("2", ME, written="at 0"), 8)
+    assert step(it, 8, Wish.YIELD) == Step(Act.RELEASE)
+    it.failed(8.5, is_conflict=True)
+    it.looked(Record("3", ME, written="at 2"), 9)
+    assert it.why_not(9) == "not leading: the Lease was not renewed in time"
+
+
+def test_who_yields_and_heard_nothing_of_a_renewal_looks_before_the_lease_is_given_up() -> None:
+    it = unheard()
+    assert step(it, 8, Wish.YIELD) == Step(Act.LOOK)
+    it.looked(Record("3", ME, written="at 2"), 8.5)
+    assert step(it, 8.5, Wish.YIELD) == Step(Act.RELEASE)
+
+
 def test_that_there_was_no_lease_before_does_not_say_that_there_was_none_since() -> None:
     it = tenure()
     it.looked(None, 0)
