@@ -83,7 +83,7 @@ class Attention:
         self._freeing.is_of_use = partial(finds_another, self.waker.planner)
         self.waker.refused = self._waits.refused
         self.belief.parting.append(self.waker.drop)
-        self._remaking = Remaking(self.belief, self.writes, self.metrics, self.freshness)
+        self._remaking = Remaking(self.belief, self.writes, self.metrics, self.now, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
         self.expiry.waker = self.waker
         self._waits.unasked = lambda pod: self.expiry.unasked(pod)  # noqa: PLW0108 - which is set later
@@ -160,18 +160,25 @@ class Attention:
         while not is_synced() and not is_over():
             await self._stirring()
         self._forget()
-        ending = asyncio.create_task(self._end_offers(), name="offers")
-        try:
-            while not is_over() and not await self._tried(self.begin):  # noqa: ASYNC110 - it is tried, not waited for
-                await asyncio.sleep(TICK_S)
-            if not is_over():
-                begun()
-            while not is_over():
-                await self._stirring()
-                await self._tried(self.round)
-                await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
-        finally:
-            ending.cancel()
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as beside:
+            ending = beside.create_task(self._end_offers(), name="offers")
+            beside.create_task(self._remaking.run(over), name="remaking")
+            try:
+                await self._rounds(begun, is_over)
+            finally:
+                ending.cancel()
+                over.set()
+
+    async def _rounds(self, begun: Callable[[], None], is_over: Callable[[], bool]) -> None:
+        while not is_over() and not await self._tried(self.begin):  # noqa: ASYNC110 - it is tried, not waited for
+            await asyncio.sleep(TICK_S)
+        if not is_over():
+            begun()
+        while not is_over():
+            await self._stirring()
+            await self._tried(self.round)
+            await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
 
     def _forget(self) -> None:
         """Forget what was found out in a term of ours before: another may have placed those pods elsewhere since."""
@@ -214,8 +221,7 @@ class Attention:
         """Look after everything once; tell whether nothing failed of what was left half written."""
         self._turns.begin()
         is_whole = all([await self._tried(part) for part in (self._settle, self._freeing.part, self._free)])
-        timed = partial(self._waits.round, self.now), partial(self._remaking.round, self.now)
-        for part in (self._resume, self._steer, *timed, self._rouse):
+        for part in (self._resume, self._steer, partial(self._waits.round, self.now), self._rouse):
             await self._tried(part)
         return is_whole
 

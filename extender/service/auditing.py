@@ -31,6 +31,9 @@ EVERY_S: Final = 20.0
 # A claim that is left to pods that are gone is touched again after so long, each time twice as long, up to a limit.
 AGAIN_S: Final = 20.0
 LAST_S: Final = 600.0
+# Touched after one audit at most, and for so long: the next audit waits for the end of that.
+TOUCHED_AT_ONCE: Final = 50
+TOUCHED_WITHIN_S: Final = 2.0
 # Findings of which somebody is told again where that was lost or is forgotten.
 MOST_AGAIN: Final = 1000
 # The reasons of events, by which people look for them.
@@ -96,14 +99,23 @@ class Auditing:
         ours = {claim.uid: claim for claim in known if claim and belief.ownership.domain.writer in claim.writers}
         for uid in self._touched.keys() - ours:
             del self._touched[uid]
-        for uid, claim in ours.items():
-            at, pause_s = self._touched.get(uid, (now, AGAIN_S))
-            if self.writes is not None and at <= now:
-                self._touched[uid] = now + pause_s, min(2 * pause_s, LAST_S)
-                outcome = await self.writes.touch_claim(claim, uuid4().hex)
-                if isinstance(outcome, Refused) and outcome.kind is not Refusal.NOT_FOUND:
-                    fields = {keys.CLAIM: str(claim.key), keys.ERROR: str(outcome)}
-                    LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)
+        if self.writes is None:
+            return
+        new = now, AGAIN_S
+        # Who was not touched yet is first: where a webhook hangs those before are touched in vain one by one.
+        due = sorted((uid in self._touched, self._touched.get(uid, new)[0], uid) for uid in ours)
+        for _, at, uid in due[:TOUCHED_AT_ONCE]:
+            if at > now or self.now() - now > TOUCHED_WITHIN_S:
+                return
+            pause_s = self._touched.get(uid, new)[1]
+            self._touched[uid] = now + pause_s, min(2 * pause_s, LAST_S)
+            await self._touch(self.writes, ours[uid])
+
+    async def _touch(self, writes: Writes, claim: ResourceClaim) -> None:
+        outcome = await writes.touch_claim(claim, uuid4().hex)
+        if isinstance(outcome, Refused) and outcome.kind is not Refusal.NOT_FOUND:
+            fields = {keys.CLAIM: str(claim.key), keys.ERROR: str(outcome)}
+            LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)
 
     async def _audit(self) -> Audit:
         work = self.auditor.audit(self.now(), self.freshness.seen_at(BOUND) if self.freshness else inf)

@@ -12,7 +12,9 @@ not take back.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,9 +25,11 @@ from extender.kube.writes import Writes
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.remedy import lacks_claims, unnamed
+from extender.service.turns import Turns
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 
+LOG: Final = logging.getLogger(__name__)
 WOKEN: Final = "dra-extender.x-k8s.io/woken"
 # How often pods are looked for, and so many at a time, between which the scheduler is answered.
 LOOK_S: Final = 1.0
@@ -33,8 +37,10 @@ PIECE: Final = 500
 # How long the controller has of itself; from one touch to the next twice as long as before, up to a limit.
 REMADE_WITHIN_S: Final = 3.0
 PATIENCE_S: Final = 60.0
-# Whoever deletes thousands of claims at once has the other pods wait no longer for that.
+# Whoever deletes thousands of claims at once has the other pods wait no longer for that; and of a namespace where one
+# takes longer to be touched, others go before.
 TOUCHED_AT_ONCE: Final = 50
+TOUCHED_WITHIN_S: Final = 1.0
 
 
 class Lack(NamedTuple):
@@ -47,7 +53,7 @@ class Lack(NamedTuple):
 
 @dataclass(slots=True)
 class Remaking:
-    """Looks at all pods that wait.
+    """Looks at all pods that wait, beside the rounds of attention: where touching hangs nobody else is held up.
 
     *freshness* tells whether claims are known as they were when a pod was in some version, or at a time: as long as
     they are not, a claim may be there, and it is the watch that stands still. Without it they are.
@@ -56,23 +62,36 @@ class Remaking:
     belief: Belief
     writes: Writes
     metrics: Metrics
+    now: Callable[[], float]
     freshness: Freshness | None = None
     _looked: float = float("-inf")
     _lacking: dict[Uid, Lack] = field(default_factory=dict)
+    _turns: Turns = field(init=False)
+    _touched: int = 0
 
-    async def round(self, now: Callable[[], float]) -> None:
+    def __post_init__(self) -> None:
+        self._turns = Turns(self.belief, self.now, TOUCHED_WITHIN_S)
+
+    async def run(self, over: asyncio.Event) -> None:
+        """Look until it is *over*; what is under way then comes to its end."""
+        while not over.is_set():
+            try:
+                await self.round()
+            except Exception:
+                # Whatever went wrong, there is more to look at.
+                LOG.exception("a round of looking after pods failed")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), LOOK_S)
+
+    async def round(self) -> None:
         """Mend the pods whose claims have been gone, or not named, for long enough."""
-        if now() - self._looked < LOOK_S:
-            return
-        self._looked = now()
+        self._looked, self._touched = self.now(), 0
+        self._turns.begin()
         lacking = {pod.uid: pod for pod in await self._found()}
         first = Lack(self._looked, self._looked + REMADE_WITHIN_S, 2 * REMADE_WITHIN_S)
         self._lacking = {uid: self._lacking.get(uid, first) for uid in lacking}
         due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if self._is_due(lacking[uid], lack))
-        for _, uid in due[:TOUCHED_AT_ONCE]:
-            # An API server that does not answer is not asked for each pod: others wait for the end of this round.
-            if not await self._mend(lacking[uid]):
-                return
+        await self._turns.each((uid for _, uid in due), lambda uid: self._mend(lacking[uid]))
 
     def _is_due(self, pod: Pod, lack: Lack) -> bool:
         is_known = self.freshness is None or self.freshness.is_past(CLAIMS, pod.resource_version, lack.since)
@@ -86,7 +105,11 @@ class Remaking:
             await asyncio.sleep(0)
         return found
 
-    async def _mend(self, pod: Pod) -> bool:
+    async def _mend(self, pod: Pod) -> bool | None:
+        """Touch *pod*; tell whether there was an answer, None where nothing is asked: enough was in this round."""
+        if self._touched == TOUCHED_AT_ONCE or self.now() - self._looked > LOOK_S:
+            return None
+        self._touched += 1
         since, _, again_s = self._lacking[pod.uid]
         self._lacking[pod.uid] = Lack(since, self._looked + again_s, min(2 * again_s, PATIENCE_S))
         if lacks_claims(pod, self.belief):
@@ -94,6 +117,6 @@ class Remaking:
         elif names := unnamed(pod, self.belief):
             way, outcome = "claims unnamed", await self.writes.name_claims(pod, names)
         else:  # they have come while others were mended
-            return True
+            return None
         self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
         return is_answered(outcome)

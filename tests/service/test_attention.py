@@ -16,7 +16,7 @@ from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Traits
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
-from extender.model.node import Pod
+from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.model.terms import Terms
 from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
@@ -711,3 +711,32 @@ async def test_what_is_closed_while_nobody_is_looked_after_yet_stays_closed_in_a
         while belief.sealing.go_on():
             pass
         assert closed(belief) == expected
+
+
+async def test_pods_that_lack_their_claims_where_a_webhook_hangs_hold_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("attention.TICK_S", "remaking.LOOK_S", "remaking.REMADE_WITHIN_S"):
+        monkeypatch.setattr(f"extender.service.{name}", 0.0)
+    template, wakes = PodClaim(name="c", template_name="t"), Wakes()
+    lost = replace(pod("lost"), claims=(template,), claim_statuses=(PodClaimStatus(name="c", claim_name="gone"),))
+    attention = attention_of(belief_of(node("n1"), gpus("n1", 1), claim("c"), lost), wakes, START, Failing(0))
+    hangs, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def annotate_pod(*_asked: object) -> Outcome:
+        hangs.set()
+        await may_answer.wait()
+        return Done({})
+
+    monkeypatch.setattr(wakes, "annotate_pod", annotate_pod)
+    leading = asyncio.create_task(attention.run(lambda: None, lambda: True, may_answer.is_set))
+    async with asyncio.timeout(10):
+        await hangs.wait()
+        attention.belief.apply(Changed(waits := pod("p", "c")))
+        attention._steers[waits.uid] = False
+        attention.stir()
+        while not wakes.woken:  # noqa: ASYNC110 - what is waited for happens in another task
+            await asyncio.sleep(0)
+        may_answer.set()
+        await leading
+    assert wakes.woken == [("p", "n1")]

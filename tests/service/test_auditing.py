@@ -13,7 +13,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.drift import Auditor
-from extender.service.auditing import EVERY_S, LAST_S, Auditing
+from extender.service.auditing import EVERY_S, LAST_S, TOUCHED_AT_ONCE, Auditing
 from extender.service.notices import AGAIN_S, Alarm, Notices
 from extender.state.ledger import ClaimHold, Promise
 from extender.telemetry.metrics import Metrics
@@ -172,3 +172,31 @@ async def test_what_is_left_to_a_pod_that_is_gone_is_touched_ever_more_rarely() 
     belief.apply(Gone(ResourceClaim, ours.key))
     await auditing.round()
     assert auditing._touched == {}
+
+
+@pytest.mark.parametrize(("takes_s", "touched_at_once"), [(0.0, TOUCHED_AT_ONCE), (10.0, 1), (0.9, 3)])
+async def test_the_next_audit_does_not_wait_until_all_that_is_left_over_was_touched(
+    takes_s: float, touched_at_once: int
+) -> None:
+    belief, numbers = believing(), range(2 * TOUCHED_AT_ONCE)
+    belief.ownership.domain = replace(belief.ownership.domain, writer="dra-extender.ours")
+    for number in numbers:
+        left = held(claim(f"c{number}"), device("n1", number), by=POD)
+        belief.apply(Changed(replace(left, writers=("dra-extender.ours",))))
+    belief.apply(Gone(Pod, POD.key))
+    belief.apply(Listed(Footprint, ()))
+    now, touched, nobody = [0.0], list[str](), cast("Any", None)
+
+    class Touches:
+        async def touch_claim(self, claim: ResourceClaim, _mark: str) -> None:
+            touched.append(claim.key.name)
+            now[0] += takes_s
+
+    notices = Notices(nobody, "one", 20)
+    auditor = Auditor(belief, patience_s=0.0)
+    auditing = Auditing(auditor, Metrics(), notices, lambda: now[0], lambda: 0.0, cast("Any", Touches()))
+    for count in (0, 1, 2):  # of what was not there before it is not known yet whether it lasts
+        await auditing.round()
+        # Each in its turn.
+        assert len(touched) == len(set(touched)) == count * touched_at_once
+        now[0] += EVERY_S

@@ -16,7 +16,7 @@ from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.remedy import ENTRY
-from extender.service.remaking import LOOK_S, PATIENCE_S, REMADE_WITHIN_S, TOUCHED_AT_ONCE, Remaking
+from extender.service.remaking import LOOK_S, PATIENCE_S, REMADE_WITHIN_S, TOUCHED_AT_ONCE, TOUCHED_WITHIN_S, Remaking
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, pod
@@ -32,7 +32,7 @@ class Touches:
         self.named: list[tuple[float, str, dict[str, str | None]]] = []
         self.freshness = Freshness((CLAIMS,))
         self.freshness.note(Seen(CLAIMS, "1", inf))
-        self.work = Remaking(belief, self, Metrics(), self.freshness)  # type: ignore[arg-type]  # these two alone are asked for
+        self.work = Remaking(belief, self, Metrics(), lambda: self.now, self.freshness)  # type: ignore[arg-type]  # these two alone are asked for
 
     async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
         del annotation, value
@@ -46,7 +46,7 @@ class Touches:
     async def until(self, seconds: float) -> list[tuple[float, str]]:
         while self.now < seconds:
             self.now += LOOK_S
-            await self.work.round(lambda: self.now)
+            await self.work.round()
         return self.told
 
 
@@ -113,6 +113,33 @@ async def test_an_api_server_that_does_not_answer_is_asked_once_in_a_round() -> 
     here.outcome = Done({})
     await here.until(LOOK_S + 2 * REMADE_WITHIN_S)
     assert {name for _, name in here.told} == {"p0", "p1", "p2"}
+
+
+async def test_a_namespace_where_touching_takes_long_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = [replace(made(f"s{number}", "c"), key=ObjectKey("slow", f"s{number}")) for number in range(3)]
+    here = Touches(belief_of(*slow, *(made(f"z{number}", "c") for number in range(3))))
+    touch = here.annotate_pod
+
+    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+        here.now += 2 * TOUCHED_WITHIN_S if pod.key.namespace == "slow" else 0.0
+        return await touch(pod, annotation, value)
+
+    monkeypatch.setattr(here, "annotate_pod", touched)
+    await here.until(LOOK_S + REMADE_WITHIN_S)
+    await here.work.round()
+    assert [name for _, name in here.told] == ["s0", "z0", "z1", "z2", "s1"]
+
+
+async def test_no_more_is_touched_in_a_round_than_time_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Touches(belief_of(*(made(f"p{number}", "c") for number in range(TOUCHED_AT_ONCE))))
+    touch = here.annotate_pod
+
+    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+        here.now += 0.3 * LOOK_S
+        return await touch(pod, annotation, value)
+
+    monkeypatch.setattr(here, "annotate_pod", touched)
+    assert len(await here.until(LOOK_S + REMADE_WITHIN_S)) == 4
 
 
 def two(*named: str) -> Pod:
