@@ -30,13 +30,15 @@ class Access:
 class Loaded:
     """Access, and the files that it was read from, each with a digest of what was read there.
 
-    lacks: the file that its token should be from, where there was none in it; context: of a kubeconfig, that was read.
+    lacks: the file that its token should be from, where there was none in it; context: of a kubeconfig, that was read;
+    flaw: what could not be used, in place of which there is what was before.
     """
 
     access: Access
     files: Mapping[str, bytes]
     lacks: str = ""
     context: str = ""
+    flaw: str = ""
 
 
 class Credentials(Protocol):

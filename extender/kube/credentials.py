@@ -97,23 +97,24 @@ class FileCredentials:
         except (OSError, ValueError) as error:
             if self._loaded is None:
                 raise NoCredentials(str(error)) from error
+            self._tell(str(error) or f"nothing came within {LONGEST_LOAD_S:g} s")
             return
         self._take(loaded)
 
     def _take(self, loaded: Loaded) -> None:
         known = self._loaded
         if known is not None and loaded.access.server != known.access.server:
-            self._keep(f"{loaded.access.server} is another server than {known.access.server}; a restart goes there")
+            self._tell(f"{loaded.access.server} is another server than {known.access.server}; a restart goes there")
             return
-        self._why = ""
+        self._tell(loaded.flaw)
         # As in client-go, what was read last from a file of tokens counts until it is refused.
         was_read = known is not None and known.files.get(loaded.lacks)
         if not was_read or (known and known.access is self._refused):
             self._loaded = loaded
 
-    def _keep(self, why: str) -> None:
-        """Leave what there was in use, and say why: once, though the files are read again every few seconds."""
-        if why != self._why:
+    def _tell(self, why: str) -> None:
+        """Say why what there was is in use still, if it is: once, though the files are read again every few seconds."""
+        if why and why != self._why:
             LOG.warning("credentials refused, the earlier ones stay in use", extra={keys.ERROR: why})
         self._why = why
 
@@ -124,7 +125,7 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
     Who names another cluster in a pod, as in a pipeline, does not mean the one that the pod is part of.
     """
     if kubeconfig is None and context is None and HOST in os.environ and not os.environ.get(NAMED):
-        found = FileCredentials(in_cluster)
+        found = FileCredentials(_of_this_pod())
     else:
         found = FileCredentials(_of_one_context(kubeconfig, context))
     await found.renew()
@@ -144,16 +145,37 @@ def _of_one_context(kubeconfig: str | None, context: str | None) -> Callable[[],
     return load
 
 
-async def in_cluster(token_file: str = str(MOUNTED / "token"), ca_file: str = str(MOUNTED / "ca.crt")) -> Loaded:
-    """Read what a pod is given: the environment, a bound token and the cluster's authority."""
+def _of_this_pod() -> Callable[[], Awaitable[Loaded]]:
+    """Return what reads what this pod is given, time and again."""
+    earlier: Loaded | None = None
+
+    async def load() -> Loaded:
+        nonlocal earlier
+        earlier = await in_cluster(earlier=earlier)
+        return earlier
+
+    return load
+
+
+async def in_cluster(
+    token_file: str = str(MOUNTED / "token"), ca_file: str = str(MOUNTED / "ca.crt"), earlier: Loaded | None = None
+) -> Loaded:
+    """Read what a pod is given: the environment, a bound token and the cluster's authority.
+
+    One that cannot be used, as by half a copy, keeps no token out: there is an *earlier* one, and tokens run out.
+    """
     fields, files = Fields(dict(os.environ), ""), Reading()
     host, port = fields.required(HOST), fields.required(PORT)
-    access = Access(
-        server=server_of(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", f"{HOST}, {PORT}"),
-        authorization=f"Bearer {sendable(_written_in(token_file, files), token_file)}",
-        tls=context_of(_written_in(ca_file, files).encode(), ca_file),
-    )
-    return Loaded(access, files.seen)
+    server = server_of(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", f"{HOST}, {PORT}")
+    authorization = f"Bearer {sendable(_written_in(token_file, files), token_file)}"
+    tls, flaw = earlier.access.tls if earlier else None, ""
+    try:
+        tls = context_of(_written_in(ca_file, files).encode(), ca_file)
+    except (OSError, ValueError) as error:
+        if earlier is None:
+            raise
+        flaw = str(error)
+    return Loaded(Access(server=server, authorization=authorization, tls=tls), files.seen, flaw=flaw)
 
 
 async def from_kubeconfig(paths: str | None, context: str | None) -> Loaded:

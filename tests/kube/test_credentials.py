@@ -246,6 +246,52 @@ async def test_another_server_is_not_gone_to_and_that_is_told_once(
     assert (await found.access()).authorization == "Bearer rotated"
 
 
+async def test_why_what_was_rotated_is_not_taken_is_told_once_for_each_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "token").write_text("first")
+    path = kubeconfig(tmp_path, {"tokenFile": "token"})
+    found, clock = await rotating(path)
+    for text, reasons in (("", 1), ("sec\nond", 2), ("second", 2), ("", 3)):
+        (tmp_path / "token").write_text(text)
+        for _ in range(2):
+            clock.look_again()
+            await found.access()
+        assert len(told(caplog)) == reasons
+    without, control, again = told(caplog)
+    assert without == again
+    assert without.endswith("tokenFile: names a file without a token")
+    assert "control character" in control
+    assert "sec" not in control
+
+
+async def test_a_pod_takes_its_token_where_only_the_authority_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in (("HOST", "10.0.0.1"), ("PORT", "443")):
+        monkeypatch.setenv(f"KUBERNETES_SERVICE_{name}", value)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    monkeypatch.setattr(in_cluster, "__defaults__", (str(token), str(ca), None))
+    token.write_text("first")
+    authority(ca)
+    whole = ca.read_text()
+    found = await credentials()
+    first = await found.access()
+    ca.write_text(whole[: len(whole) // 2])
+    for text in ("second", "third"):
+        token.write_text(text)
+        await found.renew()
+        access = await found.access()
+        assert (access.authorization, access.tls is first.tls) == (f"Bearer {text}", True)
+    (why,) = told(caplog)
+    assert why.startswith(f"{ca}: cannot be used: ")
+    ca.write_text(whole)
+    await found.renew()
+    assert (await found.access()).tls is not first.tls
+    assert len(told(caplog)) == 1
+
+
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return why credentials were refused, line by line."""
     line = "credentials refused, the earlier ones stay in use"
