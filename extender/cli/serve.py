@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final
@@ -84,21 +83,25 @@ async def _serve(settings: Settings, options: Options) -> int:
     ended = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, ended.set)
-    access = await credentials(settings.api.kubeconfig or None)
+    finding = asyncio.create_task(credentials(settings.api.kubeconfig or None))
+    # A plugin may be waiting for somebody who logs in.
+    if not await before(ended, finding):
+        return SERVED
+    access = finding.result()
     # What is read at the start stays, and has no circles in it: looking through it, even once, takes half a second.
     gc.disable()
     async with aclosing(access), running(settings, access, options) as service:
         service.health.history.end = ended.set
-        if await before(ended, service.ready()):
+        if await before(ended, asyncio.create_task(service.ready())):
             settle()
             gc.enable()
             await until(ended)
     return SET_BACK if service.health.history.is_over else SERVED
 
 
-async def before(ended: asyncio.Event, begun: Coroutine[Any, Any, object]) -> bool:
+async def before(ended: asyncio.Event, beginning: "asyncio.Task[Any]") -> bool:
     """Tell whether it has begun before the end: without an API server it does not, and a signal still ends it."""
-    beginning, ending = asyncio.create_task(begun), asyncio.create_task(ended.wait())
+    ending = asyncio.create_task(ended.wait())
     first = partial(asyncio.wait, (beginning, ending), return_when=asyncio.FIRST_COMPLETED)
     try:
         done, _ = await first(timeout=START_S)

@@ -128,7 +128,11 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
         found = FileCredentials(_of_this_pod())
     else:
         found = FileCredentials(_of_one_context(kubeconfig, context))
-    await found.renew()
+    try:
+        await found.renew()
+    except asyncio.CancelledError:
+        await found.aclose()
+        raise
     return found
 
 

@@ -109,6 +109,28 @@ async def test_a_signal_ends_it_though_the_api_server_never_answered(tmp_path: P
     assert process.returncode == 0
 
 
+async def test_a_signal_ends_it_and_the_plugin_that_it_waits_for(tmp_path: Path) -> None:
+    path, begun = tmp_path / "kubeconfig", tmp_path / "begun"
+    waiting = f"import os, time; open({str(begun)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", waiting]}
+    parts = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}], "contexts": [CONTEXT]}
+    parts |= {"users": [{"name": "u", "user": {"exec": plugin}}]}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", **parts}))
+    flags = [f"--api-kubeconfig={path}", "--listen-verbs=127.0.0.1:0", "--listen-probes="]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "extender", "serve", *flags)
+    async with asyncio.timeout(60):
+        try:
+            while not (begun.exists() and begun.read_text()):  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+            while Path(f"/proc/{begun.read_text()}").exists():  # noqa: ASYNC110, ASYNC240 - as above
+                await asyncio.sleep(0.05)
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
 class Written(ApiServer):
     """An API server that knows what was written since it was set back, but for Leases."""
 
@@ -290,7 +312,7 @@ async def test_what_fails_at_a_start_that_never_ends_is_collected(monkeypatch: p
     ended, enabled = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(serve, "START_S", 0.0)
     monkeypatch.setattr("gc.enable", enabled.set)
-    waiting = asyncio.create_task(serve.before(ended, asyncio.Event().wait()))
+    waiting = asyncio.create_task(serve.before(ended, asyncio.create_task(asyncio.Event().wait())))
     async with asyncio.timeout(60):
         await enabled.wait()
         ended.set()

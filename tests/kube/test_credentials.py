@@ -375,6 +375,20 @@ async def test_what_a_plugin_gave_is_kept_while_it_fails_and_it_is_asked_again(t
         assert len(calls.read_text()) == count
 
 
+async def test_a_plugin_that_is_waited_for_no_more_is_ended(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    waiting = f"import os, time; open({str(begun)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", waiting]}
+    looking = asyncio.create_task(credentials(kubeconfig(tmp_path, {"exec": plugin})))
+    async with asyncio.timeout(60):
+        while not (begun.exists() and begun.read_text()):  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.05)
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        while Path(f"/proc/{begun.read_text()}").exists():  # noqa: ASYNC110, ASYNC240 - as above
+            await asyncio.sleep(0.05)
+
+
 async def test_an_authority_that_is_replaced_while_a_plugin_runs_is_used(tmp_path: Path) -> None:
     path, replaced = user_of_a_plugin(tmp_path)
     authority(tmp_path / "new.crt")
