@@ -42,8 +42,13 @@ class Gauges:
         return self.counting.counts()
 
     def holds(self) -> Mapping[str, int]:
-        """Count claims with promised devices, by the phase of the promise; one without any is none the less told."""
+        """Count claims with promised devices, by the phase of the promise; one without any is none the less told.
+
+        What was offered by who does not lead any more holds nothing, and nobody ends it before he leads again.
+        """
         counted = Counter(hold.phase for promise in self.belief.ledger for hold in promise.claims)
+        if not self.leads():
+            del counted[Phase.OFFERED]
         return {phase.name.lower(): counted[phase] for phase in Phase}
 
     def ages(self) -> Mapping[str, float]:

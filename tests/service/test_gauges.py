@@ -8,12 +8,13 @@ import pytest
 
 from extender.allocation.features import Features
 from extender.model.change import Changed
-from extender.model.names import ObjectKey, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.problem import Problem
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
+from extender.state.ledger import ClaimHold, Promise
 from extender.topology.document import Document
 from tests.scheduling.cast import planner_of
 from tests.scheduling.machines import fleet
@@ -60,6 +61,16 @@ def test_only_who_leads_counts_the_pods_that_wait() -> None:
     waker.put(Uid("p"))
     gauges = Gauges(belief, nobody, waker, lambda: 0.0, leads=lambda: leading.pop(0))
     assert [gauges.waiting(), gauges.waiting()] == [1, 0]
+
+
+def test_only_who_leads_counts_what_it_has_offered() -> None:
+    nobody: Any = None
+    belief, leading = Belief(("s",), Features()), [True, False]
+    belief.ledger.offer(Promise(Uid("p"), NodeName("n"), (ClaimHold(Uid("c"), ()),)))
+    belief.ledger.reserve(Promise(Uid("q"), NodeName("n"), (ClaimHold(Uid("d"), ()),)))
+    gauges = Gauges(belief, nobody, nobody, lambda: 0.0, leads=lambda: leading.pop(0))
+    for offered in (1, 0):
+        assert gauges.holds() == {"offered": offered, "reserved": 1, "written": 0, "unknown": 0}
 
 
 def test_objects_that_cannot_be_read_are_counted_pods_too() -> None:

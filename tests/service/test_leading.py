@@ -12,7 +12,7 @@ from extender.demo.apiserver.server import ApiServer
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
 from extender.service import assembly, keeping, remaking
-from extender.web.verbs import BindRequest
+from extender.web.verbs import BindRequest, FilterRequest
 from tests.service.replicas import (
     LASTING,
     LIMITS,
@@ -194,6 +194,17 @@ async def test_o1_a_leader_whose_scheduler_no_longer_leads_hands_over_at_once(cl
     cluster.scheduler_leads("a")
     await until(lambda: a.leads)
     assert await cluster.bound(a, "r") == ""
+
+
+async def test_o1_what_a_former_leader_has_offered_is_not_counted_any_more(cluster: Cluster) -> None:
+    a, b = await pair(cluster, SLOW)
+    pod, belief = cluster.pod("p"), a.service.belief
+    await until(lambda: belief.pods.with_uid(pod.uid) is not None)
+    assert a.service.answers.filter(FilterRequest(pod, ["n"])).names == ("n",)
+    assert a.metric("holds", 'phase="offered"') == 1
+    cluster.scheduler_leads("b")
+    await until(lambda: b.leads and not a.leads)
+    assert a.metric("holds", 'phase="offered"') == 0
 
 
 async def test_o1_nobody_contends_whose_scheduler_does_not_lead(cluster: Cluster) -> None:
