@@ -168,9 +168,10 @@ def note_of(decision: Decision) -> str:
 
 def shortened(text: str) -> str:
     """Cut off what an event has no room for, and show that there is more."""
-    written = text.encode()
+    # What strangers wrote may hold half a character, which cannot be written.
+    written = text.encode(errors="replace")
     if len(written) <= NOTE_BYTES:
-        return text
+        return written.decode()
     return written[: NOTE_BYTES - len(ELLIPSIS.encode())].decode(errors="ignore") + ELLIPSIS
 
 

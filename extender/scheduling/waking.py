@@ -4,6 +4,7 @@ Whoever is woken is promised its devices first, so that the next in line is meas
 """
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -32,6 +33,8 @@ RESTING = 16
 SPACING_S = 1e-4
 # Where nothing is new but that some pods have rested, it is so many times as long: of a thousand some always have.
 CALM = 10
+# In place of the plan of a pod that cannot be looked at.
+FAILED = object()
 
 
 class Wake(NamedTuple):
@@ -53,7 +56,7 @@ class Waker:
     each time, but for nodes that it was never sent to. Where nothing changes, a pod that was rejected is looked at
     again after the same time.
     slow: when waking a pod of a namespace last took too long, or had no answer: these come last. refused: told of each
-    pod that was looked at and fits nowhere still.
+    pod that was looked at and fits nowhere still. apart: has a pod that cannot be looked at keep no other from it.
     """
 
     belief: Belief
@@ -61,6 +64,7 @@ class Waker:
     patience_s: float = 15.0
     slow: dict[str, float] = field(default_factory=dict)
     refused: Callable[[Pod], None] = lambda _pod: None
+    apart: Callable[[ObjectKey], AbstractContextManager[object]] = nullcontext
     # Up to when all pods that there were have been shown.
     shown_until: Callable[[], float] = lambda: inf
     _waiting: dict[Uid, Rest | None] = field(default_factory=dict)
@@ -149,7 +153,9 @@ class Waker:
             hopeless.clear()
         # Even one that cannot be planned has had its turn.
         self._looked.add(pod.uid)
-        plan = self._plan(pod, hopeless, now)
+        plan: object = FAILED
+        with self.apart(pod.key):
+            plan = self._plan(pod, hopeless, now)
         self._sight = self.belief.seen_by()
         if isinstance(plan, Rejection | Unplaceable | Chance):
             self.refused(pod)

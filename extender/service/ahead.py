@@ -20,9 +20,10 @@ from extender.scheduling.recall import Grounds
 from extender.scheduling.remedy import are_named, claims_of
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
-from extender.service.line import Line
+from extender.service.line import Line, Place
 from extender.service.sending import Sending
 from extender.service.sent import Sent, Travelling
+from extender.service.turns import apart
 from extender.state.belief import Belief
 from extender.telemetry.metrics import Metrics
 
@@ -185,14 +186,18 @@ class Ahead:
         """
         while self._line and len(self._sent) < MOST:
             place = self._line.take()
-            pod = self.belief.pods.with_uid(place.pod)
-            # Whom another has nominated since is that one's concern.
-            needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
-            if pod and isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
-                self._line.leave(place, claims_of(pod))
-            elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
-                send(sent)
+            with apart(place.pod):
+                self._look(place, send)
             await asyncio.sleep(0)
+
+    def _look(self, place: Place, send: Callable[[Sent], object]) -> None:
+        pod = self.belief.pods.with_uid(place.pod)
+        # Whom another has nominated since is that one's concern.
+        needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
+        if pod and isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
+            self._line.leave(place, claims_of(pod))
+        elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
+            send(sent)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""

@@ -28,7 +28,7 @@ from extender.service.evictions import Evictions
 from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
 from extender.service.remaking import Remaking
-from extender.service.turns import Turns
+from extender.service.turns import Turns, apart
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
@@ -81,7 +81,7 @@ class Attention:
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)
         self._freeing.is_of_use = partial(finds_another, self.waker.planner)
-        self.waker.refused = self._waits.refused
+        self.waker.refused, self.waker.apart = self._waits.refused, apart
         self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.now, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)

@@ -154,9 +154,16 @@ class Notices:
         return True
 
     async def _write_some(self) -> bool:
-        if self._unheard and not self._waiting:
-            return await self._try(self._unheard.popleft())
-        return await self._write(*self._next())
+        event = self._unheard.popleft() if self._unheard and not self._waiting else None
+        key, what = (event.key, event.what) if event else self._next()
+        try:
+            return await (self._try(event) if event else self._write(key, what))
+        except Exception:
+            # Whatever is wrong with what is told of one subject, the others are told of.
+            LOG.exception("telling of a pod or a claim failed", extra={keys.POD: key[0]})
+            self.counted("failed")
+            self._remember(*key, what.at + RETRY_S)
+            return True
 
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
         """Take what is told next: news first."""

@@ -5,7 +5,8 @@ answer: whoever is of another namespace goes before, and of these pods one has i
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -17,6 +18,15 @@ from extender.telemetry import keys
 LOG: Final = logging.getLogger(__name__)
 # How long the pods of a namespace come last, however important they are: what was slow once may be so no more.
 LAPSE_S: Final = 30.0
+
+
+@contextmanager
+def apart(pod: object) -> Iterator[None]:
+    """Have what goes wrong with *pod* end what is done for it, and nothing else."""
+    try:
+        yield
+    except Exception:
+        LOG.exception("looking after a pod failed", extra={keys.POD: str(pod)})
 
 
 @dataclass(slots=True)

@@ -1,10 +1,12 @@
 """New questions, answered before anybody asks, and those that take long: in pieces, verbs are answered in between."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.allocation.fit import Fitter
 from extender.allocation.question import Refusal
@@ -13,7 +15,9 @@ from extender.allocation.work import Work
 from extender.model.claim import ClaimSpec, DeviceClass, ResourceClaim
 from extender.model.names import ClassName
 from extender.state.belief import Belief
+from extender.telemetry import keys
 
+LOG: Final = logging.getLogger(__name__)
 # Claims that wait for their question to be looked at; of more, the first are left to whoever asks.
 MOST = 1000
 # Pieces of one question, each of up to a few milliseconds, before the next question has its turn.
@@ -52,9 +56,16 @@ class Warming:
                     await self._stirred.wait()
             self._stirred.clear()
             while self._fresh:
-                await self._answer(self._fresh.popleft())
+                await self._look(self._fresh.popleft())
             for fitter in self.belief.questions.late():
                 await self._catch_up(fitter)
+
+    async def _look(self, claim: ResourceClaim) -> None:
+        try:
+            await self._answer(claim)
+        except Exception:
+            # Whatever is wrong with one claim, the others are looked at; who asks about its pod is told.
+            LOG.exception("looking at a claim failed", extra={keys.CLAIM: str(claim.key)})
 
     async def _answer(self, claim: ResourceClaim) -> None:
         classes, questions = self.belief.cluster.snapshot.classes, self.belief.questions
@@ -68,7 +79,12 @@ class Warming:
 
     async def _catch_up(self, fitter: Fitter) -> None:
         """Go on with a question that is late. What was found stays found, whatever changes meanwhile."""
-        if await self._go_on(fitter.pieces(self.belief.seen_by())):
+        try:
+            if await self._go_on(fitter.pieces(self.belief.seen_by())):
+                fitter.is_late = False
+        except Exception:
+            # As above; it is not gone on with before somebody asks again.
+            LOG.exception("looking at a claim failed")
             fitter.is_late = False
 
     async def _go_on(self, work: Work[Fit]) -> bool:

@@ -151,6 +151,15 @@ def test_an_error_on_a_device_fails_the_pod_in_upstreams_order_and_the_node_in_o
     assert best["nodes"]["n1"]["fatalError"] == ""
 
 
+def test_an_error_that_quotes_bytes_that_are_no_text_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    selectors = [{"cel": {"expression": "{'a': 1}[url('http://a/?a=%ff').getQuery()['a'][0]] == 1"}}]
+    for order, field in (("first", "fatalError"), ("best", "nodeError")):
+        _, (answer,) = told(monkeypatch, capsysbinary, case(claims=[claim(selectors=selectors)]), order=order)
+        assert answer["nodes"]["n1"][field].partition(" in ")[0].endswith("no such key: \N{REPLACEMENT CHARACTER}")
+
+
 def test_errors_are_strict_on_request_in_our_order_too(
     capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:

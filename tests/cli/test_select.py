@@ -185,3 +185,11 @@ def test_wrong_usage_exits_with_status_2(arguments: list[str], capsys: pytest.Ca
         main(arguments)
     assert exit_.value.code == 2
     assert capsys.readouterr().err.startswith("usage: dra-extender")
+
+
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_an_error_that_quotes_bytes_that_are_no_text_is_shown(select: Run, form: str) -> None:
+    expression = "{'a': 1}[url('http://a/?a=%ff').getQuery()['a'][0]] == 1"
+    result = select(expression, "-o", form, stdin=json.dumps(list_of(slice_of(gpu("d0")))))
+    assert result.status == 0
+    assert "no such key: \N{REPLACEMENT CHARACTER}" in result.output

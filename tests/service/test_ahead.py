@@ -146,6 +146,19 @@ async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatc
     assert sorted(name for name, _ in write.sent) == ["p001", "p002"]
 
 
+async def test_one_that_cannot_be_planned_leaves_the_others_of_its_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, usual = Scene(*claims(3)), Planner.plan
+
+    def plan(planner: Planner, asked: Pod, *rest: Any, **how: Any) -> Plan:
+        if asked.key.name == "p000":
+            raise ArithmeticError
+        return usual(planner, asked, *rest, **how)
+
+    monkeypatch.setattr(Planner, "plan", plan)
+    scene.appear(*pods(3))
+    assert sorted(name for name, _ in await scene.settle()) == ["p001", "p002"]
+
+
 class Held(Nominations):
     """Writes that take until *is_over*."""
 

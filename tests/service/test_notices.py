@@ -12,13 +12,14 @@ from extender.kube.answer import Json
 from extender.kube.fence import Fence
 from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.model.names import ObjectKey, Uid, is_dns_subdomain
+from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
 from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
 from extender.service.notices import AGAIN_S, MOST_CAUSES, MOST_TOLD, MOST_WAITING, RETRY_S, TRIES, Alarm, Notices
 from tests.scheduling.stage import N1, POD
-from tests.service.test_counted import until
+from tests.service.test_counted import PATIENCE_S, until
 
 
 class Events:
@@ -444,3 +445,29 @@ async def test_what_one_namespace_refuses_is_told_once_until_it_takes_events_aga
             notices.forget(Uid(f"p{number}"))
             await told(notices, events, refused(number))
         assert len(caplog.records) == lines
+
+
+async def test_one_that_cannot_be_told_leaves_the_others_to_be_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    events, results, usual = Events(), list[str](), note_of
+    notices = noticing(events)
+    notices.counted = results.append
+
+    def told_but_one(decision: Decision) -> str:
+        if decision.pod.name == "p0":
+            raise KeyError("something that nobody thought of")
+        return usual(decision)
+
+    monkeypatch.setattr("extender.service.notices.note_of", told_but_one)
+    for number in range(3):
+        notices.put(refused(number))
+    async with asyncio.timeout(PATIENCE_S):
+        assert await tried(notices, events, 2) == ["InUse", "InUse"]
+    assert sorted(results) == ["failed", "written", "written"]
+    assert [record.__dict__["pod"] for record in caplog.records] == ["p0"]
+    # It is tried again after a while, as what had no answer is.
+    notices.put(refused(0, RETRY_S - 1))
+    assert not notices._again
+    notices.put(refused(0, RETRY_S))
+    assert notices._again

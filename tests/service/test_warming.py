@@ -3,9 +3,14 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from extender.allocation.fit import Fitter
+from extender.allocation.snapshot import Snapshot
+from extender.allocation.verdict import Fit
+from extender.allocation.work import Work
 from extender.model.change import Gone
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.names import ObjectKey, Uid
@@ -14,6 +19,7 @@ from extender.state.belief import Belief
 from extender.state.questions import Questions
 from loadtests.bench.fit import CLASSES
 from loadtests.bench.plan import SPECS, belief, pod
+from tests.service.test_ahead import turned
 
 
 def claim_of_a_new_pod(known: Belief) -> ResourceClaim:
@@ -84,3 +90,40 @@ def test_of_claims_that_ask_for_the_same_the_first_is_looked_at_until_classes_ch
     known.apply(Gone(DeviceClass, ObjectKey("", next(iter(CLASSES)))))
     warming.shown(again)
     assert list(warming._fresh) == [claim, again]
+
+
+async def test_a_claim_that_cannot_be_looked_at_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = belief(1)
+    claim = claim_of_a_new_pod(known)
+    usual = Questions.is_known
+
+    def broken(questions: Questions, claims: list[ResourceClaim], *rest: Any) -> bool:
+        if claims[0].key.name == "bad":
+            raise KeyError("something that nobody thought of")
+        return usual(questions, claims, *rest)
+
+    monkeypatch.setattr(Questions, "is_known", broken)
+    warming = Warming(known)
+    warming.shown(replace(claim, key=ObjectKey("ns", "bad"), spec=replace(claim.spec, constraints=())))
+    warming.shown(claim)
+    await turned(warming.run, lambda: bool(warming._fresh))
+    assert len(known.questions) == 1
+    assert [record.__dict__["claim"] for record in caplog.records] == ["ns/bad"]
+
+
+async def test_a_question_that_cannot_be_gone_on_with_is_left_to_who_asks_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_fitter: Fitter, _snapshot: Snapshot) -> Work[Fit]:
+        raise KeyError("something that nobody thought of")
+
+    known = belief(1)
+    claim = claim_of_a_new_pod(known)
+    fitter = known.questions.fitter([claim], known.cluster.snapshot.classes)
+    fitter.is_late = True
+    monkeypatch.setattr(Fitter, "pieces", broken)
+    await Warming(known)._catch_up(fitter)
+    assert known.questions.late() == []
+    assert [record.getMessage() for record in caplog.records] == ["looking at a claim failed"]

@@ -1,5 +1,6 @@
 """A compiled expression: immutable, and shareable between threads as long as each has its own budget."""
 
+import re
 from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
@@ -16,6 +17,8 @@ Frame = list[Value]
 Closure = Callable[[Frame], object]
 # What a variable holds before it is first read.
 UNSET = object()
+# Stands for a byte of a string that is no UTF-8, as after ``url``: no error is written with it.
+HALF = re.compile("[\ud800-\udfff]")
 TOO_DEEP = "the expression is nested too deeply for the stack"
 
 
@@ -43,8 +46,12 @@ def failure(error: str) -> Outcome:
 
 
 def shortened(error: str) -> str:
-    """Return *error*, or its beginning: it may quote what was built, and is remembered of each device."""
-    return error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]}…"
+    """Return *error*, or its beginning: it may quote what was built, and is remembered of each device.
+
+    It can be written: as upstream's, it says so where there is a byte that is no UTF-8.
+    """
+    told = error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]}…"
+    return told if told.isascii() else HALF.sub("\N{REPLACEMENT CHARACTER}", told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,14 @@
 import pytest
 
-from extender.allocation.cel import Budget, CompileError, DeviceValue, Verdict, compile_selector
+from extender.allocation.cel import (
+    Budget,
+    CompileError,
+    DeviceValue,
+    EvaluationError,
+    Verdict,
+    compile_attribute,
+    compile_selector,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +52,14 @@ def test_a_time_zone_that_only_files_of_the_machine_could_tell_is_an_error(zone:
     program = compile_selector(f"timestamp('2024-02-29T10:20:30Z').getHours('{zone}') == 11")
     outcome = program.evaluate(DeviceValue(driver="gpu.example.com"), Budget())
     assert (outcome.verdict, outcome.error) == (Verdict.ERROR, f"unknown time zone {zone}")
+
+
+@pytest.mark.parametrize(
+    "text", ["{'a': true}[url('http://a/?a=%ff').getQuery()['a'][0]]", "{'a': true}[url('http://%ff/').getHost()]"]
+)
+def test_an_error_that_quotes_bytes_that_are_no_text_can_be_written(text: str) -> None:
+    outcome = compile_selector(text).evaluate(DeviceValue(driver="gpu.example.com"), Budget())
+    assert (outcome.verdict, outcome.error) == (Verdict.ERROR, "no such key: \N{REPLACEMENT CHARACTER}")
+    with pytest.raises(EvaluationError) as met:
+        compile_attribute(text).compute(DeviceValue(driver="gpu.example.com"), Budget())
+    assert str(met.value) == outcome.error

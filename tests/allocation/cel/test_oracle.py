@@ -134,3 +134,9 @@ def test_every_written_selector_has_the_outcome_that_kubernetes_gives(
     pairs = [(text, plain) for group in table.values() for text in group]
     assert pairs
     assert differences(oracle, pairs) == []
+
+
+def test_bytes_that_are_no_text_are_told_as_kubernetes_tells_them(oracle: Oracle) -> None:
+    text, plain = "{'a': 1}[url('http://a/?a=%ff%e2%82x').getQuery()['a'][0]] == 1", DeviceValue(driver="d.example.com")
+    (answer,) = oracle.ask("cel", [question(text, plain)])
+    assert compile_selector(text).evaluate(plain, Budget()).error == answer["error"]
