@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from extender.allocation.cel import Program
+from extender.allocation.cel import Program, patterns
 from extender.demo.apiserver.kinds import DRA, POD
 from extender.model.change import Changed
 from extender.model.claim import ClaimSpec, Selector
@@ -22,6 +23,7 @@ from tests.allocation.hostile import FILE
 from tests.scheduling.cast import belief_of, claim, gpus, names, node, planner_of, pod
 from tests.service.door import SCHEDULER, Door, Json, opened
 from tests.service.hostile import asked
+from tests.service.test_counted import until
 
 NODES = [f"n{number}" for number in range(8)]
 # Each evaluation costs nearly all that one may, and each device, which has a number of its own, is another one.
@@ -141,3 +143,37 @@ async def test_the_hardest_questions_that_were_found_keep_nobody_waiting(number:
         for answer in await asyncio.gather(*calls):
             assert answer.status == 200
         assert all(answer["NodeNames"] for answer in await asyncio.gather(*beside))
+
+
+# Letters of all alphabets, so many that each takes a tenth of a second to build.
+VAST = {
+    "literals": "||".join(f"''.matches('\\\\pL{{100}}{number:x}')" for number in range(30)),
+    "made-in-turns": "['0', '1', '2'].all(a, ['0', '1', '2'].all(b, 'x'.matches('\\\\pL{100}' + a + b) || true))",
+}
+
+
+@pytest.mark.parametrize("expression", VAST.values(), ids=VAST)
+async def test_regular_expressions_are_built_between_the_turns_of_others(
+    door: Door, monkeypatch: pytest.MonkeyPatch, expression: str
+) -> None:
+    turn, build = 0, patterns._regexp
+    rooms = Counter[int]()
+
+    def counted(pattern: str, memory: int) -> Any:
+        rooms[turn] += memory
+        return build(pattern, memory)
+
+    async def others() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(patterns, "_regexp", counted)
+    beside = asyncio.create_task(others())
+    slow(door, "vast", expression)
+    await until(lambda: sum(rooms.values()) > patterns.TIERS[-1].memory)
+    assert (await door.filter(await door.pod("quick")))["NodeNames"]
+    beside.cancel()
+    # No turn takes more than one evaluation does, which cannot pay for more than two of the largest.
+    assert max(rooms.values()) <= 3 * patterns.TIERS[-1].memory

@@ -9,9 +9,11 @@ from extender.allocation.cel.dispatch import function_closure
 from extender.allocation.cel.equality import compare, equal, not_equal
 from extender.allocation.cel.errors import CompileError, Crashed, Failed, no_overload
 from extender.allocation.cel.library.conversions import NAMES as CONVERSIONS
-from extender.allocation.cel.library.regex import PATTERN_PER_STEP, compiled
-from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
+from extender.allocation.cel.library.regex import NAMES as SEARCHES
+from extender.allocation.cel.library.regex import matches
+from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.literals import in_int_range
+from extender.allocation.cel.patterns import check
 from extender.allocation.cel.program import Closure, Frame
 from extender.allocation.cel.tree import Call, Ident, ListLiteral, Literal, MapLiteral, Node
 from extender.allocation.cel.values import (
@@ -31,7 +33,6 @@ Values = tuple[object, ...]
 FOLDED = CONVERSIONS | {"quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR", "url", "isURL"}
 FOLDING_STEPS = 100_000
 EQUALITIES: dict[str, Callable[..., object]] = {"_==_": equal, "_!=_": not_equal}
-REGEX = frozenset(("matches", "find", "findAll"))
 # Integers up to here are the same number as a double.
 EXACT = 2**53
 PRIMITIVE = frozenset((str, int, UInt, bool, float))
@@ -43,14 +44,19 @@ ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def call_closure(node: Call, closures: tuple[Closure, ...], constants: Values) -> tuple[Closure, object]:
-    """Return the closure of a call that the checker has accepted, and its value where that is known, else MISSING."""
+def call_closure(
+    node: Call, closures: tuple[Closure, ...], constants: Values, checking: Budget
+) -> tuple[Closure, object]:
+    """Return the closure of a call that the checker has accepted, and its value where that is known, else MISSING.
+
+    *checking* is what may be spent still to see whether patterns are such.
+    """
     if node.name == "_?_:_":
         return condition_closure(*closures), MISSING
     if node.name in ("or", "orValue") and node.target is not None:
         return alternative_closure(closures[0], closures[1], is_value=node.name == "orValue"), MISSING
-    if node.name in REGEX:
-        _require_regex(node, constants[1])
+    if node.name in SEARCHES:
+        _require_regex(node, constants[1], checking)
     # Upstream looks up constants faster where it knows a list of them from a map.
     is_search = node.name == "@in" and len(node.overloads) == 1
     if is_search and constants[1] == () and is_plain(node.arguments[1]):
@@ -61,10 +67,10 @@ def call_closure(node: Call, closures: tuple[Closure, ...], constants: Values) -
     return closure, _folded(node, closure) if is_constant else MISSING
 
 
-def _require_regex(node: Call, pattern: object) -> None:
+def _require_regex(node: Call, pattern: object, checking: Budget) -> None:
     if isinstance(pattern, str):
         try:
-            compiled(pattern)
+            check(checking, pattern)
         except Failed as error:
             raise CompileError(str(error), node.children()[1].position) from None
 
@@ -156,18 +162,27 @@ def equality_closure(
 
 
 def regex_closure(operand: Closure, pattern: str) -> Closure:
-    """Search with a pattern that is compiled once."""
-    expression = compiled(pattern)
-    pattern_cost = 1 + len(pattern) // PATTERN_PER_STEP
+    """Search with a pattern that is known: the text alone is looked at."""
 
     def test(frame: Frame) -> object:
         text = operand(frame)
         if type(text) is not str:
             raise no_overload("matches", type_name(text), "string")
-        frame[BUDGET].spend((1 + len(text) // CHARACTERS_PER_STEP) * pattern_cost)
-        return expression.search(text) is not None
+        return matches(frame[BUDGET], text, pattern)
 
     return test
+
+
+def searching_closure(run: Closure) -> Closure:
+    """Have each evaluation pay for its regular expressions, and let go of them."""
+
+    def evaluate(frame: Frame) -> object:
+        try:
+            return run(frame)
+        finally:
+            frame[BUDGET].expressions.clear()
+
+    return evaluate
 
 
 def order_closure(operand: Closure, constant: int, order: Callable[[Any, Any], bool]) -> Closure:

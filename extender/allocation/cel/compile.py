@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
+from extender.allocation.cel.calls import searching_closure
 from extender.allocation.cel.check import check
 from extender.allocation.cel.errors import CompileError
+from extender.allocation.cel.library.regex import NAMES as SEARCHES
 from extender.allocation.cel.lower import FIRST_VARIABLE, Lowering
 from extender.allocation.cel.program import TOO_DEEP, Program
 from extender.allocation.cel.reads import reads_of
 from extender.allocation.cel.syntax import parse
-from extender.allocation.cel.tree import walk
+from extender.allocation.cel.tree import Call, walk
 from extender.allocation.cel.types import BOOL, DYN, INT, SEMVER, STRING, Type
 from extender.allocation.cel.validate import validate
 
@@ -53,5 +55,7 @@ def _compile(text: str, require: Callable[[Type], None]) -> Program:
         reads = reads_of(tree)
     except RecursionError:
         raise CompileError(TOO_DEEP) from None
-    size = sum(1 for _ in walk(tree))
-    return Program(text=text, reads=reads, size=size, run=run, variables=lowering.highest - FIRST_VARIABLE)
+    nodes = tuple(walk(tree))
+    if any(isinstance(node, Call) and node.name in SEARCHES for node in nodes):
+        run = searching_closure(run)
+    return Program(text=text, reads=reads, size=len(nodes), run=run, variables=lowering.highest - FIRST_VARIABLE)

@@ -1,5 +1,7 @@
 """What an expression may cost. Claims are written by strangers: nothing in one may hang or fill the memory."""
 
+from typing import Any
+
 from extender.allocation.cel.errors import Exhausted
 
 # Upstream's limits: resource.k8s.io bounds the text, cel-go's parser the nesting, both the cost of one evaluation.
@@ -26,15 +28,17 @@ class Budget:
     Every evaluation begins with all of them: what it finds must not depend on what was evaluated before.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("expressions", "left")
 
     def __init__(self, steps: int = EVALUATION_STEPS) -> None:
         self.left = steps
+        # The regular expressions that are paid for.
+        self.expressions: dict[str, Any] = {}
 
     @property
     def spent(self) -> int:
-        """What the last evaluation took."""
-        return EVALUATION_STEPS - self.left
+        """What the last evaluation took; what it could not pay for it has not done."""
+        return EVALUATION_STEPS - max(self.left, -1)
 
     def spend(self, steps: int) -> None:
         """Take *steps*, or end the evaluation."""

@@ -15,7 +15,9 @@ from extender.allocation.cel.closures import (
 )
 from extender.allocation.cel.declarations import TYPE_NAMES
 from extender.allocation.cel.errors import CompileError
+from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.loops import bind_closure, loop_closure, optional_map_closure
+from extender.allocation.cel.patterns import CHECKED
 from extender.allocation.cel.program import Closure
 from extender.allocation.cel.reads import path_of
 from extender.allocation.cel.tree import (
@@ -50,6 +52,8 @@ class Lowering:
     highest: int = FIRST_VARIABLE
     # Values known before any evaluation, by node.
     constants: dict[int, object] = field(default_factory=dict)
+    # What may be spent still to see whether patterns are such.
+    checking: Budget = field(default_factory=lambda: Budget(CHECKED))
 
     def lower(self, node: Node) -> Closure:
         return LOWERINGS[type(node)](self, node)
@@ -110,7 +114,7 @@ class Lowering:
             return self.index(node)
         closures = tuple([self.lower(argument) for argument in node.children()])
         constants = tuple([self.constant(argument) for argument in node.children()])
-        closure, value = call_closure(node, closures, constants)
+        closure, value = call_closure(node, closures, constants, self.checking)
         return closure if value is MISSING else self.fixed(node, value)
 
     def index(self, node: Call) -> Closure:

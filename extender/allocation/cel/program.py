@@ -1,6 +1,5 @@
 """A compiled expression: immutable, and shareable between threads as long as each has its own budget."""
 
-import re
 from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
@@ -9,7 +8,7 @@ from extender.allocation.cel.device import DeviceValue
 from extender.allocation.cel.errors import EvaluationError
 from extender.allocation.cel.limits import EVALUATION_STEPS, MAX_ERROR, Budget
 from extender.allocation.cel.reads import Path
-from extender.allocation.cel.values import Value
+from extender.allocation.cel.values import Value, writable
 from extender.model.frozen import dataclass
 
 # Holds the device, the budget, and the local variables of one evaluation.
@@ -17,8 +16,6 @@ Frame = list[Value]
 Closure = Callable[[Frame], object]
 # What a variable holds before it is first read.
 UNSET = object()
-# Stands for a byte of a string that is no UTF-8, as after ``url``: no error is written with it.
-HALF = re.compile("[\ud800-\udfff]")
 TOO_DEEP = "the expression is nested too deeply for the stack"
 
 
@@ -51,7 +48,7 @@ def shortened(error: str) -> str:
     It can be written: as upstream's, it says so where there is a byte that is no UTF-8.
     """
     told = error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]}…"
-    return told if told.isascii() else HALF.sub("\N{REPLACEMENT CHARACTER}", told)
+    return told if told.isascii() else writable(told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

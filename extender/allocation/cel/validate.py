@@ -1,21 +1,19 @@
 """What upstream refuses beyond types: literals that cannot be converted, mixed aggregates, wrong formats."""
 
 from collections.abc import Callable
+from functools import partial
 
 from extender.allocation.cel.errors import CompileError, Failed
 from extender.allocation.cel.library.clock import parse_duration, parse_timestamp
 from extender.allocation.cel.library.formatting import RULES, clauses
-from extender.allocation.cel.library.regex import compiled
+from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.patterns import CHECKED, check
 from extender.allocation.cel.tree import Call, ListLiteral, Literal, MapLiteral, Node
 from extender.allocation.cel.types import Type, is_dyn, unwrap_optional
 
-# The first argument of a call of these is tried where it is a literal. For the function ``matches``,
-# unlike the method, that is the text and not the pattern; upstream tries it all the same.
-TRIED: dict[str, Callable[[str], object]] = {
-    "duration": parse_duration,
-    "timestamp": parse_timestamp,
-    "matches": compiled,
-}
+Attempts = dict[str, Callable[[str], object]]
+# The first argument of a call of these is tried where it is a literal, and that of ``matches``.
+TRIED: Attempts = {"duration": parse_duration, "timestamp": parse_timestamp}
 KINDS = {
     "s": ("list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null"),
     "d": ("int", "uint"),
@@ -30,11 +28,13 @@ KINDS = {
 
 def validate(root: Node) -> None:
     """Raise CompileError for the first thing in a checked tree that upstream's validators refuse."""
+    # Of the function ``matches``, unlike the method, that is the text, no pattern; upstream tries it all the same.
+    attempts: Attempts = {**TRIED, "matches": partial(check, Budget(CHECKED))}
     waiting: list[tuple[Node, bool]] = [(root, False)]
     while waiting:
         node, is_exempt = waiting.pop()
         if isinstance(node, Call):
-            _validate_call(node)
+            _validate_call(node, attempts)
             is_exempt = is_exempt or node.name == "format"
         elif isinstance(node, ListLiteral) and not is_exempt:
             _validate_list(node)
@@ -43,8 +43,8 @@ def validate(root: Node) -> None:
         waiting.extend((child, is_exempt) for child in node.children())
 
 
-def _validate_call(node: Call) -> None:
-    attempt = TRIED.get(node.name)
+def _validate_call(node: Call, attempts: Attempts) -> None:
+    attempt = attempts.get(node.name)
     first = node.arguments[0] if node.arguments else None
     if attempt is not None and isinstance(first, Literal) and isinstance(first.value, str):
         try:

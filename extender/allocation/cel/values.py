@@ -5,6 +5,7 @@ keys `encoded` has made distinct (Python holds 1, 1.0 and True for one key). The
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple, TypeAlias
@@ -255,6 +256,14 @@ UNEQUAL = frozenset((Quantity, Sum, Link, float))
 ALONE = frozenset((tuple, dict, Domains, Optional, Quantity, Sum, Link))
 # What Go cannot hash; upstream's interpreter comes to grief over such keys.
 UNHASHABLE = frozenset((bytes, Semver, NamedFormat))
+
+# Stands for a byte of a string that is no UTF-8, as after ``url``: nothing is written with it.
+HALF = re.compile("[\ud800-\udfff]")
+
+
+def writable(text: str) -> str:
+    """Return *text* with what Go reads in place of each byte that is no UTF-8."""
+    return HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def find(mapping: Mapping[object, object], key: object) -> object:

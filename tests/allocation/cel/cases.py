@@ -124,6 +124,9 @@ TRUE: dict[str, tuple[str, ...]] = {
         "url('HTTP://a/').getScheme() == 'http' && url('https://a:80/').getPort() == '80' && url('/x').getPort() == ''",
         "url('https://a/b c').getEscapedPath() == '/b%20c' && url('https://a').getEscapedPath() == ''",
         "url('https://a/?k=1&k=2&b=x+y').getQuery() == {'k': ['1', '2'], 'b': ['x y']}",
+        "url('/?a=%ff').getQuery()['a'][0].matches('^.$') && !url('/?a=%ff').getQuery()['a'][0].matches('a')",
+        "[url('/?a=x%ffy').getQuery()['a'][0]].all(t, t.find('..') + 'y' == t && t.findAll('.').size() == 3)",
+        "'äa1ö22'.findAll('[0-9]+') == ['1', '22'] && 'äöü'.findAll('') == ['', '', '', ''] && 'aä'.find('ä?$') == 'ä'",
     ),
     "networks": (
         "isIP('1.2.3.4') && isIP('::1') && !isIP('1.2.3')",

@@ -1,67 +1,66 @@
 """Regular expressions: RE2, whose time is linear in the text whatever the pattern."""
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
+from itertools import islice
 
-import re2
+from re2 import _re2
 
-from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
+from extender.allocation.cel.patterns import Expression, expression_of
 from extender.allocation.cel.types import BOOL, INT, STRING, list_of
+from extender.allocation.cel.values import writable
 
-MEMORY = 8 << 20
-# Upstream weighs a pattern by a quarter of its length, and multiplies with the text's.
-PATTERN_PER_STEP = 4
-
-
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> Any:  # noqa: ANN401 - the module re2 has no types
-    """Compile a pattern; raise Failed where it is none."""
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MEMORY
-    try:
-        return re2.compile(pattern, options)
-    except (re2.error, UnicodeError) as error:
-        raise Failed(f"error parsing regexp: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else error
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-
-
-def prepared(budget: Budget, text: str, pattern: str) -> Any:  # noqa: ANN401 - the module re2 has no types
-    """Account for a search, and return the compiled pattern."""
-    budget.spend((1 + len(text) // CHARACTERS_PER_STEP) * (1 + len(pattern) // PATTERN_PER_STEP))
-    return compiled(pattern)
+NAMES = frozenset(("matches", "find", "findAll"))
+# Where the states are too many to be kept, each byte meets each instruction: so many of these meetings cost a step.
+MEETINGS_PER_STEP = 16
+# What it costs beside to cut out a match.
+MATCH = 10
+ANYWHERE = _re2.RE2.Anchor.UNANCHORED
+NOWHERE = (-1, -1)
 
 
 def matches(budget: Budget, text: str, pattern: str) -> bool:
-    return prepared(budget, text, pattern).search(text) is not None
+    expression, raw = expression_of(budget, pattern), _bytes_of(text)
+    budget.spend(_price(expression, len(raw)))
+    return bool(expression.regexp.Match(ANYWHERE, raw, 0, len(raw))[0] != NOWHERE)
 
 
 def find(budget: Budget, text: str, pattern: str) -> str:
-    found = prepared(budget, text, pattern).search(text)
-    return found[0] if found else ""
+    return next(_found(budget, text, expression_of(budget, pattern)), "")
 
 
 def find_all(budget: Budget, text: str, pattern: str, count: int = -1) -> tuple[str, ...]:
-    expression = prepared(budget, text, pattern)
-    found: list[str] = []
-    end = -1
-    for match in expression.finditer(text):
-        if 0 <= count <= len(found):
-            break
+    found = _found(budget, text, expression_of(budget, pattern))
+    return tuple(found if count < 0 else islice(found, count))
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode() if text.isascii() else writable(text).encode()
+
+
+def _price(expression: Expression, count: int) -> int:
+    """Return the steps of a search that may look at *count* bytes."""
+    return 1 + count // CHARACTERS_PER_STEP + count * expression.size // MEETINGS_PER_STEP
+
+
+def _found(budget: Budget, text: str, expression: Expression) -> Iterator[str]:
+    """Yield what is found; to look for the next one may take a look at all that is left."""
+    raw = _bytes_of(text)
+    start, last, mark, characters = 0, -1, 0, 0
+    while True:
+        budget.spend(MATCH + _price(expression, len(raw) - start))
+        begin, end = expression.regexp.Match(ANYWHERE, raw, start, len(raw))[0]
+        if begin < 0:
+            return
         # Go takes no empty match right after another one.
-        if match.start() == match.end() == end:
-            continue
-        end = match.end()
-        budget.spend(1)
-        found.append(match[0])
-    return tuple(found)
+        if not begin == end == last:
+            first = characters + _re2.BytesToCharLen(raw, mark, begin)
+            mark, characters = end, first + _re2.BytesToCharLen(raw, begin, end)
+            yield text[first:characters]
+        if start == len(raw):
+            return
+        start, last = end if end > start else start + _re2.CharLenToBytes(raw, start, 1), end
 
 
 def overloads() -> Iterator[Overload]:
