@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from extender.allocation.cel.errors import Failed
+from extender.allocation.cel.limits import LONG
 from extender.allocation.cel.literals import in_int_range
 from extender.allocation.cel.program import Closure, Frame
 from extender.allocation.cel.values import INT_MIN, MISSING, NONE, Domains, Optional, UInt, Value, find, type_name
 
+BUDGET = 1
 MAPS = frozenset((dict, Domains))
 # The types of what may stand in square brackets.
 QUALIFIERS = frozenset((str, int, UInt, bool, float))
@@ -73,6 +75,8 @@ def index_closure(box: Closure, key: Closure, *, is_optional: bool) -> Closure:
         if type(value) is Optional and not value.present:
             return NONE
         place = key(frame)
+        if type(place) is str and len(place) > LONG:
+            frame[BUDGET].walk(place)
         if type(place) not in QUALIFIERS:
             raise Failed(f"invalid qualifier type: {type_name(place)}")
         return take(value, place)

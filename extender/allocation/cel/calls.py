@@ -188,7 +188,7 @@ def searching_closure(run: Closure) -> Closure:
 def order_closure(operand: Closure, constant: int, order: Callable[[Any, Any], bool]) -> Closure:
     def test(frame: Frame) -> object:
         value = operand(frame)
-        return order(value, constant) if type(value) is int else order(compare(value, constant), 0)
+        return order(value, constant) if type(value) is int else order(compare(frame[BUDGET], value, constant), 0)
 
     return test
 

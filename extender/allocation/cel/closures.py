@@ -140,6 +140,7 @@ def map_closure(entries: tuple[tuple[Closure, Closure], ...], optional: frozense
         built: dict[object, object] = {}
         for index, (key, value) in enumerate(entries):
             name, item = encoded(key(frame)), value(frame)
+            frame[BUDGET].meet(name, name)
             if index in optional:
                 if not isinstance(item, Optional):
                     raise no_overload("{?}", type_name(item))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from extender.allocation.cel.errors import Failed
-from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.limits import LONG, Budget
 from extender.allocation.cel.values import (
     MISSING,
     Address,
@@ -35,12 +35,16 @@ STRICT = frozenset((Quantity, Sum, Semver, Address, Network, Link, NamedFormat))
 PLAIN = frozenset((str, bytes, bool))
 # Going down into a list or a map takes about as long as this many of the other steps.
 CONTAINER = 10
+# And comparing an identifier of a version as long as this many.
+IDENTIFIER = 4
 
 
 def equal(budget: Budget, one: Value, other: Value) -> bool:  # noqa: PLR0911 - one return for each type
     """Tell whether two values are equal; raise Failed where CEL does not compare them."""
     kind, other_kind = type(one), type(other)
     if kind in PLAIN:
+        if kind is not bool and len(one) > LONG:
+            budget.meet(one, other)
         return kind is other_kind and one == other
     if kind in NUMBERS:
         return other_kind in NUMBERS and compare_numbers(one, other) == 0
@@ -53,6 +57,7 @@ def equal(budget: Budget, one: Value, other: Value) -> bool:  # noqa: PLR0911 - 
     if kind in STRICT:
         if other_kind is not (Quantity if kind is Sum else kind):
             raise Failed("no such overload")
+        _account(budget, one, other)
         return _identity(one) == _identity(other)
     if kind is not other_kind:
         return False
@@ -65,6 +70,14 @@ def _equal_others(budget: Budget, one: Value, other: Value) -> bool:
     if isinstance(one, Optional) and isinstance(other, Optional):
         return one.present is other.present and (not one.present or equal(budget, one.value, other.value))
     return bool(one == other)
+
+
+def _account(budget: Budget, one: Value, other: Value) -> None:
+    """Account for comparing values of the Kubernetes types, some of which are as long as they were written."""
+    if isinstance(one, Semver) and isinstance(other, Semver):
+        budget.spend(IDENTIFIER * (len(one.pre) + len(other.pre)))
+    elif isinstance(one, Link) and isinstance(other, Link):
+        budget.meet(one.text, other.text)
 
 
 def _identity(value: Value) -> object:
@@ -108,6 +121,8 @@ def _equal_maps(budget: Budget, one: Mapping[object, object], other: Mapping[obj
         return False
     budget.spend(CONTAINER + len(one))
     for key, value in one.items():
+        if type(key) is str and len(key) > LONG:
+            budget.walk(key)
         counterpart = find(other, decoded(key))
         if counterpart is MISSING or not _equal_items(budget, value, counterpart):
             return False
@@ -136,7 +151,7 @@ def _compare_double(double: float, other: float) -> int:
     return (double > other) - (double < other)
 
 
-def compare(one: Value, other: Value) -> int:
+def compare(budget: Budget, one: Value, other: Value) -> int:
     """Return -1, 0 or 1; raise Failed where the values have no order."""
     kind, other_kind = type(one), type(other)
     if kind in NUMBERS and other_kind in NUMBERS:
@@ -146,6 +161,7 @@ def compare(one: Value, other: Value) -> int:
         return order
     if kind is other_kind:
         if kind in PLAIN:
+            budget.meet(one, other)
             return int(one > other) - int(one < other)
         if isinstance(one, (Timestamp, Duration)) and isinstance(other, (Timestamp, Duration)):
             return (one.nanos > other.nanos) - (one.nanos < other.nanos)

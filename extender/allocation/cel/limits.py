@@ -20,6 +20,8 @@ MAX_ERROR = 256
 
 # Walking over this many characters costs one step.
 CHARACTERS_PER_STEP = 10
+# Longer texts are walked over to be compared, or looked up; what devices publish is shorter.
+LONG = 256
 
 
 class Budget:
@@ -62,3 +64,10 @@ class Budget:
         """Account for reading *text* from end to end."""
         if len(text) > CHARACTERS_PER_STEP:
             self.spend(len(text) // CHARACTERS_PER_STEP)
+
+    def meet(self, one: object, other: object) -> None:
+        """Account for comparing two values, which takes long where both are long texts."""
+        if isinstance(one, str | bytes) and isinstance(other, str | bytes):
+            least = min(len(one), len(other))
+            if least > LONG:
+                self.spend(least // CHARACTERS_PER_STEP)

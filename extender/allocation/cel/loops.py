@@ -163,7 +163,7 @@ def map_values(turns: Turns, body: Closure, condition: Closure | None) -> Closur
         built: dict[object, object] = {}
         for key, _ in turns(frame):
             if condition is None or _decision("_?_:_", condition(frame)):
-                put(built, key, body(frame))
+                put(frame[BUDGET], built, key, body(frame))
         return built
 
     return run
@@ -180,7 +180,7 @@ def map_entries(turns: Turns, body: Closure, condition: Closure | None) -> Closu
                     raise no_overload("@mapInsert", "map", type_name(entries))
                 budget.items(len(built) + len(entries))
                 for key, value in entries.items():
-                    put(built, decoded(key), value)
+                    put(budget, built, decoded(key), value)
         return built
 
     return run

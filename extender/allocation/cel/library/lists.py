@@ -36,7 +36,7 @@ def is_sorted(budget: Budget, items: Items) -> bool:
     for one, other in pairwise(items):
         _require_order(one)
         _require_order(other)
-        if _order(one, other) == 1:
+        if _order(budget, one, other) == 1:
             return False
     if len(items) == 1:
         _require_order(items[0])
@@ -48,10 +48,10 @@ def _require_order(item: object) -> None:
         raise no_overload("compare", type_name(item))
 
 
-def _order(one: object, other: object) -> int:
+def _order(budget: Budget, one: object, other: object) -> int:
     """Compare; values without a common order have none, which is neither of -1, 0 and 1."""
     try:
-        return compare(one, other)
+        return compare(budget, one, other)
     except Failed:
         return 2
 
@@ -64,7 +64,7 @@ def _extreme(name: str, wrong: int) -> Computation:
         best = items[0]
         for item in items:
             _require_order(item)
-            if _order(best, item) == wrong:
+            if _order(budget, best, item) == wrong:
                 best = item
         return best
 
@@ -149,7 +149,7 @@ def sort_by(budget: Budget, items: Items, keys: Items) -> Items:
     _compare_all(budget, keys)
 
     def order_of(one: int, other: int) -> int:
-        return _sorting(keys[one], keys[other])
+        return _sorting(budget, keys[one], keys[other])
 
     order = sorted(range(len(items)), key=cmp_to_key(order_of))
     return tuple(items[index] for index in order)
@@ -162,8 +162,8 @@ def _compare_all(budget: Budget, items: Items) -> None:
     budget.items(len(items))
 
 
-def _sorting(one: object, other: object) -> int:
-    order = _order(one, other)
+def _sorting(budget: Budget, one: object, other: object) -> int:
+    order = _order(budget, one, other)
     return 0 if order == 2 else order
 
 

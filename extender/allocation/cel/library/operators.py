@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from extender.allocation.cel.equality import MAPS, compare, equal, is_equal, not_equal
 from extender.allocation.cel.errors import Failed, no_overload
 from extender.allocation.cel.library.clock import FIRST_SECOND, LAST_SECOND, NANOS
-from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.limits import LONG, Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method, unguarded
 from extender.allocation.cel.types import (
     BOOL,
@@ -165,6 +165,8 @@ def contains(budget: Budget, item: object, box: Value) -> bool:
         budget.spend(1 + len(box))
         return any(is_equal(budget, item, candidate) for candidate in box)
     if type(box) in MAPS:
+        if type(item) is str and len(item) > LONG:
+            budget.walk(item)
         # An unknown domain has a value and is nevertheless not there, hence the copy without default.
         return _in_map(item, box)
     raise no_overload("@in", type_name(item), type_name(box))
@@ -176,8 +178,9 @@ def _in_map(key: Value, box: dict[object, object]) -> bool:
     return bool(box) and type(box) is dict and find(box, key) is not MISSING
 
 
-def put(target: dict[object, object], key: Value, value: Value) -> None:
+def put(budget: Budget, target: dict[object, object], key: Value, value: Value) -> None:
     """Put one more entry into a map that is being built."""
+    budget.meet(key, key)
     if find(target, key) is not MISSING:
         raise Failed(f"insert failed: key {key} already exists")
     target[encoded(key)] = value
@@ -202,14 +205,14 @@ NUMERIC = (DOUBLE, INT, UINT)
 
 def _comparisons() -> Iterator[Overload]:
     tests = (
-        ("_<_", lambda one, other: compare(one, other) < 0),
-        ("_<=_", lambda one, other: compare(one, other) <= 0),
-        ("_>_", lambda one, other: compare(one, other) > 0),
-        ("_>=_", lambda one, other: compare(one, other) >= 0),
+        ("_<_", lambda budget, one, other: compare(budget, one, other) < 0),
+        ("_<=_", lambda budget, one, other: compare(budget, one, other) <= 0),
+        ("_>_", lambda budget, one, other: compare(budget, one, other) > 0),
+        ("_>=_", lambda budget, one, other: compare(budget, one, other) >= 0),
     )
     for name, compute in tests:
         for pair in COMPARED:
-            yield unguarded(function(name, pair, BOOL, compute))
+            yield metered(unguarded(function(name, pair, BOOL, compute)))
 
 
 def _calculations() -> Iterator[Overload]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from extender.allocation.cel.errors import Failed
-from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
+from extender.allocation.cel.limits import CHARACTERS_PER_STEP, LONG, Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
 from extender.allocation.cel.types import BOOL, INT, STRING, list_of
 
@@ -62,7 +62,7 @@ def index_of(budget: Budget, text: str, part: str, start: int = 0) -> int:
 
 def last_index_of(budget: Budget, text: str, part: str) -> int:
     budget.walk(text)
-    return text.rfind(part)
+    return _last(text, part)
 
 
 def last_index_of_before(budget: Budget, text: str, part: str, start: int) -> int:
@@ -72,7 +72,15 @@ def last_index_of_before(budget: Budget, text: str, part: str, start: int) -> in
         raise out_of_range(start)
     if not part:
         return min(start, len(text))
-    return text.rfind(part, 0, start + len(part)) if start < len(text) else -1
+    return _last(text[: start + len(part)], part) if start < len(text) else -1
+
+
+def _last(text: str, part: str) -> int:
+    """Find the last *part*. Python's own search from the end takes quadratic time, that from the beginning does not."""
+    if len(text) < LONG:
+        return text.rfind(part)
+    found = text[::-1].find(part[::-1])
+    return found if found < 0 else len(text) - found - len(part)
 
 
 def lower_ascii(budget: Budget, text: str) -> str:

@@ -24,6 +24,9 @@ HOST = re.compile(f"(?:{NAME})*")
 ZONE = re.compile(
     f"(?:{NAME}|%2[01246-9a-eA-E]|%3[0-9a-eA-E]|%4[1-9a-fA-F]|%5[0-9abdfABDF]|%6[1-9a-fA-F]|%7[0-9aAeE])*"
 )
+# What is shown as it is, and the steps of a character where there is anything else.
+PLAIN = re.compile(r"[A-Za-z0-9_.~$&+,/:;=@!'()*?#\[\]-]*")
+ESCAPED = 10
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=@")
 KEPT = UNRESERVED | frozenset(b"!'()*[]%")
 USER_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,;=")
@@ -32,11 +35,16 @@ HOST_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 def parse(budget: Budget, text: str) -> Link:
     """Read an absolute URL or an absolute path; raise Failed for anything else."""
-    budget.walk(text)
+    budget.spend(_price(text))
     try:
         return _parsed(text)
     except Failed as error:
         raise Failed(f"URL parse error during conversion from string: {error}") from None
+
+
+def _price(text: str) -> int:
+    """Return the steps that it takes to read *text*: what is escaped, or has to be, takes far longer."""
+    return len(text) if PLAIN.fullmatch(text) else ESCAPED * len(text)
 
 
 def _parsed(text: str) -> Link:
@@ -177,7 +185,8 @@ def _escaped(path: str) -> str:
     return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in plain)
 
 
-def hostname(link: Link) -> str:
+def hostname(budget: Budget, link: Link) -> str:
+    budget.walk(link.host)
     name = _without_port(link.host)
     return name[1:-1] if name.startswith("[") and name.endswith("]") else name
 
@@ -187,13 +196,16 @@ def _without_port(host: str) -> str:
     return name if colon and PORT.fullmatch(":" + port) else host
 
 
-def port(link: Link) -> str:
+def port(budget: Budget, link: Link) -> str:
+    budget.walk(link.host)
     return link.host[len(_without_port(link.host)) + 1 :]
 
 
 def query(budget: Budget, link: Link) -> dict[object, object]:
     found: dict[object, tuple[str, ...]] = {}
     budget.characters(len(link.query))
+    if "%" in link.query:
+        budget.spend(len(link.query))
     for part in link.query.split("&"):
         if not part or ";" in part or BAD_PERCENT.search(part):
             continue
@@ -204,7 +216,7 @@ def query(budget: Budget, link: Link) -> dict[object, object]:
 
 
 def is_url(budget: Budget, text: str) -> bool:
-    budget.walk(text)
+    budget.spend(_price(text))
     return not problem_of(text)
 
 
@@ -213,7 +225,7 @@ def overloads() -> Iterator[Overload]:
     yield metered(function("isURL", (STRING,), BOOL, is_url))
     yield method("getScheme", (URL,), STRING, lambda link: link.scheme)
     yield method("getHost", (URL,), STRING, lambda link: link.host)
-    yield method("getHostname", (URL,), STRING, hostname)
-    yield method("getPort", (URL,), STRING, port)
+    yield metered(method("getHostname", (URL,), STRING, hostname))
+    yield metered(method("getPort", (URL,), STRING, port))
     yield method("getEscapedPath", (URL,), STRING, lambda link: link.escaped_path)
     yield metered(method("getQuery", (URL,), map_of(STRING, list_of(STRING)), query))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from extender.allocation.cel.equality import IDENTIFIER
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
@@ -14,6 +15,7 @@ WRAP = 2**64
 
 def parse(budget: Budget, text: str, normalize: bool = False) -> Semver:  # noqa: FBT001, FBT002 - an argument of CEL
     budget.walk(text)
+    budget.spend(IDENTIFIER * text.count("."))
     try:
         return parse_semver(text, normalize=normalize)
     except ValueError as error:
@@ -28,13 +30,14 @@ def is_semver(budget: Budget, text: str, normalize: bool = False) -> bool:  # no
     return True
 
 
-def compare(one: Semver, other: Semver) -> int:
+def compare(budget: Budget, one: Semver, other: Semver) -> int:
     """Return -1, 0 or 1. Most versions differ in their numbers; only equal ones need the whole order."""
     left, right = (one.major, one.minor, one.patch), (other.major, other.minor, other.patch)
     if left != right:
         return 1 if left > right else -1
     if not one.pre and not other.pre:
         return 0
+    budget.spend(IDENTIFIER * (len(one.pre) + len(other.pre)))
     return (one.key > other.key) - (one.key < other.key)
 
 
@@ -49,9 +52,9 @@ def overloads() -> Iterator[Overload]:
     yield metered(function("semver", (STRING, BOOL), SEMVER, parse))
     yield metered(function("isSemver", (STRING,), BOOL, is_semver))
     yield metered(function("isSemver", (STRING, BOOL), BOOL, is_semver))
-    yield method("isGreaterThan", pair, BOOL, lambda one, other: compare(one, other) > 0)
-    yield method("isLessThan", pair, BOOL, lambda one, other: compare(one, other) < 0)
-    yield method("compareTo", pair, INT, compare)
+    yield metered(method("isGreaterThan", pair, BOOL, lambda budget, one, other: compare(budget, one, other) > 0))
+    yield metered(method("isLessThan", pair, BOOL, lambda budget, one, other: compare(budget, one, other) < 0))
+    yield metered(method("compareTo", pair, INT, compare))
     yield method("major", (SEMVER,), INT, lambda version: _signed(version.major))
     yield method("minor", (SEMVER,), INT, lambda version: _signed(version.minor))
     yield method("patch", (SEMVER,), INT, lambda version: _signed(version.patch))
