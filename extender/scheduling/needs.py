@@ -130,7 +130,7 @@ def stale_claim(pod: Pod, belief: Belief) -> ResourceClaim | None:
 
 def made_for(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for the extended resources of *pod*, in this attempt or an earlier one."""
-    return (claim for claim in belief.cluster.claims.owned_by(pod.uid) if (ANNOTATION, "true") in claim.annotations)
+    return (claim for claim in belief.cluster.claims.owned_by(pod) if (ANNOTATION, "true") in claim.annotations)
 
 
 def _of_stale(pod: Pod, belief: Belief) -> Unplaceable | None:

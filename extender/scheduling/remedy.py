@@ -55,7 +55,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     contested = tuple(claim for claim in (*had, *left) if belief.contested(claim))
     hinders = contested or (*(claim for claim in had if _is_in_the_way(claim, belief, now)), *left)
     alone = (claim for claim in hinders if _is_alone_in(claim, pod))
-    kept = belief.cluster.claims.kept_by(pod.uid)
+    kept = belief.cluster.claims.kept_by(pod)
     failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
     return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
 
@@ -94,7 +94,7 @@ def _failed(pod: Pod, belief: Belief, now: float) -> Iterator[ResourceClaim]:
 def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
     named = {status.claim_name for status in pod.claim_statuses} | {entry.claim_name for entry in pod.claims}
-    for claim in belief.cluster.claims.owned_by(pod.uid):
+    for claim in belief.cluster.claims.owned_by(pod):
         is_its_own = claim.allocation is not None and _is_alone_in(claim, pod)
         is_left = claim.key.name not in named and claim.key.name != pod.extended_claim
         if is_its_own and is_left and belief.ledger.hold_of(claim.uid) is None:
@@ -144,7 +144,7 @@ def unnamed(pod: Pod, belief: Belief) -> tuple[PodClaimStatus, ...]:
 
 def _made_for_entries(pod: Pod, belief: Belief) -> dict[str, PodClaimStatus]:
     """Return the claims that were made for *pod* from templates, by entry; of several the first by name."""
-    claims = sorted(belief.cluster.claims.owned_by(pod.uid), key=lambda claim: claim.key, reverse=True)
+    claims = sorted(belief.cluster.claims.owned_by(pod), key=lambda claim: claim.key, reverse=True)
     entries = ((dict(claim.annotations).get(ENTRY), claim) for claim in claims if not claim.is_deleting)
     return {name: PodClaimStatus(name=name, claim_name=claim.key.name) for name, claim in entries if name}
 

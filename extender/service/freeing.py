@@ -77,7 +77,7 @@ class Freeing:
         """Have the pods that wait give up what is being deleted at once; one version of a claim is reason once."""
         known, self._leaving, claims = self._leaving, {}, self.belief.cluster.claims
         for pod in filter(None, map(self.belief.pods.with_uid, claims.keepers())):
-            for claim in claims.kept_by(pod.uid):
+            for claim in claims.kept_by(pod):
                 self._leaving[claim.uid] = claim.resource_version
                 if known.get(claim.uid) != claim.resource_version:
                     self.refusals[pod.uid] = self.attempts

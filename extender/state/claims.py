@@ -7,6 +7,9 @@ from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaim
 
+# A namespace, and who has claims there: the owner of a claim, and who uses it, is always in the claim's namespace.
+Owner = tuple[str, Uid]
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -37,8 +40,8 @@ class Claims:
         self._by_key: dict[ObjectKey, ResourceClaim] = {}
         self._by_uid: dict[Uid, ObjectKey] = {}
         # Tuples, for nearly every owner has one: a dictionary for each would be the larger part of what is kept here.
-        self._by_owner: dict[Uid, tuple[ObjectKey, ...]] = {}
-        self._leaving: dict[Uid, tuple[ObjectKey, ...]] = {}
+        self._by_owner: dict[Owner, tuple[ObjectKey, ...]] = {}
+        self._leaving: dict[Owner, tuple[ObjectKey, ...]] = {}
 
     def __iter__(self) -> Iterator[ResourceClaim]:
         return iter(self._by_key.values())
@@ -51,17 +54,17 @@ class Claims:
         key = self._by_uid.get(uid)
         return None if key is None else self._by_key[key]
 
-    def owned_by(self, pod: Uid) -> Iterator[ResourceClaim]:
-        """Yield the claims that were made for *pod*."""
-        return (self._by_key[key] for key in self._by_owner.get(pod, ()))
+    def owned_by(self, pod: Pod) -> Iterator[ResourceClaim]:
+        """Yield the claims that were made for *pod*; of another namespace none was, though anybody may say so."""
+        return (self._by_key[key] for key in self._by_owner.get((pod.key.namespace, pod.uid), ()))
 
-    def kept_by(self, pod: Uid) -> tuple[ResourceClaim, ...]:
+    def kept_by(self, pod: Pod) -> tuple[ResourceClaim, ...]:
         """Return the claims that are being deleted and stay for as long as they are reserved for *pod*."""
-        return tuple(self._by_key[key] for key in self._leaving.get(pod, ()))
+        return tuple(self._by_key[key] for key in self._leaving.get((pod.key.namespace, pod.uid), ()))
 
     def keepers(self) -> tuple[Uid, ...]:
         """Name the pods that keep a claim from being deleted."""
-        return tuple(self._leaving)
+        return tuple(uid for _, uid in self._leaving)
 
     def put(self, claim: ResourceClaim) -> None:
         """Take *claim* over, in place of the one of its name."""
@@ -139,18 +142,19 @@ class Claims:
 
 
 def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    return pod.uid in _controllers(claim)
+    return (pod.key.namespace, pod.uid) in _controllers(claim)
 
 
-def _controllers(claim: ResourceClaim) -> frozenset[Uid]:
-    return frozenset(owner.uid for owner in claim.owners if owner.is_controller)
+def _controllers(claim: ResourceClaim) -> frozenset[Owner]:
+    return frozenset((claim.key.namespace, owner.uid) for owner in claim.owners if owner.is_controller)
 
 
-def _keepers(claim: ResourceClaim) -> frozenset[Uid]:
-    return frozenset(consumer.uid for consumer in claim.reserved_for) if claim.is_deleting else frozenset()
+def _keepers(claim: ResourceClaim) -> frozenset[Owner]:
+    users = claim.reserved_for if claim.is_deleting else ()
+    return frozenset((claim.key.namespace, consumer.uid) for consumer in users)
 
 
-def _take_out(key: ObjectKey, index: dict[Uid, tuple[ObjectKey, ...]], uid: Uid) -> None:
-    left = tuple(other for other in index.pop(uid) if other != key)
+def _take_out(key: ObjectKey, index: dict[Owner, tuple[ObjectKey, ...]], owner: Owner) -> None:
+    left = tuple(other for other in index.pop(owner) if other != key)
     if left:
-        index[uid] = left
+        index[owner] = left

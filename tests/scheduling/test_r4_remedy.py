@@ -127,6 +127,13 @@ def test_r4_for_a_claim_left_from_an_earlier_attempt_that_is_being_deleted_and_s
     assert world.taken == []
 
 
+def test_a_claim_of_another_namespace_that_says_it_was_made_for_a_pod_does_not_hold_it_back() -> None:
+    world = world_of(replace(made(is_bare=True), key=ObjectKey("another", "made"), is_deleting=True), subject=EXTENDED)
+    assert isinstance(planner_of(world.belief).plan(EXTENDED, [N1], 0.0), Offer)
+    allocated = replace(made(by=EXTENDED), key=ObjectKey("another", "made"))
+    assert unusable(EXTENDED, world_of(allocated, subject=EXTENDED).belief, 0.0) == ()
+
+
 def test_a_claim_that_was_made_and_told_in_the_pods_status_is_used_even_if_the_scheduler_knows_an_older_pod() -> None:
     world = world_of(made(by=EXTENDED), subject=replace(EXTENDED, extended_claim="made"))
     plan = planner_of(world.belief).plan(EXTENDED, [N1, N2], 0.0)

@@ -188,6 +188,13 @@ async def test_a_pod_with_a_claim_that_is_gone_is_touched_before_anything_is_nam
     assert (here.named, len(here.told)) == ([], 1)
 
 
+async def test_what_others_made_in_another_namespace_is_not_named() -> None:
+    claims = (replace(item, key=ObjectKey("another", item.key.name)) for item in (for_entry("gpu"), for_entry("nic")))
+    here = Touches(belief_of(two(), *claims))
+    await here.until(10 * PATIENCE_S)
+    assert (here.named, here.told) == ([], [])
+
+
 async def test_of_two_claims_for_one_entry_the_same_is_named_whichever_was_heard_of_first() -> None:
     claims = [
         for_entry("gpu"),

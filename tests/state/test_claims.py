@@ -118,4 +118,11 @@ def test_of_a_claim_that_has_changed_it_is_not_remembered_whose_it_was() -> None
     known, first = Claims(), claim("a")
     known.put(first)
     known.put(replace(first, owners=()))
-    assert list(known.owned_by(Uid("p1"))) == []
+    assert list(known.owned_by(POD)) == []
+
+
+def test_a_claim_of_another_namespace_was_not_made_for_a_pod_whatever_it_says() -> None:
+    known, own = Claims(), claim("a")
+    known.put(own)
+    known.put(replace(claim("a", uid="2"), key=ObjectKey("another", "a")))
+    assert list(known.owned_by(POD)) == [own]
