@@ -11,7 +11,8 @@ class Terms:
     """A pod's terms. Most pods have the same: they are compared, and looked up.
 
     *labels* is ``spec.nodeSelector``, sorted. *is_all* says that nothing else decides: neither what the pod prefers,
-    nor other pods, volumes or ports.
+    nor other pods, volumes or ports. Of a pod whose terms are so long that looking at them takes its time, *is_long*,
+    labels, affinity and tolerations are not known, and decide beside what is.
     """
 
     amounts: Amounts = ()
@@ -19,6 +20,7 @@ class Terms:
     affinity: NodeSelector | None = None
     tolerations: tuple[Toleration, ...] = ()
     is_all: bool = True
+    is_long: bool = False
 
 
 ANYWHERE = Terms()

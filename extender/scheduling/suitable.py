@@ -4,7 +4,7 @@ It is a guess: the scheduler judges the node again, and looks at all others wher
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
 from operator import is_not
 from typing import Final
@@ -24,6 +24,11 @@ from extender.topology.memo import Memo
 
 # Terms of which it is remembered which nodes meet them.
 KINDS: Final = 64
+# Looks at terms and their requirements in one go, some 0.7 microseconds each. Where there are more we do not guess.
+MOST_LOOKS: Final = 1 << 18
+# So many values, and tolerations, are looked at in the time of one of these.
+VALUES: Final = 64
+TOLERATIONS: Final = 4
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 # Whose pods the plugin PodTopologySpread would have far from each other, unless its defaults are changed.
@@ -56,11 +61,13 @@ class Suitable:
         """
         if not terms.is_all or not self._loads.is_known:
             return None
-        return self._meeting(terms, snapshot, is_wary=True) & self._roomy(terms, snapshot, promised, apart)
+        flags = self._meeting(terms, snapshot, is_wary=True)
+        return None if flags is None else flags & self._roomy(terms, snapshot, promised, apart)
 
     def meeting(self, terms: Terms, snapshot: Snapshot) -> Flags:
         """Tell which nodes are not sure to be refused for labels or taints, whatever else has a say: bool[nodes]."""
-        return self._meeting(terms, snapshot, is_wary=False)
+        flags = None if terms.is_long else self._meeting(terms, snapshot, is_wary=False)
+        return np.ones(len(snapshot.layout.nodes), np.bool_) if flags is None else flags
 
     def roomy(
         self, terms: Terms, snapshot: Snapshot, promised: Promised | None = None, apart: Collection[str] = ()
@@ -70,8 +77,8 @@ class Suitable:
             return np.ones(len(snapshot.layout.nodes), np.bool_)
         return self._roomy(terms, snapshot, promised, apart)
 
-    def _meeting(self, terms: Terms, snapshot: Snapshot, *, is_wary: bool) -> Flags:
-        """Judge the nodes that are other objects than when these terms were met last."""
+    def _meeting(self, terms: Terms, snapshot: Snapshot, *, is_wary: bool) -> Flags | None:
+        """Judge nodes that are other objects than when these terms were met last; None where that takes too long."""
         nodes = self._nodes(snapshot)
         key = terms.labels, terms.affinity, terms.tolerations, is_wary
         before, flags = self._met.get(key, ((), np.zeros(0, np.bool_)))
@@ -81,14 +88,16 @@ class Suitable:
             places = self._candidates(terms, snapshot)
             flags = np.zeros(len(nodes), np.bool_)
         else:
-            places = compress(range(len(nodes)), map(is_not, before, nodes))
+            places = list(compress(range(len(nodes)), map(is_not, before, nodes)))
             flags = flags.copy()
+        if len(places) * _looks(terms) > MOST_LOOKS:
+            return None
         for place in places:
             flags[place] = is_met(terms, nodes[place], is_wary=is_wary)
         self._met[key] = nodes, flags
         return flags
 
-    def _candidates(self, terms: Terms, snapshot: Snapshot) -> Iterable[int]:
+    def _candidates(self, terms: Terms, snapshot: Snapshot) -> Sequence[int]:
         """Name the nodes that may meet *terms*: of thousands of pods each may be tied to a node of its own."""
         nodes, names = self._nodes(snapshot), pinned(terms.affinity) if terms.affinity else None
         if names is not None:
@@ -126,6 +135,14 @@ class Suitable:
                 free -= promised.of(resource, snapshot.layout)
             flags &= free >= number
         return flags
+
+
+def _looks(terms: Terms) -> int:
+    """Say with how many looks at a node it turns out whether it meets *terms*."""
+    alternatives = terms.affinity.terms if terms.affinity else ()
+    requirements = [item for each in alternatives for item in (*each.expressions, *each.fields)]
+    values = sum(len(item.values) for item in requirements)
+    return len(alternatives) + len(requirements) + values // VALUES + len(terms.tolerations) // TOLERATIONS
 
 
 def is_met(terms: Terms, node: Node, *, is_wary: bool = True) -> bool:

@@ -147,3 +147,60 @@ def test_nodes_that_put_pods_off_are_met_by_who_has_no_other() -> None:
     flags = suitable.nodes(Terms(), snapshot)
     assert flags is not None
     assert flags.tolist() == [False, False]
+
+
+def exists(*keys: str) -> NodeSelectorTerm:
+    return NodeSelectorTerm(expressions=tuple(Requirement(key=key, operator="Exists") for key in keys))
+
+
+def of_node(number: int) -> NodeSelectorTerm:
+    return NodeSelectorTerm(fields=(Requirement(key="metadata.name", operator="In", values=(f"n{number}",)),))
+
+
+OTHERS = tuple(Toleration(key=f"k{number}", operator="Exists") for number in range(1000))
+LONG = [
+    Terms(affinity=NodeSelector((exists("a"),) * 900)),
+    Terms(affinity=NodeSelector((exists(*["zone"] * 900),))),
+    Terms(affinity=NodeSelector(tuple(map(of_node, range(1000))))),
+    Terms(labels=(("zone", "a"),), affinity=NodeSelector((exists("a"),) * 900)),
+    Terms(tolerations=OTHERS),
+]
+
+
+@pytest.mark.parametrize("terms", LONG, ids=["terms", "requirements", "names", "labels", "tolerations"])
+def test_nodes_are_not_held_against_terms_of_any_length_in_one_go(
+    terms: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"n{number}" for number in range(1500)]
+    belief = world(*(replace(node(name), labels=(("zone", "a"),), taints=(SICK,)) for name in names))
+    suitable, snapshot, looks = Suitable(belief.loads), belief.cluster.snapshot, 0
+
+    def counted(terms: Terms, item: Node, *, is_wary: bool) -> bool:
+        nonlocal looks
+        del is_wary
+        requirements = sum(len(term.expressions + term.fields) for term in (terms.affinity or NodeSelector()).terms)
+        looks += requirements + len(terms.tolerations) * len(item.taints) // 4
+        return True
+
+    monkeypatch.setattr(suitable_module, "is_met", counted)
+    assert suitable.meeting(terms, snapshot).all()
+    assert suitable.nodes(terms, snapshot) is None
+    assert looks <= suitable_module.MOST_LOOKS
+
+
+def test_on_thousands_of_nodes_ordinary_terms_are_held_against_each() -> None:
+    usual = (exists("zone", *(f"label-{number}" for number in range(8))), *ZONE_A.terms)
+    terms = Terms(affinity=NodeSelector(usual), tolerations=OTHERS[:12])
+    belief = world()
+    nodes = (replace(node(f"n{number}"), labels=(("zone", "ab"[number % 2]),)) for number in range(10_000))
+    belief.apply(Listed(Node, tuple(nodes)))
+    found = suited(belief, terms)
+    assert found is not None
+    assert len(found) == 5_000
+
+
+def test_what_is_not_known_of_a_pod_whose_terms_are_long_keeps_it_from_no_node() -> None:
+    belief = world(replace(node("n1"), taints=(SICK,)))
+    terms = Terms(is_all=False, is_long=True)
+    assert Suitable(belief.loads).meeting(terms, belief.cluster.snapshot).all()
+    assert suited(belief, terms) is None

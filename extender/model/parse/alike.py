@@ -19,6 +19,14 @@ def whole(fields: Fields) -> object:
     return fields.raw
 
 
+def written_length(raw: object) -> int:
+    """Say how long *raw*, any JSON, is in bytes; nothing where it is nested as nothing is."""
+    try:
+        return len(marshal.dumps(raw, FORMAT))
+    except ValueError:
+        return 0
+
+
 def alike(
     read: Callable[[Fields, str], T], most: int, what: Callable[[Fields], object] = whole
 ) -> Callable[[Fields, str], T]:

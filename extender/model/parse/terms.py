@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from extender.model.node_selector import NodeSelector
+from extender.model.parse.alike import written_length
 from extender.model.parse.fields import Fields
 from extender.model.parse.footprint import amounts_in
 from extender.model.parse.selection import selector_of, toleration_of
@@ -14,9 +15,15 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 # Volumes that are there wherever the pod is.
 EVERYWHERE = frozenset(("name", "configMap", "secret", "projected", "emptyDir", "downwardAPI", "hostPath"))
 
+PLACING = "nodeSelector", "affinity", "tolerations"
+# So many bytes are terms of a thousand parts, and a hundred times what is usual.
+LONGEST = 1 << 16
+
 
 def terms_of(spec: Fields) -> Terms:
     """Read the terms of a pod; raise Malformed where they make no sense."""
+    if written_length([spec.raw.get(name) for name in PLACING]) > LONGEST:
+        return Terms(amounts=amounts_in(spec), is_all=False, is_long=True)
     return Terms(
         amounts=amounts_in(spec),
         labels=spec.strings("nodeSelector"),

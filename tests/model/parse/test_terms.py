@@ -1,5 +1,6 @@
 """What a pod asks of its node, read out of its spec."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -78,3 +79,25 @@ def test_what_cannot_be_read_is_named(spec: dict[str, Any], field: str) -> None:
     found = read(**spec)
     assert isinstance(found, Problem)
     assert field in str(found)
+
+
+@pytest.mark.parametrize("count", [50, 20_000])
+@pytest.mark.parametrize(
+    "terms_with",
+    [
+        lambda items: {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": items}]}}}},
+        lambda items: {"tolerations": items},
+        lambda items: {"nodeSelector": {f"{item['key']}-{number}": "" for number, item in enumerate(items)}},
+    ],
+    ids=["affinity", "tolerations", "labels"],
+)
+def test_of_what_no_pod_needs_so_much_of_it_is_remembered_only_that_there_is_more(
+    terms_with: Callable[[list[dict[str, str]]], dict[str, Any]], count: int
+) -> None:
+    found = terms(
+        containers=[{"name": "c", "resources": {"requests": {"cpu": "250m"}}}],
+        **terms_with([{"key": "k", "operator": "Exists"}] * count),
+    )
+    assert (found.is_long, found.is_all) == (count > 50, count == 50)
+    assert found.amounts == (("cpu", 250), ("pods", 1))
+    assert bool(found.affinity or found.tolerations or found.labels) == (count == 50)
