@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from extender.kube.recent import Recent
+from extender.kube.recent import TOLD_TWICE, Recent
 from extender.kube.resource import Served
 from extender.kube.setback import Remedy, Setback
-from extender.kube.stream import Event, Json, event_of, is_newer
+from extender.kube.stream import Event, event_of, is_newer
 from extender.kube.told import Sink
 from extender.model.change import Changed, Gone, Noun
 from extender.model.parse import key_in
@@ -58,9 +58,11 @@ class Delivery:
         if event.type == "DELETED":
             self._sink(Gone(self.served.resource.kind, key_in(event.object)))
         else:
-            self._sink(Changed(self._read(event.object)))
+            self._sink(Changed(self.served.brief(event.object) or self._read(event)))
         self.position = event.version
 
-    def _read(self, raw: Json) -> Noun | Problem:
-        resource, version = self.served.resource, self.served.version
-        return self._recent.read(resource.kind, raw, lambda: resource.parse(raw, version))
+    def _read(self, event: Event) -> Noun | Problem:
+        resource, version, raw = self.served.resource, self.served.version, event.object
+        if resource.kind not in TOLD_TWICE:
+            return resource.parse(raw, version)
+        return self._recent.read(resource.kind, raw, lambda: resource.parse(raw, version), event.length)

@@ -1,6 +1,6 @@
 """One resource, listed and then watched, for ever."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final, NoReturn
 
 from extender.kube.api import Api, Stream
@@ -11,7 +11,7 @@ from extender.kube.probe import probe
 from extender.kube.reached import Reached
 from extender.kube.recent import Recent
 from extender.kube.request import Query
-from extender.kube.resource import Resource, Served
+from extender.kube.resource import Glance, Resource, Served, nothing
 from extender.kube.setback import Remedy, Setback, setback_of
 from extender.kube.stream import Lines, is_newer
 from extender.kube.told import Reverted, Seen, Sink, Trouble, Unserved
@@ -39,7 +39,7 @@ class Rhythm:
 
     *reached* says how far each resource was known: whoever follows it anew may meet a cluster that was set back.
     *recall* is asked of each object that is listed for the one that is told: one that is known already and says the
-    same is taken over at once, where thousands are listed again.
+    same is taken over at once, where thousands are listed again. What *glance* says of an object is told in its place.
     """
 
     pace: Pace = field(default_factory=Pace)
@@ -47,6 +47,7 @@ class Rhythm:
     recent: Recent = field(default_factory=Recent)
     watches: Watches = field(default_factory=Watches)
     recall: Recall = itself
+    glance: Glance = nothing
     reached: Reached = field(default_factory=Reached)
     page_items: int = 250
     quiet_s: float = 75.0  # bookmarks come once a minute, and not at all where nothing happens: then it is asked
@@ -65,7 +66,7 @@ async def follow(api: Api, versions: Versions, resource: Resource, sink: Sink, r
     versions.forget_absence(resource)
     while True:
         served = await versions.find(resource)
-        remedy = await following.once(served)
+        remedy = await following.once(served and replace(served, glance=rhythm.glance))
         if remedy is Remedy.REDISCOVER:
             versions.forget(resource)
 

@@ -105,5 +105,5 @@ class Listing:
 
     def _steps(self, items: list[object]) -> Iterator[None]:
         for item in items:
-            self.items.append(self._recall(self._served.resource.parse(item, self._served.version)))
+            self.items.append(self._recall(self._served.read(item)))
             yield

@@ -1,6 +1,6 @@
 """What is followed: each resource, where it is served and how its objects are read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from extender.kube.reading import WHOLE, Reading, reading_of
@@ -15,11 +15,12 @@ from extender.model.parse import (
     parse_class,
     parse_footprint,
     parse_node,
+    parse_other_pod,
     parse_pod,
     parse_rule,
     parse_slice,
 )
-from extender.model.parse.part import PartOfBoundPod, PartOfNode
+from extender.model.parse.part import PartOfBoundPod, PartOfNode, PartOfWaitingPod
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
@@ -57,12 +58,29 @@ class Resource:
         return self.name
 
 
+# Reads in brief what is not to be read in full.
+Glance = Callable[[Resource, object], Noun | None]
+
+
+def nothing(_resource: Resource, _raw: object) -> None:
+    """Have everything read in full."""
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A resource in the version in which the API server has it."""
 
     resource: Resource
     version: str
+    glance: Glance = nothing
+
+    def brief(self, raw: object) -> Noun | None:
+        """Read an object in brief, where that is enough."""
+        return self.glance(self.resource, raw)
+
+    def read(self, raw: object) -> Noun | Problem:
+        """Read an object, in full where that is needed."""
+        return self.brief(raw) or self.resource.parse(raw, self.version)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Spell the path of all objects, of those of a namespace, or of one and a part of it."""
@@ -90,6 +108,7 @@ PODS: Final = Resource(
     parse=lambda raw, _version: parse_pod(raw),
     only="spec.nodeName=",  # of pods that have a node all that counts is what they take
     rest_s=0.005,
+    reading=reading_of(PartOfWaitingPod),
 )
 BOUND: Final = Resource(
     name="boundpods",
@@ -120,3 +139,8 @@ RULES: Final = Resource(
     parse=lambda raw, _version: parse_rule(raw),
 )
 RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES, BOUND)
+
+
+def of_others(schedulers: Collection[str], resource: Resource, raw: object) -> Noun | None:
+    """Read a pod that none of *schedulers* places in brief: that it waits is all that counts."""
+    return parse_other_pod(raw, schedulers) if resource is PODS else None

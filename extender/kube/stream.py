@@ -33,11 +33,15 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has a version and nothing else."""
+    """One event: ADDED, MODIFIED, DELETED, or BOOKMARK, whose object has a version and nothing else.
+
+    *length* is that of its line.
+    """
 
     type: str
     object: Json
     version: str
+    length: int
 
 
 def event_of(line: bytes, reading: Reading = WHOLE) -> Event | Setback:
@@ -57,7 +61,7 @@ def event_of(line: bytes, reading: Reading = WHOLE) -> Event | Setback:
     version = _version(inside)
     if kind not in KINDS or not version:
         return Setback(f"an event of a watch that cannot be read: {kind}", Remedy.RELIST)
-    return Event(str(kind), inside, version)
+    return Event(str(kind), inside, version, len(line))
 
 
 def is_newer(version: str, position: str) -> bool:

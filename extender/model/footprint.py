@@ -1,6 +1,5 @@
 """What a pod takes of its node."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -31,16 +30,17 @@ def requested(containers: Iterable[Container]) -> dict[str, int]:
 
     Those that last are there together; an init container runs beside the sidecars that began before it.
     """
-    lasting, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
+    lasting, sidecars, peak = dict[str, int](), dict[str, int](), dict[str, int]()
     for item in containers:
-        own = Counter({name: amount.nanos for name, amount in item.requests})
-        if item.is_init and not item.is_sidecar:
-            peak |= own + sidecars
-            continue
-        lasting += own
-        if item.is_sidecar:
-            sidecars += own
-    return dict(lasting | peak)
+        for name, quantity in item.requests:
+            if item.is_init and not item.is_sidecar:
+                peak[name] = max(peak.get(name, 0), quantity.nanos + sidecars.get(name, 0))
+                continue
+            lasting[name] = lasting.get(name, 0) + quantity.nanos
+            if item.is_sidecar:
+                sidecars[name] = sidecars.get(name, 0) + quantity.nanos
+    # Of what an init container does not request all sidecars together have at least as much as those before it.
+    return {name: max(lasting.get(name, 0), peak.get(name, 0)) for name in lasting | peak}
 
 
 def amounts_of(requests: Mapping[str, int]) -> Amounts:

@@ -71,7 +71,8 @@ class Ahead:
 
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
-        if self._line.has_had(pod.uid) or pod.nominated_node or not self.is_on:
+        is_ours = self.belief.pods.serves(pod)
+        if not is_ours or self._line.has_had(pod.uid) or pod.nominated_node or not self.is_on:
             return
         self._line.came(pod.uid)
         if not pod.scheduling_gates and are_named(pod):

@@ -12,7 +12,7 @@ from extender.kube.fence import Fence
 from extender.kube.follow import Rhythm, follow
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace, since_boot
-from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES
+from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES, of_others
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.scheduling.binding import Binder
@@ -144,7 +144,8 @@ class Service:
     def rhythm(self) -> Rhythm:
         """How resources are followed. Where nothing happens nothing is heard: asked in time, no view grows too old."""
         quiet_s = min(QUIET_S, self.settings.watch.max_age_seconds / 3)
-        return Rhythm(pace=self.pace, quiet_s=quiet_s, recall=self.belief.recalled)
+        glance = partial(of_others, self.settings.schedulers)
+        return Rhythm(pace=self.pace, quiet_s=quiet_s, recall=self.belief.recalled, glance=glance)
 
     @cached_property
     def follows(self) -> Follows:

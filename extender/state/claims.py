@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
-from extender.model.node import Pod, PodClaim
+from extender.model.node import Pod, PodClaim, PodClaimStatus
 
 # A namespace, and who has claims there: the owner of a claim, and who uses it, is always in the claim's namespace.
 Owner = tuple[str, Uid]
@@ -103,8 +103,9 @@ class Claims:
     def asked_by(self, pod: Pod, freed: Collection[Uid] = ()) -> Asked | Waiting | Unclear:
         """Find the claims of *pod*, as they will be once those *freed* have no devices any more."""
         found: dict[Uid, ResourceClaim] = {}
+        made = {status.name: status for status in pod.claim_statuses}
         for entry in pod.claims:
-            claim = self._resolved(pod, entry)
+            claim = self._resolved(pod, entry, made.get(entry.name))
             if isinstance(claim, Waiting | Unclear):
                 return claim
             if claim is not None:
@@ -116,13 +117,14 @@ class Claims:
             tuple(claim for uid, claim in found.items() if has[uid]),
         )
 
-    def _resolved(self, pod: Pod, entry: PodClaim) -> ResourceClaim | Waiting | Unclear | None:
-        """Find the claim behind an entry; None where none was needed."""
+    def _resolved(
+        self, pod: Pod, entry: PodClaim, status: PodClaimStatus | None
+    ) -> ResourceClaim | Waiting | Unclear | None:
+        """Find the claim behind an entry, of which *status* tells; None where none was needed."""
         if entry.unknown_fields or bool(entry.claim_name) == bool(entry.template_name):
             return Unclear(f"resourceClaims[{entry.name}] names neither a claim nor a template alone")
         if entry.claim_name:
             return self._usable(ObjectKey(pod.key.namespace, entry.claim_name))
-        status = next((status for status in pod.claim_statuses if status.name == entry.name), None)
         if status is None:
             return Waiting(f"the claim of resourceClaims[{entry.name}] has not been created yet")
         if not status.claim_name:

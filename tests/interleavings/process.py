@@ -13,7 +13,7 @@ from extender.kube.fence import Fence
 from extender.kube.freshness import Freshness
 from extender.kube.pace import Pace
 from extender.kube.recent import Recent
-from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES, Resource, Served
+from extender.kube.resource import BOUND, CLAIMS, PODS, RESOURCES, Resource, Served, of_others
 from extender.kube.told import Told
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
@@ -231,7 +231,8 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         intrusion.after(told)
 
     watch = partial(Watching, recent=recent, tell=take, moment=now, complain=desk.complaints.append)
-    watches = _watches(desk, followed, partial(watch, recall=belief.recalled))
+    brief = partial(of_others, SETTINGS.schedulers)
+    watches = _watches(desk, followed, partial(watch, recall=belief.recalled, glance=brief))
     follows = _follows(watches)
     works = [*_works(leading, follows, attention, health, lambda: binds.is_idle), *nominating.works]
     return Process(loop, line, belief, answers, attention, leading, watches, follows, prefer, works)

@@ -11,7 +11,7 @@ from extender.demo.apiserver.selection import selection_of
 from extender.demo.apiserver.store import Record, Store
 from extender.kube.listing import Recall
 from extender.kube.recent import Recent
-from extender.kube.resource import Resource
+from extender.kube.resource import Glance, Resource
 from extender.kube.told import Seen, Told
 from extender.model.change import Changed, Gone, Listed
 from extender.model.device import ResourceSlice
@@ -34,6 +34,7 @@ class Watching:
     moment: Callable[[], float]
     complain: Callable[[str], None]
     recall: Recall
+    glance: Glance
     position: int = 0
     is_on: bool = True
     listed: tuple[Listed, int] | None = None
@@ -108,6 +109,8 @@ class Watching:
 
     def _parsed(self, item: Json) -> Any:
         """Read *item*, or return what an answer has shown of it, which has to be the same."""
+        if (brief := self.glance(self.resource, item)) is not None:
+            return brief
         fresh = self.resource.parse(item, "v1")
         known = self.recent.read(type(fresh), item, lambda: fresh)
         if known != fresh:

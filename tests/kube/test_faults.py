@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from extender.kube.stream import is_newer, is_older
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.kube.versions import GONE_S, GONE_TIMES, Versions
 from extender.model.change import Changed, Gone, Listed
+from extender.model.names import NodeName
 from extender.model.node import Node
 from extender.model.problem import Problem
 from tests.kube.scripted import (
@@ -117,6 +119,18 @@ def watches(script: Script) -> list[str]:
 
 def last_change(name: str) -> Callable[[Watcher], bool]:
     return lambda watcher: watcher.words[-1:] == [f"changed {name}"]
+
+
+async def test_what_is_read_at_a_glance_is_told_in_place_of_the_whole_in_lists_and_watches() -> None:
+    def glance(resource: Resource, raw: Any) -> Node | None:
+        name = raw["metadata"]["name"]
+        return Node(name=NodeName(f"{resource} {name}")) if name != "b" else None
+
+    async with scripted() as (script, api):
+        script.add("list", page("10", ["a", "b"]))
+        script.add("watch", stream(event("ADDED", 11, "c"), event("MODIFIED", 12, "b")), QUIET)
+        watcher = await followed(api, last_change("b"), rhythm=Rhythm(glance=glance))
+    assert watcher.words == ["listed nodes a b", "changed nodes c", "changed b"]
 
 
 async def test_a_stream_that_ends_is_resumed_at_once_from_the_last_version() -> None:

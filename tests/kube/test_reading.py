@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from extender.kube.decoding import Read, decoded
-from extender.kube.resource import BOUND, NODES, RESOURCES, Resource
+from extender.kube.resource import BOUND, NODES, PODS, RESOURCES, Resource
 from extender.kube.setback import Remedy, Setback
 from extender.kube.stream import Event, event_of
 from extender.model.footprint import Footprint
-from extender.model.node import Node
+from extender.model.node import Node, Pod
 from tests.allocation.cel.expressions import seeded
 from tests.kube.scripted import failure
 from tests.model.parse.damage import damage
@@ -49,7 +49,21 @@ LARGE_NODE: Json = deepcopy(NODE) | {
     "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoSchedule"}], "podCIDR": "10.0.0.0/24"},
     "status": NODE["status"] | {"images": [{"names": ["a@b", "a:1"], "sizeBytes": 1}], "conditions": []},
 }
-LARGE = {NODES: LARGE_NODE, BOUND: BOUND_POD}
+WAITING_POD: Json = deepcopy(BOUND_POD) | {
+    "metadata": BOUND_POD["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {name: value for name, value in BOUND_POD["spec"].items() if name != "nodeName"}
+    | {
+        "nodeSelector": {"a": "b"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "topologySpreadConstraints": [{"maxSkew": 1}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+        "imagePullSecrets": [{"name": "n1"}],
+    },
+    "status": BOUND_POD["status"]
+    | {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0"}]},
+}
+LARGE = {NODES: LARGE_NODE, BOUND: BOUND_POD, PODS: WAITING_POD}
 CASES = pytest.mark.parametrize(("resource", "raw"), LARGE.items(), ids=map(str, LARGE))
 
 
@@ -63,14 +77,17 @@ def nouns(resource: Resource, read: Read, *items: Any) -> list[object]:
 @CASES
 def test_a_part_says_the_same_as_the_whole(resource: Resource, raw: Json) -> None:
     (noun,) = nouns(resource, resource.reading.page, raw)
-    assert isinstance(noun, Node | Footprint)
+    assert isinstance(noun, Node | Footprint | Pod)
     assert [noun] == nouns(resource, decoded, raw)
 
 
 @CASES
 def test_what_is_not_looked_at_is_not_made_into_objects(resource: Resource, raw: Json) -> None:
     (part,) = resource.reading.page(orjson.dumps({"items": [raw]}))["items"]
-    assert not {"managedFields", "generateName", "images", "volumes", "env", "limits"} & set(names(part))
+    ignored = {"managedFields", "generateName", "images", "env", "imagePullSecrets", "containerStatuses"}
+    ignored |= {"annotations", "labels"} if resource is not NODES else set()
+    ignored |= {"volumes", "limits"} if resource is not PODS else set()
+    assert not ignored & set(names(part))
 
 
 def names(value: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.kube.recent import KEPT, Recent
+from extender.kube.recent import BYTES, KEPT, LONGEST, Recent
 from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node, Pod
@@ -64,6 +64,19 @@ def test_what_nobody_comes_for_is_forgotten() -> None:
         recent.put(Pod(key=ObjectKey("default", "p"), uid=Uid(f"p{number}"), resource_version="1"))
     recent.read(ResourceClaim, CLAIM, reads)
     assert reads.count == 2
+
+
+@pytest.mark.parametrize(("length", "kept"), [(0, KEPT), (LONGEST, BYTES // LONGEST), (LONGEST + 1, 0)])
+def test_no_more_is_kept_than_has_room_however_long_it_is(length: int, kept: int) -> None:
+    recent, count = Recent(), KEPT + 1
+    raw = [{**CLAIM, "metadata": {"name": "c", "uid": "u", "resourceVersion": str(at)}} for at in range(1, count + 1)]
+    for _ in range(2):
+        for each in raw:
+            recent.read(ResourceClaim, each, Reads(each), length)
+    reads = [Reads(each) for each in reversed(raw)]
+    for read in reads:
+        recent.read(ResourceClaim, read.raw, read, LONGEST + 1)
+    assert sum(not read.count for read in reads) == kept
 
 
 def test_after_a_gap_everything_is_read() -> None:

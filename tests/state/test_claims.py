@@ -1,6 +1,8 @@
 """Which claims a pod asks for, and when it has to wait."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -126,3 +128,25 @@ def test_a_claim_of_another_namespace_was_not_made_for_a_pod_whatever_it_says() 
     known.put(own)
     known.put(replace(claim("a", uid="2"), key=ObjectKey("another", "a")))
     assert list(known.owned_by(POD)) == [own]
+
+
+class Counted(tuple[PodClaimStatus, ...]):
+    """Counts how many of its entries were looked at."""
+
+    __slots__ = ()
+    looks: ClassVar[int] = 0
+
+    def __iter__(self) -> Iterator[PodClaimStatus]:
+        for status in super().__iter__():
+            Counted.looks += 1
+            yield status
+
+
+def test_what_was_made_for_each_of_very_many_entries_is_found_in_one_go() -> None:
+    names = [f"e{number}" for number in range(1000)]
+    statuses = Counted(PodClaimStatus(name=name, claim_name=name) for name in names)
+    entries = [PodClaim(name=name, template_name="t") for name in names]
+    found = asked([claim(name) for name in names], *entries, statuses=statuses)
+    assert isinstance(found, Asked)
+    assert [item.key.name for item in found.pending] == names
+    assert Counted.looks <= 2 * len(names)

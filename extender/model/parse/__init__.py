@@ -3,7 +3,7 @@
 An object that cannot be read becomes a Problem that names the field; it takes nothing else down.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from extender.model.parse.claim import claim_of, class_of, template_of
 from extender.model.parse.fields import Fields, Malformed
 from extender.model.parse.footprint import footprint_of
 from extender.model.parse.metadata import writers_of
-from extender.model.parse.node import node_of, pod_of
+from extender.model.parse.node import node_of, other_pod_of, pod_of
 from extender.model.parse.rule import rule_of
 from extender.model.parse.slice import slice_of
 from extender.model.problem import Problem
@@ -68,6 +68,14 @@ def parse_node(raw: object) -> Node | Problem:
 def parse_pod(raw: object) -> Pod | Problem:
     """Read one Pod."""
     return _read(pod_of, raw, "Pod")
+
+
+def parse_other_pod(raw: object, schedulers: Collection[str]) -> Pod | None:
+    """Read who a Pod is that none of *schedulers* places; None for theirs, and where that cannot be read."""
+    try:
+        return other_pod_of(Fields.of(raw, ""), schedulers)
+    except Malformed:
+        return None
 
 
 def nominators(raw: Mapping[str, object]) -> tuple[str, ...]:

@@ -161,7 +161,12 @@ class Fields:
         """Return the map of quantities at *name*, sorted by key."""
         if self.raw.get(name) is None:
             return ()
-        return tuple((key, quantity_at(value, path)) for key, value, path in self.entries(name))
+        items = sorted(self.child(name).raw.items(), key=KEY)
+        try:
+            return tuple([(key, quantity_of(value)) for key, value in items])
+        except (TypeError, ValueError):
+            # Paths are spelled for those who complain.
+            return tuple((key, quantity_at(value, path)) for key, value, path in self.entries(name))
 
     def unknown(self, known: frozenset[str], inside: str = "") -> tuple[str, ...]:
         """Name the fields that are set and not *known*: what we do not understand must not pass for absent."""

@@ -15,6 +15,8 @@ Written = tuple[tuple[str, Any], ...]
 Asking = tuple[bool, bool, Written]
 
 ALIKE: Final = 4096
+# Containers and requests of pods that are worth the memory.
+LONGEST: Final = 64
 # What a pod can request as a whole; other resources are those of its containers, whatever else is written.
 OF_PODS: Final = ("cpu", "memory")
 OF_PODS_PREFIX: Final = "hugepages-"
@@ -32,7 +34,9 @@ def footprint_of(fields: Fields) -> Footprint:
 def amounts_in(spec: Fields) -> Amounts:
     """Add up what the pod with *spec* takes, in a hurry: only where that does not go well it is read field by field."""
     try:
-        return _summed(tuple(_asking(spec.raw)), _written(spec.raw.get("resources")), _items(spec.raw.get("overhead")))
+        asking, whole = tuple(_asking(spec.raw)), _written(spec.raw.get("resources"))
+        is_short = sum([len(written) for _, _, written in asking], len(asking)) <= LONGEST
+        return (_summed if is_short else _summed.__wrapped__)(asking, whole, _items(spec.raw.get("overhead")))
     except (AttributeError, TypeError, ValueError) as error:
         _find_fault(spec)
         raise Malformed(spec.path, str(error)) from error
@@ -63,7 +67,8 @@ def _summed(asking: tuple[Asking, ...], whole: Written, overhead: Written) -> Am
     total |= {name: amount.nanos for name, amount in _read(whole) if _is_of_pods(name)}
     for name, amount in _read(overhead):
         total[name] = total.get(name, 0) + amount.nanos
-    return _shared(amounts_of(total | {PODS: NANO}))
+    amounts = amounts_of(total | {PODS: NANO})
+    return _shared(amounts) if len(amounts) <= LONGEST else amounts
 
 
 # What is written differently may come to the same.

@@ -1,6 +1,6 @@
 """Nodes and pods of the core group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
@@ -64,6 +64,23 @@ def pod_of(fields: Fields) -> Pod:
         owners=owners_of(metadata),
         is_deleting=metadata.has("deletionTimestamp"),
         terms=wants.terms,
+    )
+
+
+def other_pod_of(fields: Fields, schedulers: Collection[str]) -> Pod | None:
+    """Read who a pod is, and how far it has got, unless one of *schedulers* places it."""
+    spec = fields.child("spec")
+    scheduler = spec.text("schedulerName")
+    if scheduler in schedulers:
+        return None
+    metadata = fields.child("metadata")
+    return Pod(
+        key=key_of(metadata),
+        uid=Uid(metadata.text("uid")),
+        resource_version=metadata.text("resourceVersion"),
+        node_name=NodeName(spec.text("nodeName")) or None,
+        scheduler=scheduler,
+        phase=fields.child("status").text("phase"),
     )
 
 

@@ -42,6 +42,53 @@ class PartOfBoundPod(TypedDict, total=False):
     status: _PodStatus
 
 
+class _WaitingMetadata(_Metadata, total=False):
+    creationTimestamp: Any
+    deletionTimestamp: Any
+    ownerReferences: Any
+
+
+class _WaitingContainer(TypedDict, total=False):
+    name: Any
+    restartPolicy: Any
+    resources: Any
+    ports: Any
+
+
+class _WaitingSpec(TypedDict, total=False):
+    nodeName: Any
+    schedulerName: Any
+    priority: Any
+    schedulingGroup: Any
+    schedulingGates: Any
+    resourceClaims: Any
+    nodeSelector: Any
+    affinity: Any
+    tolerations: Any
+    topologySpreadConstraints: Any
+    overhead: Any
+    resources: Any
+    volumes: Any
+    initContainers: list[_WaitingContainer]
+    containers: list[_WaitingContainer]
+
+
+class _WaitingStatus(TypedDict, total=False):
+    phase: Any
+    nominatedNodeName: Any
+    conditions: Any
+    resourceClaimStatuses: Any
+    extendedResourceClaimStatus: Any
+
+
+class PartOfWaitingPod(TypedDict, total=False):
+    """What a pod is read from that waits for a node: not its annotations, nor what its containers run."""
+
+    metadata: _WaitingMetadata
+    spec: _WaitingSpec
+    status: _WaitingStatus
+
+
 class _NodeMetadata(_Metadata, total=False):
     labels: Any
     annotations: Any

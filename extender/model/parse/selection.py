@@ -8,6 +8,8 @@ from extender.model.parse.alike import alike
 from extender.model.parse.fields import Fields
 from extender.model.taint import Taint, Toleration
 
+# Of how many parts selectors are at most that are worth the memory: that of an allocation is of three, or some more.
+LONGEST: Final = 16
 TERM = frozenset(("matchExpressions", "matchFields"))
 REQUIREMENT = frozenset(("key", "operator", "values"))
 TAINT = frozenset(("key", "value", "effect", "timeAdded"))
@@ -20,14 +22,16 @@ def selector_of(fields: Fields) -> NodeSelector:
 
 
 def _selector_of(fields: Fields, _version: str) -> NodeSelector:
-    return _shared(
-        tuple(
-            NodeSelectorTerm(
-                expressions=_requirements(term, "matchExpressions"), fields=_requirements(term, "matchFields")
-            )
-            for term in fields.objects("nodeSelectorTerms")
-        )
+    terms = tuple(
+        NodeSelectorTerm(expressions=_requirements(term, "matchExpressions"), fields=_requirements(term, "matchFields"))
+        for term in fields.objects("nodeSelectorTerms")
     )
+    return _shared(terms) if _length(terms) <= LONGEST else NodeSelector(terms)
+
+
+def _length(terms: tuple[NodeSelectorTerm, ...]) -> int:
+    requirements = [item for term in terms for item in (*term.expressions, *term.fields)]
+    return len(terms) + len(requirements) + sum(len(item.values) for item in requirements)
 
 
 # One serves all that are equal: every allocation names its node by one.

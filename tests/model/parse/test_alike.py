@@ -1,14 +1,18 @@
 """What is written alike is read once, and nothing is taken for what it is not."""
 
+import gc
 import sys
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.model.parse import parse_object
+from extender.model.footprint import Footprint
+from extender.model.node import Pod
+from extender.model.parse import parse_footprint, parse_object, parse_pod
 from extender.model.parse.alike import LONGEST, alike
 from extender.model.parse.fields import Fields, Malformed
 from tests.allocation.cel.expressions import seeded
@@ -106,3 +110,37 @@ def test_what_cannot_be_read_is_complained_about_each_time_where_it_stands() -> 
     for path in ("here", "there"):
         with pytest.raises(Malformed, match=f"{path}.name: is required"):
             reader(Fields({}, path))
+
+
+def _affinity(name: str) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": f"{name}-{number}", "operator": "Exists"}]} for number in range(200)]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"containers": [], "affinity": {"nodeAffinity": required}}
+
+
+def _containers(name: str) -> dict[str, Any]:
+    resources = {"requests": {name: "1"}}
+    return {"containers": [{"name": f"c{number}", "resources": resources} for number in range(1000)]}
+
+
+def _requests(name: str) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "resources": {"requests": {f"{name}-{at}": "1" for at in range(1000)}}}]}
+
+
+@pytest.mark.parametrize("spec_of", [_affinity, _containers, _requests])
+def test_of_large_pods_that_are_gone_nothing_is_left(spec_of: Callable[[str], dict[str, Any]]) -> None:
+    def read_from(first: int) -> None:
+        for number in range(first, first + 50):
+            metadata = {"namespace": "ns", "name": f"p{number}", "uid": f"u{number}"}
+            raw = {"metadata": metadata, "spec": {"nodeName": "n1", **spec_of(f"x{number}")}}
+            assert isinstance(parse_pod(raw), Pod)
+            assert isinstance(parse_footprint(raw), Footprint)
+
+    read_from(0)
+    gc.collect()
+    tracemalloc.start()
+    read_from(50)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 50 * 4000

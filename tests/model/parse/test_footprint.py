@@ -74,6 +74,13 @@ RULES: dict[str, tuple[Json, dict[str, int]]] = {
         pod(container(cpu="1"), init=(container(cpu="2"), container(sidecar=True, cpu="2"))),
         {"cpu": 3000},
     ),
+    "it may need less than sidecars that come later": (
+        pod(
+            container(gpu="1"),
+            init=(container(sidecar=True, cpu="1"), container(gpu="2"), container(sidecar=True, cpu="2")),
+        ),
+        {"cpu": 3000, GPU: 2},
+    ),
     "a restart policy means nothing outside init containers": (
         pod(container(sidecar=True, cpu="1"), init=(container(cpu="2"),)),
         {"cpu": 2000},

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from extender.model.claim import OwnerReference
-from extender.model.names import ObjectKey, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Container, Pod, PodClaim, PodClaimStatus
-from extender.model.parse import parse_pod
+from extender.model.parse import parse_other_pod, parse_pod
 from extender.model.quantity import parse_quantity
 from tests.model.parse.exemplars import POD
 from tests.model.parse.reading import changed, fault
@@ -120,3 +120,29 @@ def test_a_malformed_pod_is_a_problem_that_names_the_field(
     path: tuple[str | int, ...], value: object, problem: str
 ) -> None:
     assert fault(changed(POD, *path, value=value)) == f"Pod: {problem}"
+
+
+OTHER = Pod(
+    key=ObjectKey("ml", "pod"),
+    uid=Uid("p1"),
+    resource_version="3",
+    node_name=NodeName("n1"),
+    scheduler="default-scheduler",
+    phase="Pending",
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (POD, OTHER),
+        (changed(POD, "spec", "schedulerName", value="ours"), None),
+        (changed(POD, "spec", "containers", value=7), OTHER),
+        (changed(POD, "spec", "schedulerName", value=7), None),
+        (changed(POD, "metadata", "uid", value=7), None),
+        ([], None),
+    ],
+    ids=["other", "ours", "nobody reads that", "no scheduler", "no identity", "no object"],
+)
+def test_of_pods_of_other_schedulers_no_more_is_read_than_who_they_are(raw: object, found: Pod | None) -> None:
+    assert parse_other_pod(raw, ("ours",)) == found
