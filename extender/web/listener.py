@@ -44,6 +44,8 @@ class Terms:
     lingering_seconds: float = 10
     # With more the oldest is closed: whoever holds many open keeps nobody else out.
     most_connections: int | None = None
+    # How long a connection that was answered waits for its next answer.
+    rest_seconds: float = 0.0
 
 
 class Listener:
@@ -79,7 +81,7 @@ class Listener:
             access_log=None,
             logger=HttpLog(LOG, {}),
         )
-        server.most = terms.most_connections
+        server.most, server.turns = terms.most_connections, {}
         server.admitted = WeakSet([self._context] if self._context else [])
         self._server, self._runner = server, web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
         await self._runner.setup()
@@ -184,11 +186,22 @@ class Listener:
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         connection = request.protocol
+        if self._terms.rest_seconds:
+            await self._rest(connection)
         self._answering.add(connection)
         try:
             return await self._answered(request)
         finally:
             self._answering.discard(connection)
+
+    async def _rest(self, connection: RequestHandler) -> None:
+        """Let others have their turns before a connection is answered again. Its first call is answered at once."""
+        now, turns = asyncio.get_running_loop().time(), self._server.turns if self._server else {}
+        at = max(now, turns.get(connection, now))
+        if connection.connected:
+            turns[connection] = at + self._terms.rest_seconds
+        if at > now:
+            await asyncio.sleep(at - now)
 
     async def _answered(self, request: web.BaseRequest) -> web.Response:
         try:
@@ -230,6 +243,8 @@ class _Bounded(web.Server):
 
     most: int | None = None
     admitted: WeakSet[ssl.SSLContext]
+    # From when on connections that were answered are answered again.
+    turns: dict[RequestHandler, float]
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
@@ -242,6 +257,10 @@ class _Bounded(web.Server):
             for oldest in live[: -self.most]:
                 # What its client has not read by now it will not get: a close would wait for that.
                 oldest.abort()
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        self.turns.pop(handler, None)
 
 
 def refused(status: int, text: str) -> web.Response:

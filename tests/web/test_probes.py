@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from extender.telemetry.metrics import Metrics
+from extender.web import listener as listener_module
 from extender.web import server as module
 from extender.web.exposition import Scrapes
 from extender.web.listener import Terms
@@ -102,7 +103,7 @@ async def ended(connection: Connection) -> bool:
 
 
 async def test_whoever_does_not_read_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PROBES", replace(PROBES, shutdown_seconds=0.05))
+    monkeypatch.setattr(module, "PROBES", replace(PROBES, shutdown_seconds=0.05, rest_seconds=0.0))
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(StandIn(), terms=Terms(shutdown_seconds=1000)))
         held = await stack.enter_async_context(connected(server.ports[1]))
@@ -133,6 +134,33 @@ async def trickled(connection: Connection) -> None:
     while True:
         connection.writer.write(b"x")
         await asyncio.sleep(0.02)
+
+
+async def test_who_asks_again_and_again_waits_and_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROBES", replace(PROBES, shutdown_seconds=0.05, rest_seconds=1000))
+    monkeypatch.setattr(listener_module, "READ_ON_SECONDS", 0.0)
+    async with AsyncExitStack() as stack, serving(StandIn()) as server:
+        for _ in range(2):
+            restless = await stack.enter_async_context(connected(server.ports[1]))
+            assert (await restless.send(get("/livez"))).status == 200
+            restless.writer.write(get("/livez") * 50)
+        for _ in range(10):
+            assert await probed(server, get("/livez")) == 200
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(restless.answer(), 0.2)
+
+
+async def test_who_asks_again_and_again_has_all_answers_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROBES", replace(PROBES, rest_seconds=0.001))
+    async with serving(StandIn()) as server:
+        async with connected(server.ports[1]) as connection:
+            connection.writer.write(get("/livez") * 20)
+            assert [(await connection.answer()).status for _ in range(20)] == [200] * 20
+        probes = server._listeners[1]._server
+        assert probes
+        async with asyncio.timeout(20):
+            while probes.turns:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.01)
 
 
 async def test_a_slow_client_of_the_probes_costs_the_scheduler_nothing() -> None:
