@@ -3,6 +3,7 @@
 Kept beside the snapshots, not in them: pods come and go far more often than devices.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -173,8 +174,8 @@ class Loads:
             self._seat(node)
         rows = self._seats.rows_of([item.node for item in taking])
         self._used = Table(len(self._pods))
-        for resource, numbers in _by_resource([item.amounts for item in taking]):
-            self._used.add_all(rows, resource, numbers)
+        for resource, takers, numbers in _by_resource([item.amounts for item in taking]):
+            self._used.add_all(rows[takers], resource, numbers)
         self._pods = np.bincount(rows, minlength=len(self._pods)).astype(np.int64)
         self._tidy(*self._seats)
 
@@ -217,11 +218,16 @@ def _counted(allocatable: tuple[tuple[str, Quantity], ...]) -> Amounts:
     return tuple((name, amount(name, quantity)) for name, quantity in allocatable)
 
 
-def _by_resource(taking: Sequence[Amounts]) -> Iterator[tuple[str, Numbers]]:
-    """Yield each resource with how much of it everybody takes: int64[taking]. Those who take alike are read once."""
-    kinds = {id(amounts): dict(amounts) for amounts in taking}
+def _by_resource(taking: Sequence[Amounts]) -> Iterator[tuple[str, Numbers, Numbers]]:
+    """Yield each resource with who takes of it, int64[takers], and how much. Those who take alike are read once."""
+    kinds = {id(amounts): amounts for amounts in taking}
     place = {kind: number for number, kind in enumerate(kinds)}
     codes = np.fromiter((place[id(amounts)] for amounts in taking), np.int64, len(taking))
-    for resource in sorted({name for kind in kinds.values() for name in kind}):
-        numbers = np.fromiter((kind.get(resource, 0) for kind in kinds.values()), np.int64, len(kinds))
-        yield resource, numbers[codes]
+    alike = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=len(kinds)))[:-1])
+    found = defaultdict[str, list[tuple[Numbers, int]]](list)
+    for takers, amounts in zip(alike, kinds.values(), strict=False):
+        for resource, number in amounts:
+            found[resource].append((takers, number))
+    for resource in sorted(found):
+        groups, numbers = zip(*found[resource], strict=True)
+        yield resource, np.concatenate(groups), np.repeat(np.array(numbers, np.int64), [len(each) for each in groups])

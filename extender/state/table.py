@@ -3,6 +3,9 @@
 Behind the last is a row of nobody, -1, in which nothing ever stands.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,13 +13,19 @@ from extender.model.quantity import Amounts
 from extender.state.seats import Rows
 
 Numbers = NDArray[np.int64]
+# Nobody waits for so many to be put into a column.
+FEW: Final = 64
 
 
 class Table:
-    """An int64 column of *rows* for each resource that was seen."""
+    """An int64 column of *rows* for each resource that stands in many of them.
+
+    What others are called is for whoever makes pods to say, ten thousand names in one: these are kept row by row.
+    """
 
     def __init__(self, rows: int) -> None:
         self._columns: dict[str, Numbers] = {}
+        self._few: dict[str, dict[int, int]] = {}
         self._rows = rows
 
     def grow(self, rows: int) -> None:
@@ -29,26 +38,58 @@ class Table:
     def add(self, row: int, amounts: Amounts, sign: int) -> None:
         """Add *amounts* to a row, or take them away."""
         for resource, number in amounts:
-            self._column(resource)[row] += sign * number
+            column = self._columns.get(resource)
+            if column is None:
+                self._add_few(resource, row, sign * number)
+            else:
+                column[row] += sign * number
 
     def add_all(self, rows: Rows, resource: str, numbers: Numbers) -> None:
         """Add to many rows at once, to some of them more than once."""
-        np.add.at(self._column(resource), rows, numbers)
+        if resource not in self._columns and len(rows) <= self._most:
+            for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+                self._add_few(resource, row, number)
+        else:
+            np.add.at(self._column(resource), rows, numbers)
 
     def of(self, resource: str, rows: Rows) -> Numbers:
         """Return what stands in *rows*: int64[rows]."""
-        column = self._columns.get(resource)
+        column, few = self._columns.get(resource), self._few.get(resource)
+        if column is None and few is not None:
+            column = self._spread(few)
         return np.zeros(len(rows), np.int64) if column is None else column[rows]
 
     def at(self, row: int) -> dict[str, int]:
         """Return what stands in one row, by resource."""
-        found = ((resource, int(column[row])) for resource, column in self._columns.items())
-        return {resource: number for resource, number in found if number}
+        found = {resource: int(column[row]) for resource, column in self._columns.items()}
+        found |= {resource: few[row] for resource, few in self._few.items() if row in few}
+        return {resource: number for resource, number in found.items() if number}
+
+    @property
+    def _most(self) -> int:
+        """In how many rows what has no column may stand: up to there a column takes more."""
+        return min(FEW, self._rows // 16)
+
+    def _add_few(self, resource: str, row: int, number: int) -> None:
+        few = self._few.setdefault(resource, {})
+        few[row] = few.get(row, 0) + number
+        if not few[row]:
+            del few[row]
+        if not few:
+            del self._few[resource]
+        elif len(few) > self._most:
+            self._columns[resource] = self._spread(self._few.pop(resource))
+
+    def _spread(self, few: Mapping[int, int]) -> Numbers:
+        column = np.zeros(self._rows + 1, np.int64)
+        for row, number in few.items():
+            column[row] = number
+        return column
 
     def _column(self, resource: str) -> Numbers:
         column = self._columns.get(resource)
         if column is None:
-            column = self._columns[resource] = _roomy(np.zeros(0, np.int64), self._rows)
+            column = self._columns[resource] = self._spread(self._few.pop(resource, {}))
         return column
 
 
