@@ -65,10 +65,10 @@ class Preemption:
             return ()
         nodes = self._helped(pod, victims)
         needs = needs_of(pod, self.belief)
-        if nodes and isinstance(needs, Needs) and self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
-            self.attention.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
-            return ()
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
+            if self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
+                self.attention.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
+                return ()
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes
 
