@@ -5,6 +5,7 @@ last, and has what has changed since counted anew.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,9 +23,11 @@ from extender.allocation.spent import Draws, drawing
 from extender.allocation.work import Work
 from extender.model.names import ClassName
 from extender.state.belief import Belief
+from extender.telemetry import keys
 from extender.telemetry.belief import DeviceCount
 from extender.web.exposition import SHARE
 
+LOG: Final = logging.getLogger(__name__)
 # Pieces of one class, each of half a millisecond or one evaluation, before the next class has its turn.
 TURN: Final = 1000
 # What the selectors of all classes remember together, in bytes; the largest are forgotten first.
@@ -120,7 +123,13 @@ class Counting:
             if known.work is None:
                 return
             started = self.now()
-            next(known.work, None)
+            try:
+                next(known.work, None)
+            except Exception:
+                # Whatever went wrong with one class, the others are counted; it is again when devices change.
+                LOG.exception("counting a class failed", extra={keys.DEVICE_CLASS: known.name})
+                known.counts, known.chosen, known.work = (), None, None
+                known.inventory = ref(self.belief.cluster.snapshot.inventory)
             await asyncio.sleep((self.now() - started) * (1 / SHARE - 1))
 
 

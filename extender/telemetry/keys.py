@@ -5,6 +5,7 @@ from typing import Final
 POD: Final = "pod"
 NODE: Final = "node"
 CLAIM: Final = "claim"
+DEVICE_CLASS: Final = "deviceClass"
 DRIVER: Final = "driver"
 RULES: Final = "rules"
 RESOURCE: Final = "resource"

@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 from extender.allocation.cel import Program
+from extender.allocation.grid import Flags
+from extender.allocation.inventory import Inventory
+from extender.allocation.members import Members
+from extender.allocation.work import Work
 from extender.model.change import Changed, Gone
 from extender.model.claim import DeviceClass, Selector
 from extender.model.device import Attribute, ResourceSlice
@@ -172,6 +176,29 @@ async def test_what_classes_remember_has_a_bound(monkeypatch: pytest.MonkeyPatch
         await rested(counting)
         assert 0 < sum(each.members.size for each in counting._classes.values()) <= 2000
         assert [told(f"late-{number}", 6) in counting.counts() for number in range(5)] == [True] * 5
+
+
+async def test_a_class_that_cannot_be_counted_leaves_the_others_and_is_tried_again_when_devices_change(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    usual = Members.among
+
+    def broken(members: Members, inventory: Inventory) -> Work[Flags]:
+        if not members.selectors:
+            raise KeyError("something that nobody thought of")
+        return (yield from usual(members, inventory))
+
+    monkeypatch.setattr(Members, "among", broken)
+    belief = belief_of(*fleet(range(3)), of_class("a"), LATE)
+    async with counted(belief) as counting:
+        for tried in (1, 2):
+            for _ in range(2):
+                counting.counts()
+                await rested(counting)
+            assert [record.__dict__["deviceClass"] for record in caplog.records] == ["a"] * tried
+            belief.apply(Changed(numbered(3)))
+        assert told("late", 10) in counting.counts()
+        assert all(each.device_class != "a" for each in counting.counts())
 
 
 async def test_slices_that_a_driver_has_published_anew_are_counted_once() -> None:

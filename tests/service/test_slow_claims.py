@@ -75,6 +75,16 @@ async def test_a_slow_claim_is_worked_out_beside_while_others_are_answered(door:
     assert await door.bind(made, answers[-1]["NodeNames"][0]) == ""
 
 
+async def test_a_claim_with_more_digits_than_python_reads_ends_nothing(door: Door) -> None:
+    quick = await door.pod("quick")
+    slow(door, "zeros", f"duration('{'0' * 4400}1s') == duration('1s')")
+    made = await waiting(door, "zeros")
+    answer = orjson.loads((await door.post("filter", asked("filter", made, NODES))).body)
+    assert answer["NodeNames"]
+    assert (await door.filter(quick))["NodeNames"]
+    assert await door.scrape("/livez") == "ok"
+
+
 async def test_a_plan_does_a_bounded_part_of_what_a_slow_claim_costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     evaluated = [0]

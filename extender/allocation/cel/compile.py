@@ -55,6 +55,11 @@ def _compile(text: str, require: Callable[[Type], None]) -> Program:
         reads = reads_of(tree)
     except RecursionError:
         raise CompileError(TOO_DEEP) from None
+    except CompileError:
+        raise
+    except Exception as error:
+        # A stranger's text, which stays where it is: whatever we did not think of must not end who looks at it.
+        raise CompileError(f"internal error: {type(error).__name__}: {error}") from error
     nodes = tuple(walk(tree))
     if any(isinstance(node, Call) and node.name in SEARCHES for node in nodes):
         run = searching_closure(run)

@@ -63,3 +63,12 @@ def test_an_error_that_quotes_bytes_that_are_no_text_can_be_written(text: str) -
     with pytest.raises(EvaluationError) as met:
         compile_attribute(text).compute(DeviceValue(driver="gpu.example.com"), Budget())
     assert str(met.value) == outcome.error
+
+
+def test_a_text_that_our_compiler_cannot_bear_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_tree: object) -> None:
+        raise KeyError("something that nobody thought of")
+
+    monkeypatch.setattr("extender.allocation.cel.compile.validate", broken)
+    with pytest.raises(CompileError, match=r"internal error: KeyError: 'something that nobody thought of'"):
+        compile_selector("true")

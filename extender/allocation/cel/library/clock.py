@@ -116,8 +116,10 @@ def parse_duration(text: str) -> Duration:
         return Duration(0)
     total, end = 0, 0
     for match in DURATION_PART.finditer(body):
-        whole, fraction, unit = match.groups()
-        if match.start() != end or not (whole or fraction) or len(whole.lstrip("0")) > MAX_DIGITS:
+        digits, fraction, unit = match.groups()
+        # Python counts zeros, too, when it refuses to read too many digits.
+        whole = digits.lstrip("0")
+        if match.start() != end or not (digits or fraction) or len(whole) > MAX_DIGITS:
             break
         end = match.end()
         total += int(whole or "0") * UNITS[unit] + _fraction(fraction or "", UNITS[unit])
