@@ -12,7 +12,8 @@ FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799
 TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))", re.ASCII
 )
-DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+# Digits are taken once and for all: looked at again and again, many of them without a unit would take long.
+DURATION_PART = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?(ns|us|µs|μs|ms|s|m|h)")
 UNITS = {
     "ns": 1,
     "us": 1_000,
@@ -115,11 +116,11 @@ def parse_duration(text: str) -> Duration:
     if body == "0":
         return Duration(0)
     total, end = 0, 0
-    for match in DURATION_PART.finditer(body):
+    while match := DURATION_PART.match(body, end):
         digits, fraction, unit = match.groups()
         # Python counts zeros, too, when it refuses to read too many digits.
         whole = digits.lstrip("0")
-        if match.start() != end or not (digits or fraction) or len(whole) > MAX_DIGITS:
+        if not (digits or fraction) or len(whole) > MAX_DIGITS:
             break
         end = match.end()
         total += int(whole or "0") * UNITS[unit] + _fraction(fraction or "", UNITS[unit])

@@ -14,7 +14,8 @@ from extender.allocation.cel.library.clock import (
     parse_timestamp,
 )
 from extender.allocation.cel.library.operators import checked_int, checked_timestamp, checked_uint
-from extender.allocation.cel.overloads import Overload, function, unguarded
+from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.overloads import Overload, function, metered, unguarded
 from extender.allocation.cel.types import (
     BOOL,
     BYTES,
@@ -44,14 +45,16 @@ from extender.allocation.cel.values import (
 
 TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
-SIGNED = re.compile(r"[+-]?[0-9]+")
-UNSIGNED = re.compile(r"[0-9]+")
-# Go allows an underscore between two digits, as Python does.
-DIGITS = "[0-9]+(?:_[0-9]+)*"
-DECIMAL = re.compile(rf"[+-]?(?:{DIGITS}\.?(?:{DIGITS})?|\.{DIGITS})(?:[eE][+-]?{DIGITS})?")
-HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,6}")
+# As many digits as 64 bits take, after any number of zeros.
+UNSIGNED = re.compile(r"(?=[0-9])0*+([0-9]{0,20})")
+SIGNED = re.compile(rf"([+-]?){UNSIGNED.pattern}")
+# Go allows an underscore between two digits, as Python does. What was taken for digits stays so, in all of these:
+# looked at again and again, many digits that are no number would take long.
+DIGITS = "[0-9]++(?:_[0-9]++)*+"
+DECIMAL = re.compile(rf"[+-]?(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})(?:[eE][+-]?{DIGITS})?")
+HEX = "[0-9a-fA-F]"
+HEXADECIMAL = re.compile(rf"[+-]?0[xX](?:{HEX}++(?:\.{HEX}*+)?|\.{HEX}++)[pP][+-]?[0-9]++")
 INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
-MAX_DIGITS = 1000
 # Outside of these powers of ten, Go writes a number with an exponent.
 LOW_POWER, HIGH_POWER = -4, 6
 
@@ -61,13 +64,15 @@ def conversion_failed(source: str, target: str) -> Failed:
 
 
 def string_to_int(text: str) -> int:
-    if len(text) <= MAX_DIGITS and SIGNED.fullmatch(text) and INT_MIN <= (value := int(text)) <= INT_MAX:
+    match = SIGNED.fullmatch(text)
+    if match is not None and INT_MIN <= (value := int(f"{match[1]}0{match[2]}")) <= INT_MAX:
         return value
     raise conversion_failed("string", "int")
 
 
 def string_to_uint(text: str) -> UInt:
-    if len(text) <= MAX_DIGITS and UNSIGNED.fullmatch(text) and (value := int(text)) <= UINT_MAX:
+    match = UNSIGNED.fullmatch(text)
+    if match is not None and (value := int(f"0{match[1]}")) <= UINT_MAX:
         return UInt(value)
     raise conversion_failed("string", "uint")
 
@@ -211,7 +216,20 @@ def to_string(value: object) -> str:
     raise conversion_failed(type_name(value), "string")
 
 
+def _read(compute: Callable[..., object]) -> Callable[..., object]:
+    """Account for what is read from end to end."""
+
+    def read(budget: Budget, text: str | bytes) -> object:
+        budget.walk(text)
+        return compute(text)
+
+    return read
+
+
 def overloads() -> Iterator[Overload]:
     for name, source, target, compute in CONVERSIONS:
-        yield function(name, (source,), target, compute)
+        if source in (STRING, BYTES) and source is not target:
+            yield metered(function(name, (source,), target, _read(compute)))
+        else:
+            yield function(name, (source,), target, compute)
     yield unguarded(function("type", (PARAMETER_A,), type_of_type(PARAMETER_A), to_type))

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.library.clock import NANOS, Calendar, calendar
-from extender.allocation.cel.overloads import Overload, method
+from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.overloads import Overload, metered, method
 from extender.allocation.cel.types import DURATION, INT, STRING, TIMESTAMP
 from extender.allocation.cel.values import Duration, Timestamp
 
@@ -44,7 +45,8 @@ def offset_of(zone: str) -> int:
 
 
 def _part(read: Callable[[Calendar], int]) -> Callable[..., int]:
-    def compute(timestamp: Timestamp, zone: str = "") -> int:
+    def compute(budget: Budget, timestamp: Timestamp, zone: str = "") -> int:
+        budget.walk(zone)
         return read(calendar(timestamp, offset_of(zone)))
 
     return compute
@@ -64,7 +66,7 @@ def _span(unit: int) -> Callable[[Duration], int]:
 def overloads() -> Iterator[Overload]:
     for name, read in PARTS.items():
         compute = _part(read)
-        yield method(name, (TIMESTAMP,), INT, compute)
-        yield method(name, (TIMESTAMP, STRING), INT, compute)
+        yield metered(method(name, (TIMESTAMP,), INT, compute))
+        yield metered(method(name, (TIMESTAMP, STRING), INT, compute))
         if name in SPANS:
             yield method(name, (DURATION,), INT, _span(SPANS[name]))
