@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from extender.allocation.board import Board, Candidate
 from extender.allocation.cel import Budget, EvaluationError
+from extender.allocation.derived import attribute_of
 from extender.allocation.eligibility import Met
 from extender.allocation.features import Features
 from extender.allocation.formula import Derivation
 from extender.allocation.question import Ask, Rule
 from extender.allocation.sight import sight_of
 from extender.model.device import Attribute
-from extender.model.semver import Semver
 
 # Set beside the value of a list where lists are not understood: it can only be the first that a rule covers.
 OPAQUE = 1
@@ -92,29 +92,6 @@ def _derived(derivation: Derivation, candidate: Candidate) -> Attribute:
         raise Met(f"{here}: {derivation.error}", place=candidate.key)
     try:
         value = derivation.program.compute(sight_of(candidate.device, candidate.key.driver), Budget())
-        return _attribute(value)
+        return attribute_of(value)
     except (EvaluationError, ValueError) as error:
         raise Met(f"{here}: {error}", place=candidate.key) from error
-
-
-def _attribute(value: object) -> Attribute:
-    """Return the attribute that a computed value stands for; raise ValueError where it stands for none."""
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        items = [_attribute(item) for item in value]
-        if not items:
-            return Attribute("strings", ())
-        kinds = {item.kind for item in items}
-        if len(kinds) != 1:
-            raise ValueError("the items of the list are of different types")
-        kind = kinds.pop()
-        scalars = tuple(item.value for item in items if not isinstance(item.value, tuple))
-        return Attribute(f"{kind}s", scalars)  # type: ignore[arg-type]  # kinds of scalars
-    if isinstance(value, bool):
-        return Attribute("bool", value)
-    if isinstance(value, int):
-        return Attribute("int", value)
-    if isinstance(value, Semver):
-        return Attribute("version", str(value))
-    if isinstance(value, str):
-        return Attribute("string", value)
-    raise ValueError(f"a value of type {type(value).__name__} is no attribute")

@@ -1,0 +1,34 @@
+"""Attributes that requests compute: which of them a value stands for."""
+
+from typing import Final
+
+from extender.allocation.cel.values import Optional, TypeValue, Value, type_name
+from extender.model.device import Attribute
+from extender.model.semver import Semver
+
+# By the exact class: most values of other types are tuples or numbers to Python.
+KINDS: Final = {bool: "bool", int: "int", str: "string", Semver: "version"}
+
+
+def attribute_of(value: Value) -> Attribute:
+    """Return the attribute that a computed value stands for; raise ValueError where it stands for none."""
+    if type(value) is not tuple:
+        return _scalar(value)
+    items = [_scalar(item) for item in value]
+    kinds = {item.kind for item in items} or {"string"}
+    if len(kinds) != 1:
+        raise ValueError("the items of the list are of different types")
+    scalars = tuple(item.value for item in items)
+    return Attribute(f"{kinds.pop()}s", scalars)  # type: ignore[arg-type]  # kinds of scalars
+
+
+def _scalar(value: Value) -> Attribute:
+    # In Go the value of an optional is that of what it holds, the value of a type its name.
+    while type(value) is Optional:
+        value = value.value
+    if type(value) is TypeValue:
+        value = value.name
+    kind = KINDS.get(type(value))
+    if kind is None:
+        raise ValueError(f"a value of type {type_name(value)} is no attribute")
+    return Attribute(kind, str(value) if kind == "version" else value)  # type: ignore[arg-type]  # see KINDS
