@@ -1,7 +1,5 @@
 """Selecting from values at run time: by field, by index, and where there may be nothing."""
 
-from collections.abc import Mapping
-
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import LONG
 from extender.allocation.cel.literals import in_int_range
@@ -82,8 +80,3 @@ def index_closure(box: Closure, key: Closure, *, is_optional: bool) -> Closure:
         return take(value, place)
 
     return read
-
-
-def domains(given: Mapping[str, Mapping[str, object]]) -> Domains:
-    """Return the attributes or the capacity of a device as a value of its own."""
-    return Domains({name: dict(entries) for name, entries in given.items()})

@@ -1,9 +1,10 @@
 """Closures of what is not a call: paths of the device, variables, logic, lists and maps."""
 
-from extender.allocation.cel.access import domains
+from collections.abc import Mapping
+
 from extender.allocation.cel.errors import Failed, no_overload
 from extender.allocation.cel.program import UNSET, Closure, Frame
-from extender.allocation.cel.values import MISSING, NONE, Optional, encoded, type_name
+from extender.allocation.cel.values import MISSING, NONE, Domains, Optional, encoded, type_name
 
 DEVICE, BUDGET = 0, 1
 
@@ -14,9 +15,23 @@ def device_value(frame: Frame) -> object:
     return {
         "driver": device.driver,
         "allowMultipleAllocations": device.allow_multiple_allocations,
-        "attributes": domains(device.attributes),
-        "capacity": domains(device.capacity),
+        "attributes": _attributes(frame),
+        "capacity": _capacity(frame),
     }
+
+
+def _attributes(frame: Frame) -> object:
+    return _domains(frame, frame[DEVICE].attributes)
+
+
+def _capacity(frame: Frame) -> object:
+    return _domains(frame, frame[DEVICE].capacity)
+
+
+def _domains(frame: Frame, given: Mapping[str, Mapping[str, object]]) -> Domains:
+    """Return the attributes or the capacity of a device as a value of its own, made anew each time."""
+    frame[BUDGET].spend(len(given))
+    return Domains({name: dict(entries) for name, entries in given.items()})
 
 
 def lazy_closure(place: int, initial: Closure) -> Closure:
@@ -92,8 +107,8 @@ GROUPS = frozenset(("attributes", "capacity"))
 FIELDS: dict[str, Closure] = {
     "driver": lambda frame: frame[DEVICE].driver,
     "allowMultipleAllocations": lambda frame: frame[DEVICE].allow_multiple_allocations,
-    "attributes": lambda frame: domains(frame[DEVICE].attributes),
-    "capacity": lambda frame: domains(frame[DEVICE].capacity),
+    "attributes": _attributes,
+    "capacity": _capacity,
 }
 
 

@@ -6,28 +6,48 @@ from extender.allocation.cel.errors import Crashed, Failed, no_overload
 from extender.allocation.cel.library.lists import sort_by
 from extender.allocation.cel.library.operators import put
 from extender.allocation.cel.program import UNSET, Closure, Frame
-from extender.allocation.cel.tree import ListLiteral, Literal, Loop, MapLiteral, Node, walk
+from extender.allocation.cel.tree import Call, ListLiteral, Literal, Logic, Loop, MapLiteral, Node
 from extender.allocation.cel.types import is_dyn
 from extender.allocation.cel.values import NONE, Domains, Optional, Value, decoded, type_name
 
 BUDGET = 1
 # The weights of upstream's cost model: what a loop costs beside its body, a list and a map that are built.
 TURN, LIST, MAP = 3, 10, 30
+# Literals cost nothing there; thousands of them in one list, evaluated in each turn, take long all the same.
+LITERALS_PER_STEP = 2
 
 
 def weight(node: Node | None) -> int:
-    """Return the steps that one evaluation of *node* takes, loops within it aside."""
-    if node is None:
+    """Return the most steps that one evaluation of *node* takes, the turns of loops within it aside."""
+    if node is None or isinstance(node, Literal):
         return 0
-    return sum(_own_weight(part) for part in walk(node))
+    if isinstance(node, Loop):
+        return 1 + weight(node.target)
+    parts = list(map(weight, node.children()))
+    if _is_condition(node):
+        test, yes, no = parts
+        parts = [test, max(yes, no)]
+    return _own_weight(node) + sum(parts)
 
 
 def _own_weight(node: Node) -> int:
-    if isinstance(node, Literal):
-        return 0
+    """Return what a node takes beside its children."""
+    children = node.children()
+    literals = sum(isinstance(child, Literal) for child in children)
+    many = literals // LITERALS_PER_STEP
+    if isinstance(node, Logic) or _is_condition(node):
+        # Upstream's operators of logic are free. Here only those are that join something which is paid for.
+        is_free = any(not isinstance(child, (Literal, Logic)) and not _is_condition(child) for child in children)
+        return many if is_free else 1 + many
+    if literals == len(children):
+        many = 0
     if isinstance(node, ListLiteral):
-        return LIST
-    return MAP if isinstance(node, MapLiteral) else 1
+        return LIST + many
+    return MAP + many if isinstance(node, MapLiteral) else 1 + many
+
+
+def _is_condition(node: Node) -> bool:
+    return isinstance(node, Call) and node.name == "_?_:_"
 
 
 def cost_of_turn(node: Loop) -> int:

@@ -21,8 +21,8 @@ from tests.allocation.cel.devices import DEVICE
 TEN = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 
 
-def nested(depth: int) -> str:
-    return "".join(f"{TEN}.all(x{level}, " for level in range(depth)) + "true" + ")" * depth
+def nested(depth: int, body: str = "true") -> str:
+    return "".join(f"{TEN}.all(x{level}, " for level in range(depth)) + body + ")" * depth
 
 
 def bound(count: int, first: str, body: str, end: str) -> str:
@@ -51,6 +51,7 @@ BOMBS = {
     "regex": 'lists.range(1000).all(x, "' + "a" * 4000 + '".matches("(a|aa)*$' + "(a?){50}" * 10 + '"))',
     "failing-variables": bound(60, "1 / 0", "($ == 1 || $ == 2) ? 1 : 0", "$ == 1"),
     "quantity": 'quantity("1e999999999") == quantity("1")',
+    "literals": nested(5, "||".join(["false"] * 1400) + "||true"),
     "query": 'url("/?' + "a&" * 4000 + '").getQuery().size() == 1',
 }
 REFUSED = {
@@ -65,6 +66,13 @@ REFUSED = {
     "type": bound(60, "{1: 1}", "{$: $}", "$ == {}"),
     "repetition": '"a".matches("((a{100}){100}){100}")',
     "length": " " * MAX_TEXT + "true",
+}
+# What the API server stores, as it costs at most 860,000 by its estimate, and Kubernetes evaluates.
+HEAVY = {
+    "a short body": nested(5, "device.attributes['dra.example.com'].mig || true"),
+    "logic": nested(5, "bool(dyn(dyn('') && dyn(false))) || true"),
+    "one of two branches": nested(4, "x0 < 10 ? device.attributes.size() >= 0 : {'a': [x1]} == {'b': [x2]}"),
+    "loops in loops": nested(3, f"{TEN}.map(a, {{'a': a}}).all(b, b.a >= 0)"),
 }
 
 
@@ -102,6 +110,40 @@ def test_bomb_is_refused(text: str) -> None:
 )
 def test_deep_expression_is_evaluated(text: str) -> None:
     assert outcome(text).verdict is Verdict.MATCH
+
+
+@pytest.mark.parametrize("text", HEAVY.values(), ids=HEAVY)
+def test_what_costs_little_less_than_kubernetes_allows_is_evaluated(text: str) -> None:
+    assert outcome(text).verdict is Verdict.MATCH
+
+
+def turn(body: str) -> int:
+    """Return what one turn of a loop spends."""
+    budget = Budget()
+    spent: list[int] = []
+    for items in ("[0]", "[0, 0]"):
+        compile_selector(f"{items}.all(x, {body})").evaluate(DEVICE, budget)
+        spent.append(budget.spent)
+    return spent[1] - spent[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"[x{', 1' * 1000}].size() > 1",
+        f"{{x: 1{''.join(f', {number}: 1' for number in range(1, 1000))}}}.size() > 1",
+        f"false{' || false' * 1000} || true",
+    ],
+    ids=["list", "map", "logic"],
+)
+def test_many_literals_are_paid_for_in_each_turn(body: str) -> None:
+    assert turn(body) > 500
+
+
+def test_a_turn_pays_for_the_dearer_branch_and_for_no_turn_of_a_loop_within() -> None:
+    dear = "[[x], [x], [x]] == []"
+    assert turn(f"(x == 0 ? {dear} : {dear}) || true") < 1.5 * turn(f"{dear} || true")
+    assert turn("[].all(y, {'a': y} == {'b': y})") == turn("[].all(y, y)")
 
 
 def test_budget_is_not_absorbed_by_logic() -> None:

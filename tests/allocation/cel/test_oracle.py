@@ -11,6 +11,7 @@ from extender.model.semver import Semver
 from tests.allocation.cel.cases import FAILING, REFUSED, TRUE
 from tests.allocation.cel.computed import computed, plain
 from tests.allocation.cel.expressions import device, expression, seeded
+from tests.allocation.cel.test_limits import HEAVY
 from tests.allocation.cel.typed import drawn
 from tests.allocation.cel.written.fixtures import asked, sight
 
@@ -140,3 +141,10 @@ def test_bytes_that_are_no_text_are_told_as_kubernetes_tells_them(oracle: Oracle
     text, plain = "{'a': 1}[url('http://a/?a=%ff%e2%82x').getQuery()['a'][0]] == 1", DeviceValue(driver="d.example.com")
     (answer,) = oracle.ask("cel", [question(text, plain)])
     assert compile_selector(text).evaluate(plain, Budget()).error == answer["error"]
+
+
+def test_heavy_selectors_are_evaluated_by_kubernetes_too(oracle: Oracle) -> None:
+    full = sight("full")
+    answers = oracle.ask("cel", [{**asked("full", text), "mode": "selector"} for text in HEAVY.values()])
+    assert [answer["outcome"] for answer in answers] == ["match"] * len(HEAVY)
+    assert [ours(text, full) for text in HEAVY.values()] == ["match"] * len(HEAVY)
