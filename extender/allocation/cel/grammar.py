@@ -103,8 +103,15 @@ OUR_PRIMARY = (
     "map_lit : BRACE (entry _COMMA)* [entry] _BRACE_CLOSE | BRACE _COMMA _BRACE_CLOSE\n"
     "item : [OPTIONAL] expr\n"
 )
+# A sign is part of the number, where it is the only one: several are operators.
+SIGN = r"(?:(?<!-)-)?"
+OUR_NUMBERS = (
+    rf"INT_LIT : /{SIGN}(?:0x[0-9a-fA-F]++|[0-9]++)(?![uU])/"
+    "\n"
+    "UINT_LIT.3 : /(?:0x[0-9a-fA-F]+|[0-9]+)[uU]/\n"
+)
 OUR_FLOAT = (
-    r"FLOAT_LIT.4 : /-?(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/"
+    rf"FLOAT_LIT.4 : /{SIGN}(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/"
     "\n"
 )
 OUR_STRINGS = (
@@ -131,7 +138,7 @@ CORRECTIONS = (
     ('fieldinits     : IDENT ":" expr ("," IDENT ":" expr)*', "field : [OPTIONAL] IDENT _COLON expr"),
     ('mapinits       : expr ":" expr ("," expr ":" expr)*', "entry : item _COLON expr"),
     (LITERAL, "literal : UINT_LIT | FLOAT_LIT | INT_LIT | MLSTRING_LIT | STRING_LIT | BYTES_LIT\n"),
-    (NUMBERS, "INT_LIT : /-?(?:0x[0-9a-fA-F]+|[0-9]+)/\nUINT_LIT.3 : /(?:0x[0-9a-fA-F]+|[0-9]+)[uU]/\n"),
+    (NUMBERS, OUR_NUMBERS),
     (FLOAT, OUR_FLOAT),
     (STRINGS, OUR_STRINGS),
     ('BOOL_LIT       : "true" | "false"\n\nNULL_LIT       : "null"\n', ""),

@@ -95,7 +95,7 @@ def subtract(one: Value, other: Value) -> object:
         if isinstance(one, Duration):
             return checked_duration(one.nanos - other.nanos)
         if isinstance(one, Timestamp):
-            return checked_timestamp(one.nanos - checked_int(other.nanos), one.offset_s)
+            return checked_timestamp(one.nanos + checked_int(-other.nanos), one.offset_s)
     if isinstance(one, Timestamp) and isinstance(other, Timestamp):
         return checked_duration(one.nanos - other.nanos)
     return _arithmetic("_-_", operator.sub, one, other)

@@ -18,9 +18,9 @@ USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
 BAD_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
 PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
 # What a host may contain beside letters and digits, and what it may have encoded.
-NAME = r"[A-Za-z0-9_.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25|%[89a-fA-F][0-9a-fA-F]"
-HOST = re.compile(f"(?:{NAME})*")
-# The zone of an address may have more encoded: a space, and whatever a host may contain as it is.
+NAME = r"[A-Za-z0-9_.~!$&'()*+,;=:\[\]<>\"-]|[^\x00-\x7f]|%25"
+HOST = re.compile(f"(?:{NAME}|%[89a-fA-F][0-9a-fA-F])*")
+# The zone of an address may have other things encoded: a space, and whatever a host may contain as it is.
 ZONE = re.compile(
     f"(?:{NAME}|%2[01246-9a-eA-E]|%3[0-9a-eA-E]|%4[1-9a-fA-F]|%5[0-9abdfABDF]|%6[1-9a-fA-F]|%7[0-9aAeE])*"
 )
@@ -29,6 +29,8 @@ PLAIN = re.compile(r"[A-Za-z0-9_.~$&+,/:;=@!'()*?#\[\]-]*")
 ESCAPED = 10
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=@")
 KEPT = UNRESERVED | frozenset(b"!'()*[]%")
+# What a fragment has as it is, too.
+FRAGMENT = UNRESERVED | frozenset(b"?!()*")
 USER_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,;=")
 HOST_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~!$&'()*+,;=:[]<>\"")
 
@@ -52,7 +54,7 @@ def _parsed(text: str) -> Link:
     before, _, fragment = text.partition("#")
     link = _split(before, is_request=False)
     _require_escapes(fragment)
-    return link._replace(text=f"{link.text}#{_escaped(fragment)}" if fragment else link.text)
+    return link._replace(text=f"{link.text}#{_escaped(fragment, FRAGMENT)}" if fragment else link.text)
 
 
 def problem_of(text: str) -> str:
@@ -150,9 +152,11 @@ def _literal(host: str) -> str:
         raise Failed("missing ']' in host")
     _require_port(port)
     name, zone_mark, zone = address.partition("%25")
-    whole = _decoded_host(name) + _decoded_host(zone_mark + zone, ZONE)
+    number = _decoded_host(name)
+    whole = number + _decoded_host(zone_mark + zone, ZONE)
     try:
-        IPv6Address(whole)
+        # Python knows of zones, but of none with a percent sign.
+        IPv6Address(whole if zone_mark and not zone else number)
     except ValueError:
         raise Failed(f"invalid host: ParseAddr({quoted(whole)}): unable to parse IP") from None
     return f"[{whole}]{port}"
@@ -176,13 +180,12 @@ def _decoded(text: str) -> str:
     return raw.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
-def _escaped(path: str) -> str:
-    """Return the path as it was written where that is a valid encoding, else encoded anew."""
-    raw = path.encode("utf-8", "replace")
-    if all(byte in KEPT for byte in raw):
-        return path
-    plain = _decoded(path).encode("utf-8", "surrogateescape")
-    return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in plain)
+def _escaped(part: str, plain: frozenset[int] = UNRESERVED) -> str:
+    """Return a path or a fragment as it was written where that is a valid encoding, else encoded anew."""
+    if all(byte in KEPT or byte in plain for byte in part.encode("utf-8", "replace")):
+        return part
+    decoded = _decoded(part).encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in decoded)
 
 
 def hostname(budget: Budget, link: Link) -> str:
