@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from re2 import Options, _re2
 
+from extender.allocation.cel.dialect import re2_of
 from extender.allocation.cel.errors import Exhausted, Failed
 from extender.allocation.cel.limits import MAX_TEXT, Budget
 
@@ -37,7 +38,9 @@ MOST: Final = 200_000
 TOO_LARGE: Final = (
     f"a regular expression takes more than {TIERS[-1].memory >> 20} MB, or more than {MOST} steps to read"
 )
-REPETITIONS: Final = re.compile(r"\{([0-9,]{1,9})\}")
+# More than a thousand are none: the pattern is refused, or they are the number of a character.
+REPETITIONS: Final = re.compile(r"\{([0-9]{0,4},?[0-9]{0,4})\}")
+MOST_REPEATED: Final = 1000
 FOLDING: Final = re.compile(r"\(\?[a-zA-Z]*i")
 Regexp = Any  # the module re2 has no types
 
@@ -89,10 +92,11 @@ def expression_of(budget: Budget, pattern: str) -> Expression:
 
 def check(budget: Budget, pattern: str) -> None:
     """Raise Failed where *pattern* is none, as far as *budget* lasts."""
-    steps = weight(pattern)
+    given = re2_of(pattern)
+    steps = weight(given)
     if steps <= budget.left:
         budget.spend(steps)
-        _regexp(pattern, UNBUILT)
+        _regexp(given, UNBUILT)
 
 
 def weight(pattern: str) -> int:
@@ -102,7 +106,7 @@ def weight(pattern: str) -> int:
         steps += CLASS * (pattern.count("\\p") + pattern.count("\\P"))
     if "{" in pattern:
         numbers = ",".join(REPETITIONS.findall(pattern)).split(",")
-        steps += REPETITION * sum(int(number) for number in numbers if number)
+        steps += REPETITION * sum(int(number) for number in numbers if number and int(number) <= MOST_REPEATED)
     if "(?" in pattern and FOLDING.search(pattern):
         steps = 4 * steps + FOLDED * pattern.count("[")
     return steps
@@ -113,12 +117,10 @@ def _paid(budget: Budget, pattern: str) -> Expression:
     if known is not None:
         budget.spend(known.price)
         return known
-    steps = weight(pattern)
-    if steps > MOST:
-        raise Exhausted(TOO_LARGE)
+    given, steps = _read(budget, pattern)
     for tier in TIERS:
-        budget.spend(steps if tier is TIERS[0] else tier.steps)
-        regexp = _regexp(pattern, tier.memory)
+        budget.spend(tier.steps)
+        regexp = _regexp(given, tier.memory)
         steps += tier.steps
         if regexp is not None:
             size = regexp.ProgramSize()
@@ -127,6 +129,19 @@ def _paid(budget: Budget, pattern: str) -> Expression:
             _SHELF.put(pattern, built)
             return built
     raise Exhausted(TOO_LARGE)
+
+
+def _read(budget: Budget, pattern: str) -> tuple[str, int]:
+    """Pay for reading *pattern*; return what RE2 is given for it, and what was paid."""
+    given, paid = pattern, 0
+    for put in (str, re2_of):
+        given = put(given)
+        steps = max(weight(given), paid)
+        if steps > MOST:
+            raise Exhausted(TOO_LARGE)
+        budget.spend(steps - paid)
+        paid = steps
+    return given, paid
 
 
 @cache

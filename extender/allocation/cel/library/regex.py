@@ -22,8 +22,7 @@ NOWHERE = (-1, -1)
 
 def matches(budget: Budget, text: str, pattern: str) -> bool:
     expression, raw = expression_of(budget, pattern), _bytes_of(text)
-    budget.spend(_price(expression, len(raw)))
-    return bool(expression.regexp.Match(ANYWHERE, raw, 0, len(raw))[0] != NOWHERE)
+    return _next(budget, raw, 0, expression) != NOWHERE
 
 
 def find(budget: Budget, text: str, pattern: str) -> str:
@@ -44,13 +43,31 @@ def _price(expression: Expression, count: int) -> int:
     return 1 + count // CHARACTERS_PER_STEP + count * expression.size // MEETINGS_PER_STEP
 
 
+def _next(budget: Budget, raw: bytes, start: int, expression: Expression) -> tuple[int, int]:
+    """Return where the next match begins and ends; to look for it may take a look at all that is left."""
+    while True:
+        budget.spend(_price(expression, len(raw) - start))
+        found: tuple[int, int] = expression.regexp.Match(ANYWHERE, raw, start, len(raw))[0]
+        start = found[0]
+        if not 0 <= start < len(raw) or not _is_amid(raw[start]):
+            return found
+        # RE2 sees bytes: to it two within a character are no boundary of a word, where Go sees no place at all.
+        while start < len(raw) and _is_amid(raw[start]):
+            start += 1
+
+
+def _is_amid(byte: int) -> bool:
+    """Tell whether a byte of UTF-8 goes on with a character."""
+    return byte & 0xC0 == 0x80
+
+
 def _found(budget: Budget, text: str, expression: Expression) -> Iterator[str]:
-    """Yield what is found; to look for the next one may take a look at all that is left."""
+    """Yield what is found."""
     raw = _bytes_of(text)
     start, last, mark, characters = 0, -1, 0, 0
     while True:
-        budget.spend(MATCH + _price(expression, len(raw) - start))
-        begin, end = expression.regexp.Match(ANYWHERE, raw, start, len(raw))[0]
+        budget.spend(MATCH)
+        begin, end = _next(budget, raw, start, expression)
         if begin < 0:
             return
         # Go takes no empty match right after another one.
