@@ -11,8 +11,8 @@ from tests.service.door import opened
 from tests.service.hostile import Noticed, good, struck
 from tests.web.raw_client import connected
 
-# An owner that is to keep the taint says that it cannot where no drivers are named.
-UNTAINTED = Settings(ownership=Ownership(keep_taint=False))
+# An owner that has a taint says that it cannot be kept where no drivers are named.
+UNTAINTED = Settings(ownership=Ownership(owner_taint=""))
 
 
 async def calls(seed: int, seconds: float) -> int:
@@ -22,7 +22,7 @@ async def calls(seed: int, seconds: float) -> int:
     async with opened(settings=UNTAINTED) as door, connected(door.service.server.ports[0]) as connection:
         door.leave_unattended()
         pod, victim = await door.pod("good", devices=0), await door.pod("victim")
-        while time.monotonic() < end:
+        while not called or time.monotonic() < end:
             state = random.getstate()
             try:
                 await struck(door, connection, random, victim)
