@@ -58,6 +58,7 @@ def price(text: str) -> int:
         pytest.param(f"['1.0.0-{'a.' * 500}a'].all(t, isSemver(t))", 2_000, id="identifiers"),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v.compareTo(v) == 0)", 4_000, id="versions-ordered"),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v == v)", 4_000, id="versions-equal"),
+        pytest.param("['::1', '', '::'].all(t, isIP(t) || isCIDR(t) || true)", 60, id="addresses"),
     ],
 )
 def test_what_takes_long_to_read_costs_more_than_what_is_walked_over(text: str, least: int) -> None:

@@ -2,22 +2,25 @@
 
 import re
 from collections.abc import Callable, Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 
 from extender.allocation.cel.errors import Failed
-from extender.allocation.cel.limits import Budget
+from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
 from extender.allocation.cel.overloads import Overload, function, metered, method
 from extender.allocation.cel.types import BOOL, CIDR, INT, IP, STRING
 from extender.allocation.cel.values import Address, Network
 
 MAX_TEXT = 64
+# The steps that it takes to find out what address a text is, or that it is none.
+ADDRESS = 10
 PREFIX = re.compile(r"0|[1-9][0-9]{0,2}")
 V4_BROADCAST = IPv4Address("255.255.255.255")
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address:
+    kind = IPv6Address if ":" in text else IPv4Address
     try:
-        address = ip_address(text if len(text) <= MAX_TEXT else "")
+        address = kind(text if len(text) <= MAX_TEXT else "")
     except ValueError:
         raise Failed(f"IP Address {text[:MAX_TEXT]!r} parse error during conversion from string") from None
     if isinstance(address, IPv6Address):
@@ -29,12 +32,12 @@ def parse_address(text: str) -> IPv4Address | IPv6Address:
 
 
 def to_address(budget: Budget, text: str) -> Address:
-    budget.walk(text)
+    budget.spend(ADDRESS + len(text) // CHARACTERS_PER_STEP)
     return Address(parse_address(text))
 
 
 def to_network(budget: Budget, text: str) -> Network:
-    budget.walk(text)
+    budget.spend(ADDRESS + len(text) // CHARACTERS_PER_STEP)
     before, slash, prefix = text.rpartition("/")
     if not slash or not PREFIX.fullmatch(prefix):
         raise Failed("network address parse error during conversion from string")
