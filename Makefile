@@ -58,7 +58,8 @@ e2e: .venv/ready ## Run the tests that need a real control plane; VERSION (1.37.
 	CONTROL_PLANE_VERSION=$(VERSION) $(BIN)/python -m pytest -m control_plane
 
 conformance: .venv/ready ## Compare with Kubernetes itself: CASES drawn selectors, and CASES drawn clusters (20000)
-	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/test_random_clusters.py
+	DRA_CASES=$(CASES) $(BIN)/python -m pytest -n auto tests/allocation/cel/test_oracle.py tests/allocation/cel/test_shapes.py \
+	  tests/allocation/test_derived.py tests/allocation/test_random_clusters.py
 
 bench: .venv/ready ## Run every benchmark; what they print is kept in loadtests/results
 	@for file in $$(grep -l __main__ loadtests/bench/*.py); do \
