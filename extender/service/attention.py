@@ -70,23 +70,23 @@ class Attention:
     _remaking: Remaking = field(init=False)
     _turns: Turns = field(init=False)
     wakes: Wakes = field(init=False)
-    _waits: Waits = field(init=False)
+    waits: Waits = field(init=False)
     expiry: Expiry = field(init=False)
 
     def __post_init__(self) -> None:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
-        self._waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
+        self.waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)
         self._freeing.is_of_use = partial(finds_another, self.waker.planner)
-        self.waker.refused, self.waker.apart = self._waits.refused, apart
+        self.waker.refused, self.waker.apart = self.waits.refused, apart
         self.belief.parting.append(self.waker.drop)
         self._remaking = Remaking(self.belief, self.writes, self.metrics, self.now, self.freshness)
         self.expiry = Expiry(self.belief, self.waker.planner, self.habits.offer_s, self.habits.wait_s)
         self.expiry.waker = self.waker
-        self._waits.unasked = lambda pod: self.expiry.unasked(pod)  # noqa: PLW0108 - which is set later
+        self.waits.unasked = lambda pod: self.expiry.unasked(pod)  # noqa: PLW0108 - which is set later
 
     def stir(self) -> None:
         """Have a round done: something has changed."""
@@ -106,16 +106,8 @@ class Attention:
         self.waker.drop(pod.uid)
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
-        self._waits.offered(pod.uid)
+        self.waits.offered(pod.uid)
         self.expiry.offered(pod)
-
-    def postponed(self, pod: Pod, at: float) -> None:
-        """Have *pod* tried again at a time, unless it is offered something before."""
-        self._waits.postponed(pod.uid, at)
-
-    def awaits(self, pod: Uid, node: NodeName, *, is_unheard: bool) -> None:
-        """Have *pod* tried on *node* once its devices are ready, or will not be."""
-        self._waits.awaits(pod, node, is_unheard=is_unheard)
 
     def asks_again(self, pod: Uid) -> bool:
         """Tell whether *pod* is about to be sent to a node; then it is asked about again, whatever comes of that."""
@@ -134,7 +126,7 @@ class Attention:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready."""
-        self._waits.ended(order, result)
+        self.waits.ended(order, result)
 
     async def begin(self) -> bool:
         """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""
@@ -151,7 +143,7 @@ class Attention:
         if is_told(pod.refusal) or is_had or unusable(pod, self.belief, self.wall()):
             self.waker.put(uid)
         if is_had:
-            self._waits.remember(pod)
+            self.waits.remember(pod)
 
     async def run(
         self, begun: Callable[[], None], is_synced: Callable[[], bool], is_over: Callable[[], bool] = lambda: False
@@ -188,7 +180,7 @@ class Attention:
             self.belief.open_all()
         self._has_begun = True
         self._freeing.forget()
-        self._waits.forget()
+        self.waits.forget()
         self.waker.planner.trips.all_unbegun()
 
     async def _end_offers(self) -> None:
@@ -221,7 +213,7 @@ class Attention:
         """Look after everything once; tell whether nothing failed of what was left half written."""
         self._turns.begin()
         is_whole = all([await self._tried(part) for part in (self._settle, self._freeing.part, self._free)])
-        for part in (self._resume, self._steer, partial(self._waits.round, self.now), self._rouse):
+        for part in (self._resume, self._steer, partial(self.waits.round, self.now), self._rouse):
             await self._tried(part)
         return is_whole
 

@@ -61,13 +61,13 @@ class Preemption:
         until = self._awaited(pod, request.victims)
         if until is not None:
             # Once the devices are free the pod is woken; if they are not in time, others have to go after all.
-            self.attention.postponed(pod, until)
+            self.attention.waits.postponed(pod.uid, until)
             return ()
         nodes = self._helped(pod, victims)
         needs = needs_of(pod, self.belief)
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             if self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
-                self.attention.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
+                self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
                 return ()
             self.evictions.put(pod.uid, {node: victims[node] for node in nodes})
         return nodes

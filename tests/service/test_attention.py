@@ -105,7 +105,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
     if kind:
         reported(world, kind)
     for _ in range(2):
-        await attention._waits.ready()
+        await attention.waits.ready()
     assert wakes.woken == ([(POD.key.name, N1)] if is_woken else [])
 
 
@@ -115,7 +115,7 @@ async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> N
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
     world.server.deliver(world.belief)
-    await attention._waits.ready()
+    await attention.waits.ready()
     assert wakes.woken == []
 
 
@@ -126,7 +126,7 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START + READY_WITHIN_S + 1, Steps(world))
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
-    await attention._waits.ready()
+    await attention.waits.ready()
     if is_asked_about:
         attention.offered(POD)
     left = []
@@ -142,7 +142,7 @@ async def test_r7_where_the_scheduler_does_ask_such_devices_are_freed_as_soon_as
     world = waiting()
     attention = attention_of(world.belief, Wakes(), START + READY_WITHIN_S + 1, Steps(world))
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
-    await attention._waits.ready()
+    await attention.waits.ready()
     plan = attention.waker.planner.plan(POD, ["n2"], 0.0)
     assert isinstance(plan, Rejection)
     attention.rejected(POD, plan)
@@ -183,9 +183,9 @@ async def class_gone(subject: Pod, *claims: ResourceClaim, is_back: bool = False
     classes = tuple(world.belief.cluster.snapshot.classes.values())
     without = tuple(replace(known, extended_resource=None) for known in classes)
     world.belief.apply(Listed(DeviceClass, without))
-    await attention._waits.round(lambda: 0.0)
+    await attention.waits.round(lambda: 0.0)
     world.belief.apply(Listed(DeviceClass, classes if is_back else without))
-    await attention._waits.round(lambda: LOOK_S)
+    await attention.waits.round(lambda: LOOK_S)
     await rounds(attention, Habits().attempts)
     return world
 
@@ -211,7 +211,7 @@ async def test_r7_a_binding_that_did_not_begin_changes_nothing_about_devices_tha
     attention.ended(order, NotBound("waiting", is_waiting=True))
     attention.ended(order, NotBound(CROWDED, is_unbegun=True))
     reported(world, "attached")
-    await attention._waits.ready()
+    await attention.waits.ready()
     assert wakes.woken == [(POD.key.name, N1)]
 
 
@@ -241,7 +241,7 @@ async def test_r7_whose_devices_are_made_ready_still_is_not_compared_with_all_ot
 ) -> None:
     attention, looked = crowd_that_waits(monkeypatch, 100)
     for _ in range(2):
-        await attention._waits.ready()
+        await attention.waits.ready()
     assert looked == []
 
 
@@ -262,7 +262,7 @@ async def meanwhile(looked: list[str], looking: Awaitable[object]) -> set[int]:
 
 async def test_r7_others_have_their_turn_while_those_who_wait_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     attention, looked = crowd_that_waits(monkeypatch, 3)
-    assert await meanwhile(looked, attention._waits.ready(is_thorough=True)) >= {1, 2}
+    assert await meanwhile(looked, attention.waits.ready(is_thorough=True)) >= {1, 2}
     assert len(looked) == 3
 
 
@@ -282,9 +282,9 @@ async def test_r7_a_pod_whose_claim_comes_to_be_in_the_way_while_it_is_made_read
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
     attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
-    await attention._waits.round(lambda: 0.0)
+    await attention.waits.round(lambda: 0.0)
     monkeypatch.setattr(Belief, "contested", lambda _belief, _claim: device("n1", 0))
-    await attention._waits.round(lambda: LOOK_S)
+    await attention.waits.round(lambda: LOOK_S)
     assert wakes.woken == [(POD.key.name, N1)]
 
 
@@ -585,7 +585,7 @@ async def test_a_pod_that_we_refused_before_we_began_is_woken_once_it_fits(
 async def test_a_pod_that_is_postponed_is_tried_again_in_time_unless_it_was_offered_a_node(*, is_offered: bool) -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START, Steps(world))
-    attention.postponed(POD, TICK_S)
+    attention.waits.postponed(POD.uid, TICK_S)
     await attention.round()
     assert wakes.touched == []
     if is_offered:

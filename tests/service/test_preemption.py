@@ -81,10 +81,10 @@ async def test_nobody_goes_for_a_pod_whose_device_is_made_ready_before_it_is() -
     here = MadeReady()
     assert here.is_refused()
     assert not here.may_go()
-    await here.attention._waits.ready()
+    await here.attention.waits.ready()
     assert not here.wakes.woken
     reported(here.world, "attached")
-    await here.attention._waits.ready()
+    await here.attention.waits.ready()
     assert here.wakes.woken == [("p", "n1")]
     assert here.is_refused()
     assert here.may_go()
@@ -94,8 +94,8 @@ async def test_a_pod_that_is_left_to_wait_is_woken_although_no_binding_of_it_is_
     here = MadeReady()
     assert here.is_refused()
     assert not here.may_go()
-    here.attention.wall = here.attention._waits.wall = lambda: START + READY_WITHIN_S + 1
-    await here.attention._waits.ready()
+    here.attention.wall = here.attention.waits.wall = lambda: START + READY_WITHIN_S + 1
+    await here.attention.waits.ready()
     assert here.wakes.woken == [("p", "n1")]
 
 
@@ -118,7 +118,7 @@ class Full(MadeReady):
 
     async def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        await self.attention._waits.round(lambda: self.now)
+        await self.attention.waits.round(lambda: self.now)
 
 
 async def test_whom_a_full_node_alone_keeps_away_is_woken_by_a_nomination_that_is_taken_back() -> None:
@@ -212,7 +212,7 @@ async def test_what_is_ready_is_not_given_up_before_others_could_be_evicted_ther
     assert here.is_refused()
     await here.pass_ticks(ATTEMPTS - 1)
     reported(here.world, "attached")
-    await here.attention._waits.ready()
+    await here.attention.waits.ready()
     assert here.is_refused()
     await here.pass_ticks(1)
     assert here.has_device

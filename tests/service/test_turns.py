@@ -111,7 +111,7 @@ async def test_writes_that_take_long_hold_up_others_no_longer_than_those_without
     work, api = here(*stuck, pod("late"))
     api.outcome = Done({})
     for item in (*stuck, pod("late")):
-        work.postponed(item, 0.0)
+        work.waits.postponed(item.uid, 0.0)
     assert [await api.after(work) for _ in range(3)] == [["p0"], ["late", "p1"], ["p2"]]
 
 
@@ -169,7 +169,7 @@ async def test_in_one_round_a_namespace_holds_up_others_once() -> None:
     stuck = [moved(pod(f"p{number}", f"c{number}")) for number in range(3)]
     work, api = here(*stuck, *(there(claim(f"c{number}")) for number in range(3)))
     work._steers[stuck[0].uid] = False
-    work.postponed(stuck[1], 0.0)
+    work.waits.postponed(stuck[1].uid, 0.0)
     work.waker.put(stuck[2].uid)
     assert await api.after(work) == ["p0"]
 
@@ -180,7 +180,7 @@ async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer
     work, api = here(*stuck, pod("late"))
     api.outcome = silence
     for item in (*stuck, pod("late")):
-        work.postponed(item, 0.0)
+        work.waits.postponed(item.uid, 0.0)
     assert [await api.after(work) for _ in range(2)] == [["p0"], ["late", "p1"]]
     api.hung.clear()
     assert await api.after(work) == ["p0", "p1"]
@@ -191,8 +191,8 @@ async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer
 async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(silence: Outcome) -> None:
     world, (work, api) = waiting(), here()
     api.outcome = silence
-    work._waits.belief = world.belief
-    work._waits.wall = lambda: START + READY_WITHIN_S + 1
+    work.waits.belief = world.belief
+    work.waits.wall = lambda: START + READY_WITHIN_S + 1
     api.hung.add(POD.key.namespace)
     work.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     assert [await api.after(work) for _ in range(2)] == [["p"], ["p"]]
@@ -202,7 +202,7 @@ async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(s
 
 async def test_a_namespace_that_had_no_answer_when_our_last_term_ended_is_looked_after_in_the_next() -> None:
     work, api = here(moved(pod("stuck")), devices=1)
-    work.postponed(moved(pod("stuck")), 0.0)
+    work.waits.postponed(moved(pod("stuck")).uid, 0.0)
     assert await api.after(work) == ["stuck"]
     refused = replace(moved(pod("late", "c")), refusal=TEXTS[Word.NO_DEVICES])
     for noun in (refused, there(claim("c"))):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from time import thread_time
 
 import pytest
@@ -146,4 +147,4 @@ def test_a_text_is_read_in_one_go_whatever_it_is(name: str) -> None:
     for place in READ.get(name, ("{}",)):
         for unit in UNITS:
             text = place.replace("{}", unit * (LONGER // len(unit)))
-            assert taken(lambda text=text: called(name, text)) < 300 * glance, text[:20]  # type: ignore[misc]
+            assert taken(partial(called, name, text)) < 300 * glance, text[:20]
