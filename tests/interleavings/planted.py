@@ -90,7 +90,7 @@ VARIED: Final = {
         Binder._left, "if is_reserved_for(claim, pod)]", "if not is_reserved_for(claim, pod)]"
     ),
     "a pod is bound before its devices are ready": Bug(
-        binding._Work.carried_out, "standing.readiness is Readiness.WAITING", "standing.readiness is None"
+        binding._Work._finished, "standing.readiness is Readiness.WAITING", "standing.readiness is None"
     ),
     "who makes nothing ready is waited for for ever": Bug(
         conditions._in_time, "-SKEW_S <= now - since <= within_s", "True"
