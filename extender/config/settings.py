@@ -159,7 +159,8 @@ class Holds:
         int,
         Key(
             "seconds before a claim of ours that keeps its pod on nodes where it does not fit is deallocated; "
-            "each refusal of its pod counts as one",
+            "each refusal of its pod counts as one, none while others end who were evicted for it there. "
+            "What is made ready still is deallocated only where there is something for the pod elsewhere",
             least=1,
         ),
     ] = 3
