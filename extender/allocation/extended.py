@@ -14,6 +14,9 @@ from extender.model.node import Container, Node, Pod
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
+# What a pod is told of in place of the claim that nobody wrote, and the names of the requests in it.
+UNMADE: Final = "the claim for extended resources"
+REQUEST: Final = re.compile(r"container-\d+-request-\d+")
 Classes = Mapping[str, ClassName]
 # Nodes, and which of some extended resources they serve by devices.
 Groups = tuple[tuple[Flags, tuple[str, ...]], ...]
@@ -95,9 +98,15 @@ def in_words(text: str, pod: Pod) -> str:
     name = unmade_name(pod)
     if name not in text:
         return text
-    asked = dict(_asked(pod.containers))
-    written = re.compile(rf"claim {re.escape(name)}(?:, request (container-\d+-request-\d+))?(?![-\w]|\.\w)")
-    return written.sub(lambda found: asked.get(found[1], "the claim for extended resources"), text)
+    asked, request = dict(_asked(pod.containers)), REQUEST.pattern
+    several = rf"{request}(?:(?:, | and ){request})*"
+    # After an "and" it is the last of several claims.
+    written = re.compile(rf"(?:claim |(?<= and )){re.escape(name)}(?:, requests? ({several}))?(?![-\w]|\.\w)")
+
+    def told(found: re.Match[str]) -> str:
+        return REQUEST.sub(lambda each: asked.get(each[0], UNMADE), found[1] or "") or UNMADE
+
+    return written.sub(told, text)
 
 
 def _asked(containers: Sequence[Container]) -> Iterator[tuple[str, str]]:

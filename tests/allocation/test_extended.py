@@ -125,6 +125,18 @@ def test_who_uses_what(containers: tuple[Container, ...], expected: set[tuple[st
         ("claim p-extended-resources, request container-0-request-1 needs 2", "ex.com/nic of container r needs 2"),
         ("claim p-extended-resources, request container-1-request-0: field", "ex.com/gpu of container r2: field"),
         (
+            "claim p-extended-resources, requests container-0-request-0 and container-1-request-0 need 2",
+            "ex.com/gpu of container r and ex.com/gpu of container r2 need 2",
+        ),
+        (
+            "claim p-extended-resources, requests container-0-request-0, container-0-request-1 and other need 3",
+            "ex.com/gpu of container r, ex.com/nic of container r and other need 3",
+        ),
+        (
+            "claims a and p-extended-resources: no set of",
+            "claims a and the claim for extended resources: no set of",
+        ),
+        (
             "other errors, such as claim p-extended-resources is",
             "other errors, such as the claim for extended resources is",
         ),

@@ -22,7 +22,7 @@ from tests.scheduling.machines import fleet, gpu, planner_with_taste, wanted
 
 (A,) = names("a")
 POD = pod("p", "c")
-GPUS = {count: (("ex.com/gpu", parse_quantity(str(count))),) for count in (1, 3)}
+GPUS = {count: (("ex.com/gpu", parse_quantity(str(count))),) for count in (1, 2, 3)}
 BEST, WORSE = "links 25+25 GB/s of best 50", "links 25 GB/s of best 50"
 
 
@@ -72,6 +72,7 @@ def test_devices_that_several_nodes_may_see_are_not_counted_as_free_on_one(
 
 
 TWO = (Container(name="main", requests=GPUS[1]), Container(name="other", requests=GPUS[3]))
+RIVALS = (Container(name="main", requests=GPUS[1]), Container(name="other", requests=GPUS[2]))
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,12 @@ TWO = (Container(name="main", requests=GPUS[1]), Container(name="other", request
             "ex.com/gpu of container other needs 3 free devices, has 2: no other matches",
         ),
         (pod("p", "c", gpus=3), "ex.com/gpu of container main needs 3 free devices, has 2: no other matches"),
+        (
+            replace(POD, claims=(), containers=RIVALS),
+            "ex.com/gpu of container main and ex.com/gpu of container other need 3 free devices together, has 2",
+        ),
     ],
-    ids=["one container", "two containers", "a claim beside it"],
+    ids=["one container", "two containers", "a claim beside it", "two that exclude each other"],
 )
 def test_a_pod_with_extended_resources_is_told_of_these_and_not_of_a_claim_that_nobody_wrote(
     subject: Pod, told: str
