@@ -1,7 +1,7 @@
 """Extended resources that device classes stand behind: the claim that nobody wrote, and who uses what of it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,9 +14,10 @@ from extender.model.node import Container, Node, Pod
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
-# What a pod is told of in place of the claim that nobody wrote, and the names of the requests in it.
+# What a pod is told of in place of the claim that nobody wrote, and the names of the requests in it: whatever else may
+# stand in a text, these are short.
 UNMADE: Final = "the claim for extended resources"
-REQUEST: Final = re.compile(r"container-\d+-request-\d+")
+REQUEST: Final = re.compile(r"container-(\d{1,9})-request-(\d{1,9})")
 Classes = Mapping[str, ClassName]
 # Nodes, and which of some extended resources they serve by devices.
 Groups = tuple[tuple[Flags, tuple[str, ...]], ...]
@@ -98,22 +99,22 @@ def in_words(text: str, pod: Pod) -> str:
     name = unmade_name(pod)
     if name not in text:
         return text
-    asked, request = dict(_asked(pod.containers)), REQUEST.pattern
-    several = rf"{request}(?:(?:, | and ){request})*"
+    several = rf"{REQUEST.pattern}(?:(?:, | and ){REQUEST.pattern})*"
     # After an "and" it is the last of several claims.
     written = re.compile(rf"(?:claim |(?<= and )){re.escape(name)}(?:, requests? ({several}))?(?![-\w]|\.\w)")
 
     def told(found: re.Match[str]) -> str:
-        return REQUEST.sub(lambda each: asked.get(each[0], UNMADE), found[1] or "") or UNMADE
+        return REQUEST.sub(lambda each: _asked(pod.containers, *map(int, each.groups())), found[1] or "") or UNMADE
 
     return written.sub(told, text)
 
 
-def _asked(containers: Sequence[Container]) -> Iterator[tuple[str, str]]:
-    """Yield the names of requests for what *containers* ask for, and what that is."""
-    for index, item in enumerate(containers):
-        for place, resource in enumerate(sorted(name for name, _ in item.requests)):
-            yield _request_name(index, place), f"{resource} of container {item.name}"
+def _asked(containers: Sequence[Container], index: int, place: int) -> str:
+    """Say what a container asks for by one of its resources, of which there may be thousands in a pod."""
+    item = containers[index] if index < len(containers) else None
+    if item is None or place >= len(item.requests):
+        return UNMADE
+    return f"{sorted(name for name, _ in item.requests)[place]} of container {item.name}"
 
 
 def _request_name(container: int, place: int) -> str:

@@ -1,5 +1,8 @@
 """The claim behind extended resources: what it asks for, and which container uses which request."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +32,15 @@ def container(name: str, **requests: int | str) -> Container:
     named = {"gpu": GPU, "nic": NIC, "implicit": IMPLICIT + "gpu"}
     amounts = sorted((named.get(key, key), parse_quantity(str(amount))) for key, amount in requests.items())
     return Container(name=name, requests=tuple(amounts), is_init=name[0] in "is", is_sidecar=name[0] == "s")
+
+
+class Thousands(tuple[Container, ...]):
+    """Containers of which there are too many to be looked at one after the other."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Container]:
+        raise AssertionError("all containers are looked at")
 
 
 def pod(*containers: Container) -> Pod:
@@ -144,6 +156,14 @@ def test_who_uses_what(containers: tuple[Container, ...], expected: set[tuple[st
             "claim p-extended-resources, request other needs 2",
             "the claim for extended resources, request other needs 2",
         ),
+        (
+            "claim p-extended-resources, request container-9-request-0 needs 2",
+            "the claim for extended resources needs 2",
+        ),
+        (
+            f"claim p-extended-resources, request container-{'1' * 5000}-request-0 needs 2",
+            f"the claim for extended resources, request container-{'1' * 5000}-request-0 needs 2",
+        ),
         ("claim p-extended-resources-x2f4k is gone", "claim p-extended-resources-x2f4k is gone"),
         ("claim p-extended-resources.a, request r needs 2", "claim p-extended-resources.a, request r needs 2"),
         ("claim the-p-extended-resources, request r needs 2", "claim the-p-extended-resources, request r needs 2"),
@@ -152,6 +172,12 @@ def test_who_uses_what(containers: tuple[Container, ...], expected: set[tuple[st
 )
 def test_a_claim_that_nobody_wrote_is_told_as_what_the_pod_asks_for(text: str, expected: str) -> None:
     assert in_words(text, pod(container("r", gpu=1, nic=2), container("r2", gpu=1))) == expected
+
+
+def test_of_thousands_of_containers_only_those_are_looked_at_that_are_told_of() -> None:
+    subject = replace(pod(), containers=Thousands(container(f"i{place}", gpu=1) for place in range(9)))
+    text = "claim p-extended-resources, request container-7-request-0 needs 2"
+    assert in_words(text, subject) == "ex.com/gpu of container i7 needs 2"
 
 
 kinds = st.sampled_from(["i", "s", "r"])
