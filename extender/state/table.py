@@ -48,7 +48,7 @@ class Table:
         """Add to many rows at once, to some of them more than once."""
         if resource not in self._columns and len(rows) <= self._most:
             for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
-                self._add_few(resource, row, number)
+                self.add(row, ((resource, number),), 1)
         else:
             np.add.at(self._column(resource), rows, numbers)
 

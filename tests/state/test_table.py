@@ -38,6 +38,13 @@ def test_wherever_it_is_kept_the_sum_stands_in_each_row(
         assert table.at(row) == {name: number for (at, name), number in expected.items() if at == row and number}
 
 
+def test_what_few_have_until_more_are_added_at_once_stands_in_one_place() -> None:
+    table = Table(ROWS)
+    table.add_all(np.arange(FEW), "a", np.ones(FEW, np.int64))
+    table.add_all(np.arange(FEW) + 2, "a", np.ones(FEW, np.int64))
+    assert table.of("a", np.arange(FEW + 2)).tolist() == [1, 1, *[2] * (FEW - 2), 1, 1]
+
+
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_a_pod_that_asks_for_very_many_resources_takes_no_column_for_each(*, is_listed: bool) -> None:
     table, names = Table(8192), [f"example.com/{number}" for number in range(1000)]
