@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from extender.allocation.snapshot import Snapshot, overlay, without
 from extender.allocation.usage import Hold, holds_of
 from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName, Uid
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
@@ -93,9 +93,13 @@ class _Ground(NamedTuple):
         """Return what is left once everybody has gone, and those *ahead* have what they find on *node*."""
         everybody = gone.union(*(each.victims for each in ahead))
         freed, left = frozenset(claim.uid for claim in _freed(self.used, everybody)), self._without(everybody)
+        had = set[ObjectKey]()
         for each in ahead:
             needs = needs_of(each.pod, self.belief, freed)
-            found = self.chooser.place(needs, node, left) if isinstance(needs, Needs) else None
+            if not isinstance(needs, Needs) or any(claim.key in had for claim in needs.pending):
+                continue  # what several of them share they have once
+            had.update(claim.key for claim in needs.pending)
+            found = self.chooser.place(needs, node, left)
             if isinstance(found, Placement):
                 left = overlay(left, chain.from_iterable(holds_of(given) for _, given in found.claims))
         return left

@@ -383,6 +383,18 @@ def test_nobody_else_goes_on_a_node_whose_devices_are_for_another() -> None:
     assert here.may_go(here.second, "n1") == []
 
 
+def test_what_several_who_are_ahead_share_they_have_once() -> None:
+    low, shared = pod("lower", "b"), ("s",)
+    first, second, third = (
+        pod(name, *claims, priority=10) for name, claims in (("f", shared), ("g", shared), ("h", "d"))
+    )
+    taken = held(claim("of-low"), device("n1", 0), by=HOLDER), held(claim("b"), device("n1", 1), by=low)
+    belief = belief_of(node("n1"), gpus("n1", 2), *taken, claim("s"), claim("d"), first, second, third)
+    answering = answers(belief, attention_of(belief, Wakes(), 0.0))
+    for subject, victim in (first, HOLDER), (second, HOLDER), (third, low):
+        assert answering.preempt(PreemptRequest(subject, {"n1": Victims((victim.uid,))}))
+
+
 def test_a_node_is_for_another_only_as_long_as_it_is_known_to_be_chosen() -> None:
     here = Two()
     assert here.may_go(here.first, "n1", "n2") == ["n1", "n2"]
