@@ -1,5 +1,6 @@
 """What keeps pods from being placed is freed: once they were refused too often, or have waited for too long."""
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -103,6 +104,7 @@ class Freeing:
         return all((claim := claims.with_uid(uid)) and claim.resource_version == version for uid, version in vain.held)
 
     async def _free_of(self, now: Callable[[], float], uid: Uid) -> bool | None:
+        await asyncio.sleep(0)  # whether a pod is to stay takes a survey: between two of them the scheduler is answered
         if self.is_unseen(uid):
             return None
         pod = self.belief.pods.with_uid(uid)

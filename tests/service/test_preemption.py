@@ -1,5 +1,6 @@
 """Nobody is evicted for a pod that has but to wait, and nobody is left to wait whom nobody would wake."""
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.terms import Terms
+from extender.scheduling.needs import Needs
 from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
 from extender.service.evictions import LASTING_S, SHOWN_S
@@ -205,6 +207,32 @@ async def test_what_is_made_ready_is_kept_where_there_is_nothing_elsewhere() -> 
     here.belief.apply(Changed(claim("taken", version=8)))
     await here.pass_ticks(ATTEMPTS)
     assert not here.has_device
+
+
+async def test_the_scheduler_is_answered_between_two_pods_that_may_have_to_stay() -> None:
+    here, second = MadeReady(), pod("second", "e")
+    allocation = here.world.server.claims[A].allocation
+    assert allocation is not None
+    items = (replace(allocation.devices[0], device=device("n1", 1)),)
+    waits = held(claim("e"), device("n1", 1), by=second)
+    here.belief.apply(Changed(replace(waits, allocation=replace(allocation, devices=items))))
+    here.belief.apply(Changed(second))
+    happened = list[str]()
+
+    def looked(needs: Needs, _claims: object) -> bool:
+        happened.append(needs.pod.key.name)
+        return False
+
+    here.attention._freeing.is_of_use = looked
+    here.attention._refusals.update({POD.uid: ATTEMPTS, second.uid: ATTEMPTS})
+
+    async def answered() -> None:
+        while "second" not in happened:
+            happened.append("answered")
+            await asyncio.sleep(0)
+
+    await asyncio.gather(here.pass_ticks(1), answered())
+    assert "answered" in happened[happened.index("p") : happened.index("second")]
 
 
 async def test_what_is_ready_is_not_given_up_before_others_could_be_evicted_there() -> None:
