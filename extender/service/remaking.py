@@ -91,7 +91,8 @@ class Remaking:
         first = Lack(self._looked, self._looked + REMADE_WITHIN_S, 2 * REMADE_WITHIN_S)
         self._lacking = {uid: self._lacking.get(uid, first) for uid in lacking}
         due = sorted((lack.at, uid) for uid, lack in self._lacking.items() if self._is_due(lacking[uid], lack))
-        await self._turns.each((uid for _, uid in due), lambda uid: self._mend(lacking[uid]))
+        until = self.now() + LOOK_S  # however long it took to find them: as where the scheduler asks all the time
+        await self._turns.each((uid for _, uid in due), lambda uid: self._mend(lacking[uid], until))
 
     def _is_due(self, pod: Pod, lack: Lack) -> bool:
         is_known = self.freshness is None or self.freshness.is_past(CLAIMS, pod.resource_version, lack.since)
@@ -105,9 +106,9 @@ class Remaking:
             await asyncio.sleep(0)
         return found
 
-    async def _mend(self, pod: Pod) -> bool | None:
+    async def _mend(self, pod: Pod, until: float) -> bool | None:
         """Touch *pod*; tell whether there was an answer, None where nothing is asked: enough was in this round."""
-        if self._touched == TOUCHED_AT_ONCE or self.now() - self._looked > LOOK_S:
+        if self._touched == TOUCHED_AT_ONCE or self.now() > until:
             return None
         self._touched += 1
         since, _, again_s = self._lacking[pod.uid]

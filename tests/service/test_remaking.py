@@ -1,5 +1,6 @@
 """Pods whose claims are gone are touched, ever more rarely, until there are others; claims left unnamed are named."""
 
+import asyncio
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,6 +54,17 @@ class Touches:
 def made(name: str, claim_name: str) -> Pod:
     entry = PodClaim(name="gpu", template_name="t")
     return replace(pod(name), claims=(entry,), claim_statuses=(PodClaimStatus(name="gpu", claim_name=claim_name),))
+
+
+async def test_pods_are_touched_however_long_it_takes_to_find_them() -> None:
+    here = Touches(belief_of(made("p", "gone")))
+
+    async def busy() -> None:
+        here.now += REMADE_WITHIN_S + 2 * LOOK_S
+
+    for _ in range(2):
+        await asyncio.gather(here.work.round(), busy())
+    assert [name for _, name in here.told] == ["p"]
 
 
 async def test_a_pod_whose_made_claim_is_gone_is_touched_until_there_is_another() -> None:
