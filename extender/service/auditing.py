@@ -58,6 +58,8 @@ class Auditing:
     writes: Writes | None = None
     freshness: Freshness | None = None
     _touched: dict[Uid, tuple[float, float]] = field(default_factory=dict)
+    # Namespaces in which it took long to touch a claim last.
+    _slow: set[str] = field(default_factory=set)
 
     async def run(self, is_synced: Callable[[], bool]) -> None:
         """Audit for ever, as long as everything is known, and is ours to look after."""
@@ -89,6 +91,7 @@ class Auditing:
         """Show and remember nothing: it would be shown for as long as somebody else leads, who sees for himself."""
         self.auditor.forget()
         self._touched.clear()
+        self._slow.clear()
         for kind in Kind:
             self.metrics.drift(kind, 0)
 
@@ -99,20 +102,28 @@ class Auditing:
         ours = {claim.uid: claim for claim in known if claim and belief.ownership.domain.writer in claim.writers}
         for uid in self._touched.keys() - ours:
             del self._touched[uid]
+        self._slow.intersection_update(claim.key.namespace for claim in ours.values())
         if self.writes is None:
             return
-        new = now, AGAIN_S
-        # Who was not touched yet is first: where a webhook hangs those before are touched in vain one by one.
-        due = sorted((uid in self._touched, self._touched.get(uid, new)[0], uid) for uid in ours)
-        for _, at, uid in due[:TOUCHED_AT_ONCE]:
-            if at > now or self.now() - now > TOUCHED_WITHIN_S:
+        # Where a webhook hangs one is touched in vain after the other: namespaces of such are last, and of the others
+        # who was not touched yet is first.
+        due = sorted(
+            (claim.key.namespace in self._slow, uid in self._touched, at, uid)
+            for uid, claim in ours.items()
+            if (at := self._touched.get(uid, (now, AGAIN_S))[0]) <= now
+        )
+        for _, _, _, uid in due[:TOUCHED_AT_ONCE]:
+            if self.now() - now > TOUCHED_WITHIN_S:
                 return
-            pause_s = self._touched.get(uid, new)[1]
+            pause_s = self._touched.get(uid, (now, AGAIN_S))[1]
             self._touched[uid] = now + pause_s, min(2 * pause_s, LAST_S)
             await self._touch(self.writes, ours[uid])
 
     async def _touch(self, writes: Writes, claim: ResourceClaim) -> None:
+        began, namespace = self.now(), claim.key.namespace
         outcome = await writes.touch_claim(claim, uuid4().hex)
+        is_slow = self.now() - began > TOUCHED_WITHIN_S
+        (self._slow.add if is_slow else self._slow.discard)(namespace)
         if isinstance(outcome, Refused) and outcome.kind is not Refusal.NOT_FOUND:
             fields = {keys.CLAIM: str(claim.key), keys.ERROR: str(outcome)}
             LOG.warning("a claim that nobody lets go of cannot be touched", extra=fields)

@@ -200,3 +200,28 @@ async def test_the_next_audit_does_not_wait_until_all_that_is_left_over_was_touc
         # Each in its turn.
         assert len(touched) == len(set(touched)) == count * touched_at_once
         now[0] += EVERY_S
+
+
+async def test_what_is_left_over_where_touching_hangs_is_touched_after_that_of_other_namespaces() -> None:
+    belief, numbers = believing(), range(8)
+    belief.ownership.domain = replace(belief.ownership.domain, writer="dra-extender.ours")
+    for number in numbers:
+        left = held(claim(f"c{number}"), device("n1", number), by=POD)
+        key = ObjectKey("slow" if number < len(numbers) - 1 else "other", left.key.name)
+        belief.apply(Changed(replace(left, key=key, writers=("dra-extender.ours",))))
+    belief.apply(Gone(Pod, POD.key))
+    belief.apply(Listed(Footprint, ()))
+    now, touched, nobody = [0.0], list[str](), cast("Any", None)
+
+    class Touches:
+        async def touch_claim(self, claim: ResourceClaim, _mark: str) -> None:
+            touched.append(claim.key.namespace)
+            now[0] += 10.0 if claim.key.namespace == "slow" else 0.0
+
+    notices = Notices(nobody, "one", 20)
+    auditor = Auditor(belief, patience_s=0.0)
+    auditing = Auditing(auditor, Metrics(), notices, lambda: now[0], lambda: 0.0, cast("Any", Touches()))
+    for _ in range(3):
+        await auditing.round()
+        now[0] += EVERY_S
+    assert touched == ["slow", "other", "slow"]
