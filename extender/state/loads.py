@@ -223,11 +223,14 @@ def _by_resource(taking: Sequence[Amounts]) -> Iterator[tuple[str, Numbers, Numb
     kinds = {id(amounts): amounts for amounts in taking}
     place = {kind: number for number, kind in enumerate(kinds)}
     codes = np.fromiter((place[id(amounts)] for amounts in taking), np.int64, len(taking))
-    alike = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=len(kinds)))[:-1])
-    found = defaultdict[str, list[tuple[Numbers, int]]](list)
-    for takers, amounts in zip(alike, kinds.values(), strict=False):
+    # Who takes alike stands side by side in *order*.
+    order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(kinds))
+    ends, found = np.cumsum(counts), defaultdict[str, list[tuple[int, int]]](list)
+    for kind, amounts in enumerate(kinds.values()):
         for resource, number in amounts:
-            found[resource].append((takers, number))
+            found[resource].append((kind, number))
     for resource in sorted(found):
-        groups, numbers = zip(*found[resource], strict=True)
-        yield resource, np.concatenate(groups), np.repeat(np.array(numbers, np.int64), [len(each) for each in groups])
+        of, numbers = np.array(found[resource], np.int64).T
+        takers = counts[of]
+        places = np.arange(takers.sum()) + np.repeat(ends[of] - np.cumsum(takers), takers)
+        yield resource, order[places], np.repeat(numbers, takers)
