@@ -11,9 +11,10 @@ from extender.allocation.cel.errors import Failed
 # Nothing else is another in RE2.
 DOUBTFUL: Final = re.compile(r"\\[pP]\{|\\C|\(\?P?<")
 CLASS: Final = r"(?P<escape>\\[pP](?:\{[^}]*+\}|.))"
-# One part of a pattern after the other, outside of brackets and within.
+# One part of a pattern after the other, outside of brackets and within. The name of a group that has no end is taken
+# to the end: looked for again at each of many groups, it would take long.
 OUTSIDE: Final = re.compile(
-    rf"\\Q(?:(?!\\E).)*+|{CLASS}|(?P<byte>\\C)|\\.|(?P<group>\(\?P?<[^>]*+>)|(?P<bracket>\[\^?\]?)|[^\\(\[]++|.",
+    rf"\\Q(?:(?!\\E).)*+|{CLASS}|(?P<byte>\\C)|\\.|(?P<group>\(\?P?<[^>]*+>?)|(?P<bracket>\[\^?\]?)|[^\\(\[]++|.",
     re.DOTALL,
 )
 WITHIN: Final = re.compile(rf"{CLASS}|\\.|\[:\^?[a-zA-Z]++:\]|(?P<bracket>\])|[^\\\[\]]++|.", re.DOTALL)
@@ -65,6 +66,8 @@ NAMES: Final = {
     "surrogate": "Cs",
     "privateuse": "Co",
 }
+# No class has a longer name.
+LONGEST: Final = 64
 # Those of what is in none of the classes.
 COMPLEMENTS: Final = frozenset(("cn", "unassigned"))
 IGNORED: Final = str.maketrans("", "", "_- ")
@@ -92,7 +95,7 @@ def _class(escape: str, *, is_within: bool) -> str:
     name = escape[2:].strip("{}")
     if name.startswith("^"):
         is_negative, name = not is_negative, name[1:]
-    if _is_known(name):
+    if len(name) > LONGEST or _is_known(name):
         return escape
     loose = name.translate(IGNORED).lower()
     is_negative ^= loose in COMPLEMENTS

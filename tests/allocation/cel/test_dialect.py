@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from extender.allocation.cel import DeviceValue
-from extender.allocation.cel.dialect import re2_of
+from extender.allocation.cel.dialect import OUTSIDE, _is_known, re2_of
 from tests.allocation.cel.computed import computed, plain
 from tests.oracle_program import Oracle
 
@@ -103,3 +103,18 @@ def test_no_place_within_a_character_is_found() -> None:
     device = DeviceValue(driver="gpu.example.com")
     assert computed("'Straße'.findAll('\\\\B').size()", device) == ("value", ("int", 3))
     assert computed("'aéb'.matches('\\\\B')", device) == ("value", ("bool", False))
+
+
+def test_groups_without_an_end_are_looked_at_once() -> None:
+    text = "(?<" * 10_000
+    match = OUTSIDE.match(text)
+    assert match is not None
+    assert match.end() == len(text)
+    assert re2_of(text) == text
+
+
+def test_a_name_longer_than_any_class_has_is_not_remembered() -> None:
+    before = _is_known.cache_info().currsize
+    for pattern in (rf"\p{{{'L' * 90_000}}}", rf"[\P{{^{'letter' * 20}}}]"):
+        assert re2_of(pattern) == pattern
+    assert _is_known.cache_info().currsize == before
