@@ -43,6 +43,23 @@ def test_whoever_walks_over_long_texts_pays_for_it(text: str) -> None:
     assert compile_selector(text).evaluate(DEVICE, Budget()).error == COST_LIMIT
 
 
+# Python meets all of the part at every other place.
+TEXT, PART, BACK = f"'{'a' * 2400}'", f"'{'a' * 1200}ba'", f"'ab{'a' * 1200}'"
+SEARCHES = {
+    "contains": "!t.contains(p)",
+    "index": "t.indexOf(p) == -1",
+    "last-index": "t.lastIndexOf(b) == -1",
+    "last-index-before": "t.lastIndexOf(b, 2399) == -1",
+    "split": "t.split(p).size() == 1",
+    "replace": "t.replace(p, '') == t",
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_whoever_looks_for_long_texts_in_long_ones_pays_for_what_meets(search: str) -> None:
+    assert price(f"[{TEXT}].all(t, [{PART}].all(p, [{BACK}].all(b, {search})))") >= 1200 * 1200 // 1000
+
+
 def price(text: str) -> int:
     budget = Budget()
     assert compile_selector(text).evaluate(DEVICE, budget).verdict is not Verdict.ERROR
@@ -74,6 +91,7 @@ def test_what_takes_long_to_read_costs_more_than_what_is_walked_over(text: str, 
         ("['550.54.15-rc.1+build.5'].all(t, semver(t).isGreaterThan(semver('535.0.0')))", 60),
         ("['https://gpu.example.com:8443/metrics?all=true'].all(t, url(t).getPort() == '8443')", 120),
         ("['https://gpu.example.com:8443/metrics?all=true'].all(t, isURL(t))", 100),
+        (f"'{'a' * 256}'.contains('{'a' * 128}') && '{'a' * 63}'.split('-').size() == 1", 60),
         ("['A100', 'H100', 'B200'].exists(m, m == device.driver) || true", 40),
     ],
 )

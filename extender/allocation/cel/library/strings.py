@@ -25,13 +25,26 @@ QUOTED = {
 QUOTING = str.maketrans(QUOTED)
 
 
+# All of a part may be met at each of so many places, before Python searches in a way that is linear. So many of these
+# meetings, of one character with another, cost a step.
+PLACES, MEETINGS_PER_STEP = 2500, 1000
+
+
 def out_of_range(position: int) -> Failed:
     return Failed(f"index out of range: {position}")
 
 
+def searched(budget: Budget, text: str, part: str) -> None:
+    """Account for a search for *part* all through *text*."""
+    budget.walk(text)
+    if len(text) > LONG:
+        places = min(len(text) - len(part) + 1, PLACES)
+        budget.spend(max(places, 0) * len(part) // MEETINGS_PER_STEP)
+
+
 def contains(budget: Budget, text: str, part: str) -> bool:
     if len(text) > CHARACTERS_PER_STEP:
-        budget.walk(text)
+        searched(budget, text, part)
     return part in text
 
 
@@ -52,7 +65,7 @@ def char_at(text: str, position: int) -> str:
 
 
 def index_of(budget: Budget, text: str, part: str, start: int = 0) -> int:
-    budget.walk(text)
+    searched(budget, text, part)
     if start < 0:
         raise out_of_range(start)
     if not part:
@@ -61,13 +74,13 @@ def index_of(budget: Budget, text: str, part: str, start: int = 0) -> int:
 
 
 def last_index_of(budget: Budget, text: str, part: str) -> int:
-    budget.walk(text)
+    searched(budget, text, part)
     return _last(text, part)
 
 
 def last_index_of_before(budget: Budget, text: str, part: str, start: int) -> int:
     """Find the last occurrence that begins at *start* or before."""
-    budget.walk(text)
+    searched(budget, text, part)
     if start < 0:
         raise out_of_range(start)
     if not part:
@@ -96,7 +109,7 @@ def upper_ascii(budget: Budget, text: str) -> str:
 
 
 def replace(budget: Budget, text: str, old: str, new: str, times: int = -1) -> str:
-    budget.walk(text)
+    searched(budget, text, old)
     count = text.count(old) if times < 0 else min(times, text.count(old))
     budget.characters(len(text) + count * (len(new) - len(old)))
     return text.replace(old, new, times if times >= 0 else -1)
@@ -104,7 +117,7 @@ def replace(budget: Budget, text: str, old: str, new: str, times: int = -1) -> s
 
 def split(budget: Budget, text: str, separator: str, times: int = -1) -> tuple[str, ...]:
     """Split as Go does: at most *times* parts, none for 0, all for a negative number; "" separates characters."""
-    budget.walk(text)
+    searched(budget, text, separator)
     if times == 0:
         return ()
     parts = text.count(separator) + 1 if separator else len(text)
