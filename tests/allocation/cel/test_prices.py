@@ -74,6 +74,7 @@ def price(text: str) -> int:
         pytest.param(f"url('http://a:' + '{'1' * 5_000}').getPort() != ''", 5_500, id="port"),
         pytest.param(f"['1.0.0-{'a.' * 500}a'].all(t, isSemver(t))", 2_000, id="identifiers"),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v.compareTo(v) == 0)", 4_000, id="versions-ordered"),
+        pytest.param(f"'{'%s' * 100}'.format([{','.join(['1'] * 100)}]) != ''", 1_000, id="formatted"),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v == v)", 4_000, id="versions-equal"),
         pytest.param("['::1', '', '::'].all(t, isIP(t) || isCIDR(t) || true)", 60, id="addresses"),
     ],

@@ -40,6 +40,7 @@ from extender.allocation.cel.values import (
     Timestamp,
     TypeValue,
     UInt,
+    classes_of,
     type_name,
 )
 
@@ -206,14 +207,19 @@ CONVERSIONS: tuple[tuple[str, Type, Type, Callable[..., object]], ...] = (
 NAMES = frozenset((*(name for name, *_ in CONVERSIONS), "dyn", "type"))
 
 
+# How values are written, by their class.
+WRITERS: dict[type, Callable[..., object]] = {
+    kind: compute for name, source, _, compute in CONVERSIONS if name == "string" for kind in classes_of(source)
+}
+WRITERS[TypeValue] = lambda value: value.name
+
+
 def to_string(value: object) -> str:
     """Convert as ``string()`` does, for the other functions that write values."""
-    for name, source, _target, compute in CONVERSIONS:
-        if name == "string" and type_name(value) == source.name:
-            return str(compute(value))
-    if isinstance(value, TypeValue):
-        return value.name
-    raise conversion_failed(type_name(value), "string")
+    write = WRITERS.get(type(value))
+    if write is None:
+        raise conversion_failed(type_name(value), "string")
+    return str(write(value))
 
 
 def _read(compute: Callable[..., object]) -> Callable[..., object]:

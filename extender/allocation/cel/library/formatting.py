@@ -24,8 +24,8 @@ CLAUSE = re.compile(r"%(?:(%)|(?:\.([0-9]*))?([a-zA-Z])?)")
 DEFAULT_PRECISION = 6
 # A double has no more digits than this, whatever is asked for.
 MAX_PRECISION = 1_100
-# Writing a value inside a list takes about as long as this many of the other steps.
-NESTED = 10
+# Writing a value, and writing one inside a list, take about as long as this many of the other steps.
+WRITTEN, NESTED = 10, 10
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 INFINITIES = {"inf": "∞", "-inf": "-∞", "nan": "NaN"}
 NAMES = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -110,6 +110,7 @@ def format_text(budget: Budget, text: str, values: tuple[object, ...]) -> str:
             continue
         if used >= len(values):
             raise Failed(f"index {used} out of range")
+        budget.spend(WRITTEN)
         written.append(_written(budget, clause, values[used]))
         budget.characters(len(written[-1]))
         used += 1
