@@ -14,6 +14,7 @@ VAST = f"'{'a' * SIDE}'.replace('a', '{'b' * SIDE}')"
 SAME = f"[{VAST}].exists(s, [{VAST}].exists(t, $))"
 OTHER = f"[{VAST} + 'c'].exists(s, [{VAST} + 'd'].exists(t, $))"
 EACH = "lists.range(1000).all(i, $)"
+ADDRESS = "1111:2222:3333:4444:5555:6666:7777:8888"
 MANY = {name: ",".join(name * 100) for name in "st"}
 
 # If let through, each of these walks over at least a hundred times as many characters as a text may have.
@@ -75,6 +76,22 @@ def price(text: str) -> int:
         pytest.param(f"['1.0.0-{'a.' * 500}a'].all(t, isSemver(t))", 2_000, id="identifiers"),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v.compareTo(v) == 0)", 4_000, id="versions-ordered"),
         pytest.param(f"'{'%s' * 100}'.format([{','.join(['1'] * 100)}]) != ''", 1_000, id="formatted"),
+        *(
+            pytest.param(f"[{value}].all(v, {each})", least, id=each)
+            for value, each, least in (
+                (f"'{ADDRESS}'", "isIP(v)", 13),
+                (f"'{ADDRESS}/64'", "isCIDR(v)", 13),
+                (f"cidr('{ADDRESS}/64')", f"v.containsIP('{ADDRESS}')", 13),
+                (f"ip('{ADDRESS}')", "string(v) != ''", 15),
+                ("'1h1m1s1ms1us1ns'", "duration(v) != duration('1s')", 15),
+                ("'2020-01-02T03:04:05.123456789+01:00'", "timestamp(v) != timestamp(0)", 35),
+                ("timestamp(0)", "v.getFullYear() == 1970", 10),
+                ("timestamp(0)", "string(v) != ''", 15),
+                ("1.5e-200", "string(v) != ''", 15),
+                ("quantity('1e1000')", "v.add(v).sub(1) != v", 150),
+                ("quantity('1e1000')", "v.asApproximateFloat() > 0.0", 50),
+            )
+        ),
         pytest.param(f"[semver('1.0.0-{'a.' * 500}a')].all(v, v == v)", 4_000, id="versions-equal"),
         pytest.param("['::1', '', '::'].all(t, isIP(t) || isCIDR(t) || true)", 60, id="addresses"),
     ],
@@ -93,6 +110,8 @@ def test_what_takes_long_to_read_costs_more_than_what_is_walked_over(text: str, 
         ("['https://gpu.example.com:8443/metrics?all=true'].all(t, url(t).getPort() == '8443')", 120),
         ("['https://gpu.example.com:8443/metrics?all=true'].all(t, isURL(t))", 100),
         (f"'{'a' * 256}'.contains('{'a' * 128}') && '{'a' * 63}'.split('-').size() == 1", 60),
+        ("[quantity('80Gi')].all(q, q.sub(quantity('1Gi')).asApproximateFloat() > 1.0)", 30),
+        ("['10.0.0.1'].all(t, cidr('10.0.0.0/8').containsIP(t))", 40),
         ("['A100', 'H100', 'B200'].exists(m, m == device.driver) || true", 40),
     ],
 )

@@ -56,6 +56,8 @@ DECIMAL = re.compile(rf"[+-]?(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})(?:[eE][
 HEX = "[0-9a-fA-F]"
 HEXADECIMAL = re.compile(rf"[+-]?0[xX](?:{HEX}++(?:\.{HEX}*+)?|\.{HEX}++)[pP][+-]?[0-9]++")
 INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
+# Steps to write what is more than a number in digits: the shortest double, a date.
+WRITTEN = 15
 # Outside of these powers of ten, Go writes a number with an exponent.
 LOW_POWER, HIGH_POWER = -4, 6
 
@@ -222,20 +224,33 @@ def to_string(value: object) -> str:
     return str(write(value))
 
 
-def _read(compute: Callable[..., object]) -> Callable[..., object]:
-    """Account for what is read from end to end."""
+def _read(compute: Callable[..., object], target: Type) -> Callable[..., object]:
+    """Account for what is read from end to end, a time in many parts."""
+    is_time = target in (DURATION, TIMESTAMP)
 
     def read(budget: Budget, text: str | bytes) -> object:
         budget.walk(text)
+        if is_time:
+            budget.spend(len(text))
         return compute(text)
 
     return read
 
 
+def _write(compute: Callable[..., object]) -> Callable[..., object]:
+    def write(budget: Budget, value: object) -> object:
+        budget.spend(WRITTEN)
+        return compute(value)
+
+    return write
+
+
 def overloads() -> Iterator[Overload]:
     for name, source, target, compute in CONVERSIONS:
         if source in (STRING, BYTES) and source is not target:
-            yield metered(function(name, (source,), target, _read(compute)))
+            yield metered(function(name, (source,), target, _read(compute, target)))
+        elif name == "string" and source in (DOUBLE, DURATION, TIMESTAMP, IP, CIDR):
+            yield metered(function(name, (source,), target, _write(compute)))
         else:
             yield function(name, (source,), target, compute)
     yield unguarded(function("type", (PARAMETER_A,), type_of_type(PARAMETER_A), to_type))

@@ -1,6 +1,6 @@
 """Kubernetes quantities."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import Budget
@@ -8,6 +8,9 @@ from extender.allocation.cel.overloads import Overload, function, metered, metho
 from extender.allocation.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 from extender.allocation.cel.values import INT_MIN, Sum
 from extender.model.quantity import NANO, Quantity, integer_quantity, parse_quantity
+
+# So many bits of a quantity cost a step where it is computed with: it may have thousands.
+BITS_PER_STEP = 64
 
 
 def parse(budget: Budget, text: str) -> Quantity:
@@ -41,8 +44,26 @@ def as_integer(quantity: Quantity) -> int:
     return value
 
 
+def _metered(compute: Callable[[Quantity, Quantity], Sum]) -> Callable[[Budget, Quantity, Quantity | int], Sum]:
+    def account(budget: Budget, one: Quantity, other: Quantity | int) -> Sum:
+        other = other if isinstance(other, Quantity) else whole(other)
+        budget.spend((one.nanos.bit_length() + other.nanos.bit_length()) // BITS_PER_STEP)
+        return compute(one, other)
+
+    return account
+
+
+def approximate(budget: Budget, quantity: Quantity) -> float:
+    budget.spend(quantity.nanos.bit_length() // BITS_PER_STEP)
+    return quantity.approximate
+
+
 def summed(quantity: Quantity) -> Sum:
     return Sum(quantity.nanos, quantity.format, quantity.exponent, quantity.is_int64)
+
+
+def _sum(one: Quantity, other: Quantity) -> Sum:
+    return summed(one.add(other))
 
 
 def difference(one: Quantity, other: Quantity) -> Sum:
@@ -64,10 +85,9 @@ def overloads() -> Iterator[Overload]:
     yield method("isGreaterThan", pair, BOOL, lambda one, other: one.nanos > other.nanos)
     yield method("isLessThan", pair, BOOL, lambda one, other: one.nanos < other.nanos)
     yield method("compareTo", pair, INT, compare)
-    yield method("asApproximateFloat", (QUANTITY,), DOUBLE, lambda quantity: quantity.approximate)
+    yield metered(method("asApproximateFloat", (QUANTITY,), DOUBLE, approximate))
     yield method("asInteger", (QUANTITY,), INT, as_integer)
     yield method("isInteger", (QUANTITY,), BOOL, lambda quantity: quantity.as_int64 is not None)
-    yield method("add", pair, QUANTITY, lambda one, other: summed(one.add(other)))
-    yield method("add", mixed, QUANTITY, lambda one, value: summed(one.add(whole(value))))
-    yield method("sub", pair, QUANTITY, difference)
-    yield method("sub", mixed, QUANTITY, lambda one, value: difference(one, whole(value)))
+    for name, compute in (("add", _metered(_sum)), ("sub", _metered(difference))):
+        yield metered(method(name, pair, QUANTITY, compute))
+        yield metered(method(name, mixed, QUANTITY, compute))

@@ -23,6 +23,8 @@ PARTS: dict[str, Callable[[Calendar], int]] = {
     "getSeconds": lambda at: at.second,
     "getMilliseconds": lambda at: at.nanos // 1_000_000,
 }
+# Steps to find a date.
+DATE = 5
 SPANS = {
     "getHours": 3600 * NANOS,
     "getMinutes": 60 * NANOS,
@@ -47,6 +49,7 @@ def offset_of(zone: str) -> int:
 def _part(read: Callable[[Calendar], int]) -> Callable[..., int]:
     def compute(budget: Budget, timestamp: Timestamp, zone: str = "") -> int:
         budget.walk(zone)
+        budget.spend(DATE)
         return read(calendar(timestamp, offset_of(zone)))
 
     return compute
