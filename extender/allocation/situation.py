@@ -116,6 +116,10 @@ def examining(
         if question.may_crowd:
             _check_results(question, at, found)
     values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
+    for at, ask in question.asks.items():
+        for rule in question.covered[at] if ask.derivations else ():
+            free = [place for place in range(len(usages)) if found[at].free >> place & 1]
+            yield from values[at.claim][rule].deriving(ask, free)
     return Situation(
         question=question,
         board=board,

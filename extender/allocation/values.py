@@ -1,6 +1,7 @@
 """What constraints compare: each candidate's values of an attribute as a set of bits, one for each distinct value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from extender.allocation.board import Board, Candidate
@@ -10,7 +11,9 @@ from extender.allocation.eligibility import Met
 from extender.allocation.features import Features
 from extender.allocation.formula import Derivation
 from extender.allocation.question import Ask, Rule
+from extender.allocation.selectors import PIECE
 from extender.allocation.sight import sight_of
+from extender.allocation.work import Toll, Work
 from extender.model.device import Attribute
 
 # Set beside the value of a list where lists are not understood: it can only be the first that a rule covers.
@@ -26,6 +29,9 @@ class Values:
     features: Features
     _bits: dict[object, int] = field(default_factory=dict)
     _known: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    _budget: Budget = field(default_factory=Budget)
+    # Why something could not be derived: that takes as long each time.
+    _met: dict[tuple[str, int], str] = field(default_factory=dict)
 
     @classmethod
     def told(cls, rule: Rule, board: Board, features: Features, keys: Sequence[object]) -> "Values":
@@ -38,15 +44,33 @@ class Values:
 
     def at(self, ask: Ask, place: int) -> int | None:
         """Return the bits of a candidate, None where it lacks the attribute. Raise Met where a derivation fails."""
-        derivation = next((item for item in ask.derivations if item.name == self.rule.attribute), None)
+        derivation = self._derivation(ask)
         key = (ask.name if derivation else "", place)
+        if key in self._met:
+            raise Met(self._met[key], place=self.board.candidates[place].key)
         if key not in self._known:
             candidate = self.board.candidates[place]
             if derivation:
-                self._known[key] = self._bits_of(_derived(derivation, candidate), place)
+                try:
+                    attribute = _derived(derivation, candidate, self._budget)
+                except Met as met:
+                    self._met[key] = str(met)
+                    raise
+                self._known[key] = self._bits_of(attribute, place)
             else:
                 self._known[key] = self._bits_of(_published(self.rule.attribute, candidate), place)
         return self._known[key]
+
+    def deriving(self, ask: Ask, places: Iterable[int]) -> Work[None]:
+        """Work out what *ask* derives of candidates, piece by piece. What fails is met by who asks for it."""
+        toll = Toll(PIECE)
+        for place in places if self._derivation(ask) else ():
+            with suppress(Met):
+                self.at(ask, place)
+            yield from toll.paid(self._budget.spent)
+
+    def _derivation(self, ask: Ask) -> Derivation | None:
+        return next((item for item in ask.derivations if item.name == self.rule.attribute), None)
 
     def is_opaque(self, ask: Ask, place: int) -> bool:
         """Tell whether a candidate has a list that is not understood."""
@@ -86,12 +110,12 @@ def _published(name: str, candidate: Candidate) -> Attribute | None:
     return found
 
 
-def _derived(derivation: Derivation, candidate: Candidate) -> Attribute:
+def _derived(derivation: Derivation, candidate: Candidate, budget: Budget) -> Attribute:
     here = f"derived attribute {derivation.name} on device {'/'.join(candidate.key)}"
     if derivation.program is None:
         raise Met(f"{here}: {derivation.error}", place=candidate.key)
     try:
-        value = derivation.program.compute(sight_of(candidate.device, candidate.key.driver), Budget())
+        value = derivation.program.compute(sight_of(candidate.device, candidate.key.driver), budget)
         return attribute_of(value)
     except (EvaluationError, ValueError) as error:
         raise Met(f"{here}: {error}", place=candidate.key) from error

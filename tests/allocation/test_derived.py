@@ -1,16 +1,20 @@
 """Values that requests compute are the attributes that Kubernetes makes of them, or none."""
 
 import os
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from extender.allocation.cel import Budget, CompileError, DeviceValue, EvaluationError, compile_attribute
+from extender.allocation.cel import Budget, CompileError, DeviceValue, EvaluationError, Program, compile_attribute
 from extender.allocation.derived import attribute_of
+from extender.allocation.fit import Fitter
+from extender.model.claim import Constraint, DerivedAttribute
 from extender.model.device import Attribute
 from tests.allocation.cel.expressions import seeded
 from tests.allocation.cel.typed import drawn
 from tests.allocation.cel.written.fixtures import asked, sight
+from tests.allocation.small import cluster, device, node, published, question, request
 from tests.oracle_program import Oracle
 
 ATTRIBUTES = {
@@ -79,3 +83,25 @@ def test_of_drawn_values_the_same_are_attributes_in_kubernetes(oracle: Oracle) -
     pairs = list(zip(texts, theirs(oracle, texts), map(told, texts), strict=True))
     assert [pair for pair in pairs if pair[1] != pair[2]] == []
     assert sum(pair[1] is not None for pair in pairs) > DRAWN // 10
+
+
+@pytest.mark.parametrize("end", ["", " / 0"])
+def test_what_takes_long_to_derive_is_paused_for_and_what_fails_fails_once(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    devices = (device(f"d{number}", {"index": number}) for number in range(8))
+    snapshot = cluster(node("n"), published("n", *devices)).snapshot
+    slow = f"lists.range(100).map(x, lists.range(100).filter(y, y > x).size()).size(){end}"
+    wanted = request(2, derived_attributes=(DerivedAttribute("a.example.com/z", slow),))
+    fitter = Fitter(question(wanted, Constraint(match_attribute="a.example.com/z")))
+    turn, computed, real = 0, Counter[int](), Program.compute
+
+    def counted(*given: Any) -> object:
+        computed[turn] += 1
+        return real(*given)
+
+    monkeypatch.setattr(Program, "compute", counted)
+    for turn, _ in enumerate(fitter.pieces(snapshot), 1):  # noqa: B007 - it is counted by
+        pass
+    assert computed.most_common(1)[0][1] == 1
+    assert computed.total() == 8
