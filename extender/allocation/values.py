@@ -119,3 +119,6 @@ def _derived(derivation: Derivation, candidate: Candidate, budget: Budget) -> At
         return attribute_of(value)
     except (EvaluationError, ValueError) as error:
         raise Met(f"{here}: {error}", place=candidate.key) from error
+    except Exception as error:
+        # A stranger's text, as a selector is: whatever we did not think of is wrong on this device only.
+        raise Met(f"{here}: internal error: {type(error).__name__}", place=candidate.key) from error

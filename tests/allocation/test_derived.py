@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from extender.allocation.cel import Budget, CompileError, DeviceValue, EvaluationError, Program, compile_attribute
+from extender.allocation.choose import choose
 from extender.allocation.derived import attribute_of
 from extender.allocation.fit import Fitter
+from extender.allocation.solve import Failure
 from extender.model.claim import Constraint, DerivedAttribute
 from extender.model.device import Attribute
 from tests.allocation.cel.expressions import seeded
@@ -105,3 +107,16 @@ def test_what_takes_long_to_derive_is_paused_for_and_what_fails_fails_once(
         pass
     assert computed.most_common(1)[0][1] == 1
     assert computed.total() == 8
+
+
+def test_what_nobody_thought_of_is_wrong_on_a_device_and_ends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: object) -> object:
+        raise OverflowError
+
+    monkeypatch.setattr(Program, "compute", broken)
+    snapshot = cluster(node("n"), published("n", device("d"))).snapshot
+    wanted = request(derived_attributes=(DerivedAttribute("a.example.com/z", "1"),))
+    asked = question(wanted, Constraint(match_attribute="a.example.com/z"))
+    answer = choose(snapshot, 0, asked)
+    assert isinstance(answer, Failure)
+    assert "internal error: OverflowError" in answer.message
