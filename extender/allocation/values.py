@@ -18,6 +18,8 @@ from extender.model.device import Attribute
 
 # Set beside the value of a list where lists are not understood: it can only be the first that a rule covers.
 OPAQUE = 1
+# Values that derived lists may bring: each is a bit, and they take room by the square of their number, here 16 MB.
+MOST = 1 << 14
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Values:
             if derivation:
                 try:
                     attribute = _derived(derivation, candidate, self._budget)
+                    self._require_few(derivation, attribute, candidate)
                 except Met as met:
                     self._met[key] = str(met)
                     raise
@@ -68,6 +71,11 @@ class Values:
             with suppress(Met):
                 self.at(ask, place)
             yield from toll.paid(self._budget.spent)
+
+    def _require_few(self, derivation: Derivation, attribute: Attribute, candidate: Candidate) -> None:
+        if isinstance(attribute.value, tuple) and len(self._bits) + len(attribute.value) > MOST:
+            here = _here(derivation, candidate)
+            raise Met(f"{here}: the lists have more than {MOST} values together", place=candidate.key)
 
     def _derivation(self, ask: Ask) -> Derivation | None:
         return next((item for item in ask.derivations if item.name == self.rule.attribute), None)
@@ -111,7 +119,7 @@ def _published(name: str, candidate: Candidate) -> Attribute | None:
 
 
 def _derived(derivation: Derivation, candidate: Candidate, budget: Budget) -> Attribute:
-    here = f"derived attribute {derivation.name} on device {'/'.join(candidate.key)}"
+    here = _here(derivation, candidate)
     if derivation.program is None:
         raise Met(f"{here}: {derivation.error}", place=candidate.key)
     try:
@@ -122,3 +130,7 @@ def _derived(derivation: Derivation, candidate: Candidate, budget: Budget) -> At
     except Exception as error:
         # A stranger's text, as a selector is: whatever we did not think of is wrong on this device only.
         raise Met(f"{here}: internal error: {type(error).__name__}", place=candidate.key) from error
+
+
+def _here(derivation: Derivation, candidate: Candidate) -> str:
+    return f"derived attribute {derivation.name} on device {'/'.join(candidate.key)}"

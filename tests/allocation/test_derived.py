@@ -120,3 +120,25 @@ def test_what_nobody_thought_of_is_wrong_on_a_device_and_ends_nobody(monkeypatch
     answer = choose(snapshot, 0, asked)
     assert isinstance(answer, Failure)
     assert "internal error: OverflowError" in answer.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["lists.range(257)", f"'{'a' * 4097}'", f"['{'a' * 2048}', '{'b' * 2049}']", f"semver('1.0.0-{'a' * 4096}')"],
+)
+def test_more_than_any_device_has_is_no_attribute(text: str) -> None:
+    value = compile_attribute(text).compute(DeviceValue(driver="gpu.example.com"), Budget())
+    with pytest.raises(ValueError, match="longer than"):
+        attribute_of(value)
+
+
+def test_lists_of_very_many_values_together_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.allocation.values.MOST", 20)
+    devices = (device(f"d{number}", {"index": number}) for number in range(3))
+    snapshot = cluster(node("n"), published("n", *devices)).snapshot
+    own = "lists.range(8).map(x, x + 8 * device.attributes['gpu.example.com'].index)"
+    for text, is_met in ((own, True), ("lists.range(8)", False)):
+        wanted = request(2, derived_attributes=(DerivedAttribute("a.example.com/z", text),))
+        answer = choose(snapshot, 0, question(wanted, Constraint(match_attribute="a.example.com/z")))
+        assert isinstance(answer, Failure) is is_met
+        assert not is_met or "more than 20 values together" in answer.message
