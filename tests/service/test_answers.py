@@ -114,7 +114,7 @@ class Preempting:
         fleet = [item for name in self.low for item in (node(name), devices(name, 1))]
         self.belief = belief_of(*fleet, *taken, claim("c"), subject)
         attention = SimpleNamespace(
-            postponed=lambda _pod, at: self.postponed.append(at),
+            waits=SimpleNamespace(postponed=lambda _pod, at: self.postponed.append(at)),
             offered=lambda _pod: None,
             rejected=lambda _pod, _plan: None,
             wall=lambda: 0.0,
