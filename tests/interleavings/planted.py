@@ -14,7 +14,7 @@ from extender.model import taint
 from extender.model.parse import claim
 from extender.scheduling import assigning, binding, claiming, conditions, exposed, preferring, remedy
 from extender.scheduling.binding import Binder
-from extender.scheduling.planner import Planner
+from extender.scheduling.hopeless import Hopeless
 from extender.scheduling.recall import World
 from extender.service.ahead import Ahead
 from extender.service.alone import Alone
@@ -124,9 +124,9 @@ RULED: Final = {
         Cluster._remove, "self._set(rules=_without(self.snapshot.rules, key.name))", "..."
     ),
     "who fitted nowhere is not looked at again when a decree is taken back": Bug(
-        Planner._with_devices,
-        "if self._hopeless.snapshot is not snapshot or",
-        "if getattr(self._hopeless.snapshot, 'usage', None) is not snapshot.usage or",
+        Hopeless.of,
+        "if self._at[0] is not snapshot or",
+        "if getattr(self._at[0], 'usage', None) is not snapshot.usage or",
     ),
     "a class is known by its name alone": Bug(
         questions._named, "(item.name, item.selectors, item.unknown_fields, flaws_in(item.config))", "(item.name,)"

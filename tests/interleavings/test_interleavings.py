@@ -25,8 +25,9 @@ from tests.interleavings.planted import (
 from tests.interleavings.play import Broken, played
 
 STEPS = 10_000
-# So many runs are looked through for a bug, at most: 200,000 steps. What takes coincidences shows in one of seven.
-RUNS = 20
+# So many runs are looked through for a bug, at most: 400,000 steps. What takes coincidences shows in one of seven, and
+# what one policy is given of another's in one of some twenty.
+RUNS = 40
 # In which kind of play which bugs show.
 PLACES: Final[tuple[tuple[dict[str, bool], dict[str, Bug]], ...]] = (
     ({}, BUGS),
