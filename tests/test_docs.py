@@ -22,6 +22,7 @@ from tests.tree import ROOT, anchors, files
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 README = (ROOT / "README.md").read_text()
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 HOUSE = (ROOT / "extender" / "README.md").read_text()
 DOCUMENTS = [str(path.relative_to(ROOT)) for path in files(".md")]
 PROGRAMS = str(Path(sys.executable).parent)
@@ -90,11 +91,12 @@ def test_make_help_lists_every_target() -> None:
 def test_a_subcommand_is_documented_with_its_options(name: str) -> None:
     parser = ArgumentParser(add_help=False)
     import_module(f"extender.cli.{name}").configure(parser)
-    assert f"dra-extender {name} " in README
+    told = README + COMMANDS
+    assert f"dra-extender {name} " in told
     for action in parser._actions:
         if action.dest in rows():
             continue  # a setting: docs/configuration.md has them all, and another test sees to that
-        assert not action.option_strings or any(f"`{option}" in README for option in action.option_strings), action
+        assert not action.option_strings or any(f"`{option}" in told for option in action.option_strings), action
 
 
 def shown(text: str) -> list[tuple[str, str]]:
@@ -102,12 +104,12 @@ def shown(text: str) -> list[tuple[str, str]]:
     return [(command, output.strip()) for command, output in re.findall(r"```console\n\$ (.*)\n([^`]*)```", text)]
 
 
-def test_the_readme_says_where_the_program_of_its_examples_is() -> None:
-    before = README.partition("$ dra-extender ")[0]
+def test_it_is_said_where_the_program_of_the_examples_is() -> None:
+    before = COMMANDS.partition("$ dra-extender ")[0]
     assert 'PATH="$PWD/.venv/bin:$PATH"' in before
 
 
-@pytest.mark.parametrize(("command", "output"), shown(README), ids=["table", "json", "caret", "allocate", "topology"])
+@pytest.mark.parametrize(("command", "output"), shown(COMMANDS), ids=["table", "json", "caret", "allocate", "topology"])
 def test_a_shown_command_prints_what_is_shown(command: str, output: str) -> None:
     assert printed("sh", "-c", command).strip() == output
 
