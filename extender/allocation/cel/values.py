@@ -278,11 +278,12 @@ def find(mapping: Mapping[object, object], key: object) -> object:
 
 
 def _find_number(mapping: Mapping[object, object], key: float) -> object:
+    """Look a double up as an int and a uint, too, and these as one another: upstream finds no double by them."""
     if type(mapping) is Domains:
         return EMPTY
     found = mapping.get(encoded(key), MISSING)
-    if found is not MISSING or not math.isfinite(key) or key != int(key):
+    if found is not MISSING or not math.isfinite(key) or key != int(key) or key == INT_MIN:
         return found
     whole = int(key)
-    candidates: tuple[object, ...] = (whole, Key("uint", whole), Key("double", float(whole)))
+    candidates: tuple[object, ...] = (whole, Key("uint", whole))
     return next((mapping[candidate] for candidate in candidates if candidate in mapping), MISSING)
