@@ -17,6 +17,7 @@ from extender.scheduling.steps import (
     Refused,
     Step,
     TouchPod,
+    Unknown,
     told_by,
 )
 
@@ -68,7 +69,7 @@ def assigned(
                 continue
             case Refused(kind, message) if kind is not Refusal.CONFLICT:
                 return Unassigned(f"the Binding was refused: {message or kind.value}")
-        found = yield from _after_binding(pod, node)
+        found = yield from _after_binding(pod, node, outcome)
         if isinstance(found, Unassigned) or found.node_name == node:
             return found
         is_other = found.extended_claim != pod.extended_claim
@@ -77,8 +78,8 @@ def assigned(
         if problem:
             return Unassigned(problem)
         pod = found
-    is_busy = isinstance(outcome, Later)
-    return Unassigned(f"the Binding was refused: {told_by(outcome)}" if is_busy else "the pod kept changing")
+    is_kept = isinstance(outcome, Later | Unknown)
+    return Unassigned(f"the Binding was refused: {told_by(outcome)}" if is_kept else "the pod kept changing")
 
 
 def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:
@@ -117,7 +118,7 @@ def renamed(before: Pod, after: Pod) -> str:
     return "" if is_same else "the pod names another claim that was made for it"
 
 
-def _after_binding(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | Unassigned]:
+def _after_binding(pod: Pod, node: NodeName, sent: Outcome) -> Generator[Step, Outcome, Pod | Unassigned]:
     """Find out what became of a Binding; a pod without a node means: try again with it.
 
     A conflict leaves it as open as no answer does: of Bindings the API server says so of time-outs of etcd, too.
@@ -133,4 +134,4 @@ def _after_binding(pod: Pod, node: NodeName) -> Generator[Step, Outcome, Pod | U
     if isinstance(fresh, Pod) or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND):
         return Unassigned("the pod is gone")
     # A conflict may mean that the pod is bound already.
-    return Unassigned("nobody knows yet whether the pod was bound", is_open=True)
+    return Unassigned(f"nobody knows yet whether the pod was bound: {told_by(sent)}", is_open=True)

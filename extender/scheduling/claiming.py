@@ -30,6 +30,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
     is_refused,
     told_by,
+    vain,
 )
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
@@ -80,10 +81,12 @@ def patiently(step: Step) -> Generator[Step, Outcome, Outcome]:
 
 def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief) -> Claiming:
     """Write *allocation*, which is reserved in the ledger already."""
+    outcome: Outcome = Done()
     for _ in range(ATTEMPTS):
         step = _next_write(claim, allocation, pod)
         if not belief.ledger.is_reserved(claim.uid, pod.uid):
-            return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod")
+            before = f", after {told_by(outcome)}" if isinstance(outcome, Unknown) else ""
+            return NotHad(f"claim {claim.key.name}: its devices are no longer kept for the pod{before}")
         belief.ledger.rebase(claim.uid, version(claim))
         outcome = yield step
         match outcome:
@@ -102,13 +105,13 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
         is_open = isinstance(outcome, Unknown) and isinstance(step, WriteAllocation)
         if is_open:
             belief.unanswered(claim.uid)
-        found = yield from _looked_up(claim, allocation, pod, belief, is_open=is_open)
+        unheard = told_by(outcome) if is_open else ""
+        found = yield from _looked_up(claim, allocation, pod, belief, unheard)
         if not isinstance(found, ResourceClaim):
             return found
         claim = found
     belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
-    why = f": {told_by(outcome)}" if isinstance(outcome, Later) else " kept changing"
-    return NotHad(f"claim {claim.key.name}{why}")
+    return NotHad(vain(f"claim {claim.key.name}", outcome))
 
 
 def _next_write(claim: ResourceClaim, allocation: Allocation, pod: Pod) -> AddFinalizer | WriteAllocation:
@@ -118,18 +121,21 @@ def _next_write(claim: ResourceClaim, allocation: Allocation, pod: Pod) -> AddFi
 
 
 def _looked_up(
-    claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief, *, is_open: bool
+    claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Belief, unheard: str
 ) -> Generator[Step, Outcome, ResourceClaim | Written | NotHad]:
-    """Find out what became of *claim* after a write that did not simply succeed; a claim means: try again with it."""
+    """Find out what became of *claim* after a write that did not simply succeed; a claim means: try again with it.
+
+    *unheard*: why nobody knows whether its allocation was written, where nobody does.
+    """
     outcome = yield from patiently(ReadClaim(claim.key))
     fresh = same_claim(claim.uid, outcome)
-    if fresh is not None and fresh.allocation is None and is_open and version(fresh) <= version(claim):
+    if fresh is not None and fresh.allocation is None and unheard and version(fresh) <= version(claim):
         # Nobody else moved the claim on, so that what nobody knows of could land still.
         outcome = yield from patiently(TouchClaim(fresh))
         fresh = same_claim(claim.uid, outcome)
-    if fresh is None and is_open and not is_gone(outcome):
+    if fresh is None and unheard and not is_gone(outcome):
         # A write may still land: the hold stays until the watch tells.
-        return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written")
+        return NotHad(f"claim {claim.key.name}: nobody knows yet whether its devices were written: {unheard}")
     if fresh is None:
         return _lost(claim, pod, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
@@ -188,7 +194,7 @@ def reserve(claim: ResourceClaim, pod: Pod) -> Claiming:
             # Where nothing can be touched there is no more to be known: without this, its pod would never be bound.
             return Written(again, is_ours=False, is_had=True)
         claim = again
-    return NotHad(f"claim {claim.key.name} kept changing")
+    return NotHad(vain(f"claim {claim.key.name}", outcome))
 
 
 def release(

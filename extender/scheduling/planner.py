@@ -74,7 +74,7 @@ class Planner:
         """
         promise = self.belief.ledger.of_pod(pod.uid)
         if promise is not None and promise.is_binding:
-            return Trouble(f"claims of the pod are being written for node {promise.node}")
+            return Trouble(promise.under_way)
         if is_answer:
             self.trips.end(pod.uid)
         moment = Moment(now, is_answer, suitable)

@@ -179,9 +179,10 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have happened, and may happen yet."""
+    """It may have happened, and may happen yet. *is_answered*: the API server says that something is wrong there."""
 
     why: str = ""
+    is_answered: bool = False
 
 
 Outcome = Done | Refused | Later | Unknown
@@ -202,3 +203,8 @@ def told_by(outcome: Outcome) -> str:
         case Later(_, message):
             return message or "the API server is busy"
     return "the answer cannot be read"
+
+
+def vain(subject: str, outcome: Outcome) -> str:
+    """Say why *subject* was not written, often as it was tried. Of conflicts all tell that others were there first."""
+    return f"{subject} kept changing" if is_refused(outcome, Refusal.CONFLICT) else f"{subject}: {told_by(outcome)}"

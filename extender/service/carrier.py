@@ -178,8 +178,8 @@ class Carrier:
                 return Refused(kind, message)
             case Later():
                 return outcome
-            case kube.Unknown(why):
-                return Unknown(why)
+            case kube.Unknown(why, status):
+                return Unknown(why, is_answered=status is not None)
 
     def _done(self, read: Json) -> Outcome:
         match read.get("kind"):

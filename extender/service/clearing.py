@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,7 +10,7 @@ from uuid import uuid4
 
 from extender.kube.api import CONNECTIONS
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, PODS, Resource
 from extender.kube.stream import is_older
@@ -28,6 +29,8 @@ LOG: Final = logging.getLogger(__name__)
 AT_ONCE: Final = CONNECTIONS // 2
 AGAIN_S: Final = 0.5
 LOOK_S: Final = 0.1
+# So many errors about one object are told.
+ERRORS: Final = 5
 
 
 @dataclass(slots=True)
@@ -44,6 +47,8 @@ class _Work:
     bound: set[Uid] = field(default_factory=set)
     failed: str = ""
     count: int = 0
+    errors: Counter[Uid] = field(default_factory=Counter)
+    is_told: bool = False
 
     def moved(self, item: ResourceClaim | Pod, to: Done) -> None:
         """Take note of what is to be shown of *item*."""
@@ -54,6 +59,13 @@ class _Work:
         resource = CLAIMS if isinstance(item, ResourceClaim) else PODS
         if is_older(self.reached.setdefault(resource, to.resource_version), to.resource_version):
             self.reached[resource] = to.resource_version
+
+    def heard(self, item: ResourceClaim | Pod, outcome: Unknown) -> None:
+        """Tell of the first that is answered with errors again and again, as where a webhook is down."""
+        self.errors[item.uid] += outcome.status is not None
+        if not self.is_told and self.errors[item.uid] == ERRORS:
+            self.is_told = True
+            _tell(f"{item.key}: {outcome}")
 
 
 @dataclass(slots=True)
@@ -72,7 +84,7 @@ class Clearing:
             for _ in range(AT_ONCE):
                 group.create_task(self._move_on(work))
         if work.failed:
-            LOG.warning("what was sent before us has to be waited for", extra={keys.ERROR: work.failed})
+            _tell(work.failed)
             return False
         while not self._is_shown(work):
             await self.pace.sleep(LOOK_S)
@@ -104,6 +116,8 @@ class Clearing:
             return True
         if isinstance(outcome, Refused) and outcome.kind not in (Refusal.UNSENT, Refusal.CONFLICT):
             work.failed = f"{item.key}: {outcome}"
+        if isinstance(outcome, Unknown):
+            work.heard(item, outcome)
         await self.pace.sleep(outcome.seconds if isinstance(outcome, Later) else AGAIN_S)
         return False
 
@@ -117,3 +131,7 @@ class Clearing:
         if isinstance(item, ResourceClaim):
             return await self.writes.touch_claim(item, mark)
         return await self.writes.touch_pod(item, mark)
+
+
+def _tell(what: str) -> None:
+    LOG.warning("what was sent before us has to be waited for", extra={keys.ERROR: what})

@@ -6,12 +6,27 @@ from typing import Final
 
 from extender.model.frozen import dataclass
 from extender.model.names import Uid
-from extender.scheduling.steps import LASTING, DeleteClaim, Done, Outcome, Refused, Release, TouchClaim, TouchPod
+from extender.scheduling.steps import (
+    LASTING,
+    DeleteClaim,
+    Done,
+    Outcome,
+    Refused,
+    Release,
+    TouchClaim,
+    TouchPod,
+    Unknown,
+    told_by,
+)
 from extender.telemetry import keys
 from extender.topology.memo import Memo
 
 LOG: Final = logging.getLogger(__name__)
 Undoing = Release | DeleteClaim | TouchClaim | TouchPod
+# What is undone, by the kind of the step, and to which object.
+Subject = tuple[str, Uid]
+# An API server that answers so of itself, as where a webhook is down.
+BROKEN: Final = "error"
 # Objects of which it is remembered what was told.
 MOST: Final = 1000
 
@@ -20,7 +35,8 @@ MOST: Final = 1000
 class Refusals:
     """Tells of each object why it is refused, and again when it is for another reason, or was not in between."""
 
-    _told: Memo[tuple[str, Uid], str] = field(default_factory=lambda: Memo(MOST))
+    _told: Memo[Subject, str] = field(default_factory=lambda: Memo(MOST))
+    _heard: Memo[Subject, str] = field(default_factory=lambda: Memo(MOST))
 
     def note(self, step: Undoing, outcome: Outcome) -> None:
         """Take note of how *step* ended."""
@@ -28,11 +44,20 @@ class Refusals:
         subject = type(step).__name__, about.uid
         if isinstance(outcome, Done):
             self._told.pop(subject, None)
-        elif isinstance(outcome, Refused) and outcome.kind in LASTING and self._told.get(subject) != outcome.message:
-            self._told[subject] = outcome.message
+            self._heard.pop(subject, None)
+        elif self._is_lasting(subject, outcome) and self._told.get(subject) != told_by(outcome):
+            self._told[subject] = told_by(outcome)
             key = keys.POD if isinstance(step, TouchPod) else keys.CLAIM
-            fields = {key: str(about.key), keys.REASON: outcome.kind.value, keys.ERROR: outcome.message}
+            reason = outcome.kind.value if isinstance(outcome, Refused) else BROKEN
+            fields = {key: str(about.key), keys.REASON: reason, keys.ERROR: told_by(outcome)}
             if isinstance(step, TouchClaim | TouchPod):
                 LOG.warning("what was sent before cannot be kept from landing", extra=fields)
             else:
                 LOG.warning("what a pod had cannot be taken back", extra=fields)
+
+    def _is_lasting(self, subject: Subject, outcome: Outcome) -> bool:
+        """Tell whether it may be refused for good; of an error of the API server, where it comes a second time."""
+        if not isinstance(outcome, Unknown):
+            return isinstance(outcome, Refused) and outcome.kind in LASTING
+        before, self._heard[subject] = self._heard.get(subject), told_by(outcome)
+        return outcome.is_answered and before == told_by(outcome)

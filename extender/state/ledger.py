@@ -107,6 +107,15 @@ class Promise:
         """Whether a write may have been sent for any of its claims."""
         return any(claim.phase in BINDING for claim in self.claims)
 
+    @property
+    def under_way(self) -> str:
+        """Say what of it is, where it *is_binding*."""
+        if any(claim.phase is Phase.UNKNOWN for claim in self.claims):
+            return (
+                f"claims of the pod were written for node {self.node}, and nobody knows yet whether they were changed"
+            )
+        return f"claims of the pod are being written for node {self.node}"
+
 
 class Ledger:
     """Every promise; one for each pod, and one pod for each claim."""

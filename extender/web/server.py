@@ -26,6 +26,8 @@ JSON, OK = "application/json", 200
 ANSWERED: Final = {"Content-Type": "application/json; charset=utf-8"}
 EXPLAINED: Final = {"Content-Type": "text/plain; charset=utf-8"}
 REFRESH_SECONDS: Final = 10
+# So many verbs that there are not are told of, and so much of each.
+MOST_STRANGE, LONGEST = 16, 64
 # Anybody may ask for probes and metrics: little is granted, and nothing that lasts.
 PROBES: Final = Terms(
     keep_alive_seconds=30,
@@ -100,6 +102,7 @@ class Server:
         self._listeners = (Listener(self._call, options.terms, context, self._unread), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
+        self._told = set[str]()
 
     async def start(self) -> None:
         """Listen. The ports that were taken are in *ports*: that of the verbs, and that of the probes."""
@@ -131,11 +134,19 @@ class Server:
             return self._decided(request)
         verb = request.path[1:]
         if verb not in self._routes.by_verb:
+            self._strange(verb)
             return refused(404, f"no such path; verbs are {', '.join(self._routes.by_verb)}")
         if request.method != "POST":
             return _wrong_method("POST")
         status, answer, _ = await self._routes.answer(verb, body)
         return web.Response(status=status, body=answer, headers=ANSWERED if status == OK else EXPLAINED)
+
+    def _strange(self, verb: str) -> None:
+        """Tell once of what nobody answers: kube-scheduler does not, where prioritizeVerb is wrong."""
+        verb = verb[:LONGEST]
+        if verb not in self._told and len(self._told) < MOST_STRANGE:
+            self._told.add(verb)
+            LOG.warning("there is no such verb", extra={VERB: verb})
 
     def _unread(self, request: web.BaseRequest, answer: web.Response) -> None:
         verb = request.path[1:]

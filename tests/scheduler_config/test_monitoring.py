@@ -1,11 +1,16 @@
 """The component for a Prometheus operator scrapes our pods, and its alerts can come true and say where to look."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
+import yaml
 
 from extender.scheduling.decision import Outcome
 from extender.scheduling.drift import Kind
+from extender.state.ledger import Phase
 from extender.telemetry.metrics import VERBS
 from tests.controlplane.client import Object
 from tests.controlplane.manifests import BASE, CONFIG, documents
@@ -16,6 +21,7 @@ MONITORING = CONFIG / "monitoring"
 # What the metrics give as values of these labels.
 VALUES: dict[str, set[str]] = {
     "kind": set(Kind),
+    "phase": {phase.name.lower() for phase in Phase},
     "outcome": set(Outcome),
     "verb": set(VERBS),
     "result": {"ok", "error", "refused", "crash"},
@@ -66,6 +72,15 @@ def test_a_pod_that_waits_for_its_devices_is_no_bind_that_fails() -> None:
 def test_an_alert_tells_of_labels_that_its_query_leaves(alert: Object) -> None:
     told = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["summary"]))
     assert told <= {label for labels in re.findall(r"by \(([\w, ]+)\)", alert["expr"]) for label in labels.split(", ")}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, of Prometheus")
+def test_incidents_of_before_raise_the_alerts_that_they_should(tmp_path: Path) -> None:
+    (rules,) = documents(MONITORING / "alerts.yaml")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules["spec"]))
+    incidents = shutil.copy(Path(__file__).with_name("incidents.yaml"), tmp_path)
+    ran = subprocess.run(["promtool", "test", "rules", incidents], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @each_alert

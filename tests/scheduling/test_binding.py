@@ -29,6 +29,8 @@ from extender.scheduling.steps import (
     Release,
     Reserve,
     Step,
+    TouchClaim,
+    TouchPod,
     Unknown,
     WriteAllocation,
 )
@@ -218,6 +220,34 @@ def test_of_a_busy_api_server_it_is_not_said_that_something_kept_changing(
 
     base = world_of(item)
     assert refused(Busy(base.server, base.belief)) == text
+
+
+DOWN = '500 InternalError: failed calling webhook "claims.example.com"'
+
+
+@pytest.mark.parametrize(
+    ("kinds", "item", "text"),
+    [
+        ((WriteAllocation,), claim("a"), "claim a: its devices are no longer kept for the pod, after "),
+        ((WriteAllocation, TouchClaim), claim("a"), "claim a: nobody knows yet whether its devices were written: "),
+        ((Reserve,), SHARED, f"claim a: {DOWN}"),
+        ((BindPod,), claim("a"), f"the Binding was refused: {DOWN}"),
+        ((BindPod, TouchPod), claim("a"), "nobody knows yet whether the pod was bound: "),
+    ],
+    ids=["allocation", "allocation and touch", "reservation", "Binding", "Binding and touch"],
+)
+def test_what_an_api_server_says_that_answers_with_errors_is_told(
+    kinds: tuple[type[Step], ...], item: ResourceClaim, text: str
+) -> None:
+    class Down(World):
+        def _outcome(self, step: Step) -> Outcome:
+            return Unknown(DOWN, is_answered=True) if isinstance(step, kinds) else super()._outcome(step)
+
+    base = world_of(item)
+    said = bind(Down(base.server, base.belief))
+    assert isinstance(said, NotBound)
+    assert said.message.startswith(text)
+    assert said.message.endswith(DOWN)
 
 
 def test_a_claim_that_is_being_deleted_is_not_written() -> None:

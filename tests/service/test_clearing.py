@@ -18,7 +18,7 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.scheduling.steps import Later, Refusal
-from extender.service.clearing import AT_ONCE, Clearing
+from extender.service.clearing import AT_ONCE, ERRORS, Clearing
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, pod
 
 WAITING = pod("p", "held")
@@ -111,6 +111,21 @@ async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
     assert await stage.work.done()
     assert stage.api.touched == ["free"] * 3
     assert stage.slept[:2] == [3.0 if isinstance(answer, Later) else 0.5] * 2
+
+
+async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    down = Unknown("500 InternalError: failed calling webhook", 500)
+    stage = Stage(Api(*[down] * (4 * ERRORS)), [claim("one"), claim("two")])
+    assert await stage.work.done()
+    (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert vars(told)["error"] in {f"ns/{name}: {down}" for name in ("one", "two")}
+
+
+@pytest.mark.parametrize("answer", [Unknown("no answer"), Unknown("500", 500)], ids=["none", "errors, but few"])
+async def test_what_passes_is_not_told(answer: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Api(*[answer] * (ERRORS - 1)))
+    assert await stage.work.done()
+    assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 async def test_what_is_gone_is_left_alone() -> None:

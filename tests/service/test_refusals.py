@@ -4,7 +4,18 @@ import logging
 
 import pytest
 
-from extender.scheduling.steps import DeleteClaim, Done, Later, Outcome, Refusal, Refused, Release, TouchClaim, TouchPod
+from extender.scheduling.steps import (
+    DeleteClaim,
+    Done,
+    Later,
+    Outcome,
+    Refusal,
+    Refused,
+    Release,
+    TouchClaim,
+    TouchPod,
+    Unknown,
+)
 from extender.service.refusals import MOST, Refusals, Undoing
 from tests.scheduling.cast import claim, pod
 
@@ -47,6 +58,19 @@ def test_it_is_told_whose_it_is_and_of_each_step(caplog: pytest.LogCaptureFixtur
 )
 def test_what_is_tried_again_or_over_is_not_told(caplog: pytest.LogCaptureFixture, outcome: Outcome) -> None:
     assert told(caplog, (STEPS[0], outcome)) == []
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: type(step).__name__)
+def test_an_error_that_comes_again_is_told_once(caplog: pytest.LogCaptureFixture, step: Undoing) -> None:
+    down = Unknown("500: failed calling webhook", is_answered=True)
+    assert told(caplog, (step, down)) == []
+    assert told(caplog, (step, down), (step, Done()), (step, down)) == []
+    assert told(caplog, *[(step, down)] * 4) == [down.why]
+    assert {vars(record)["reason"] for record in caplog.records} == {"error"}
+
+
+def test_that_there_is_no_answer_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert told(caplog, *[(STEPS[0], Unknown("no answer in time"))] * 4) == []
 
 
 def test_no_more_is_remembered_than_so_much(caplog: pytest.LogCaptureFixture) -> None:

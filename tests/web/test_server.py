@@ -18,7 +18,7 @@ from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web import listener, routes
 from extender.web.listener import Terms
-from extender.web.server import Address, Application, CannotListen, Options, Server
+from extender.web.server import MOST_STRANGE, Address, Application, CannotListen, Options, Server
 from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered, FilterRequest
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
@@ -117,6 +117,15 @@ async def test_a_path_that_is_no_verb_is_not_found() -> None:
             404,
             "no such path; verbs are filter, prioritize, preempt, bind",
         )
+
+
+async def test_a_verb_that_there_is_not_is_told_once_and_no_more_than_so_many(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(StandIn()) as server, ClientSession() as session:
+        for path in ("/scores", "/scores", *(f"/{number}" for number in range(2 * MOST_STRANGE))):
+            async with session.post(url(server, path)) as answer:
+                assert answer.status == 404
+    told = [vars(record)[VERB] for record in caplog.records if record.msg == "there is no such verb"]
+    assert told == ["scores", *map(str, range(MOST_STRANGE - 1))]
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
