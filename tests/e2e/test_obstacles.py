@@ -212,6 +212,18 @@ async def test_a_quota_of_claims_that_is_used_up_is_told_and_its_end_lets_the_po
     await here.bound(second)
 
 
+async def test_a_webhook_that_is_down_is_named_and_the_pod_goes_on_once_it_is_back(here: World) -> None:
+    await here.device_class()
+    await device(here, "a")
+    await here.own_namespace()
+    await here.template("one", here.request())
+    hook = await here.break_claims()
+    pod = await here.pod("p", templates=("one",))
+    assert "failed calling webhook" in (await here.notes(pod, "BindFailed"))[0]
+    await here.admin.delete(hook)
+    assert await here.bound(pod) == "a"
+
+
 async def test_pods_that_must_be_near_each_other_get_devices_within_one_clique(here: World) -> None:
     """So workers of one NVLink domain of several nodes ask for it."""
     await here.device_class()

@@ -435,6 +435,31 @@ class World:
 
         await until(is_refused, f"Bindings to {node} to be refused")
 
+    async def break_claims(self) -> Object:
+        """Have a webhook of this namespace asked about each status of a claim, which is down; return what names it."""
+        claim = await self.claim("broken", self.request())
+        rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"]}
+        hook = {
+            "name": "claims.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:9/validate"},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}},
+            "rules": [rule | {"resources": ["resourceclaims/status"]}],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        api, name = "admissionregistration.k8s.io/v1", f"{self.name}-{next(NUMBERS)}"
+        kind = {"apiVersion": api, "kind": "ValidatingWebhookConfiguration"}
+        made = await self.create({**kind, "metadata": {"name": name}, "webhooks": [hook]})
+
+        async def is_down() -> bool:
+            path = f"{await self.admin.path(claim)}/status"
+            read = await self.admin.read(claim)
+            return (await self.admin.call("PUT", path, read, dryRun="All")).status >= 500
+
+        await until(is_down, "writes to be answered with errors")
+        return made
+
     def on(self, node: str) -> dict[str, str]:
         """Return the selector of *node* alone."""
         return {"kubernetes.io/hostname": self.full(node)}
