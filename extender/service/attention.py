@@ -29,6 +29,7 @@ from extender.service.freeing import Freeing, Held
 from extender.service.habits import Habits
 from extender.service.remaking import Remaking
 from extender.service.turns import Turns, apart
+from extender.service.vacancies import Vacancies
 from extender.service.waits import Waits
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
@@ -75,9 +76,10 @@ class Attention:
 
     def __post_init__(self) -> None:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
+        vacancies = Vacancies(self.belief, self.waker)
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
         self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
-        self.waits = Waits(self.belief, self.wakes, self._turns, self.wall, self._refusals)
+        self.waits = Waits(self.belief, self.wakes, self._turns, self.wall, vacancies, self._refusals)
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)
         self._freeing.is_of_use = partial(finds_another, self.waker.planner)
@@ -106,7 +108,7 @@ class Attention:
         self.waker.drop(pod.uid)
         self._unsteered(pod)
         self._refusals.pop(pod.uid, None)
-        self.waits.offered(pod.uid)
+        self.waits.offered(pod)
         self.expiry.offered(pod)
 
     def asks_again(self, pod: Uid) -> bool:

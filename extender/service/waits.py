@@ -16,6 +16,7 @@ from extender.scheduling.conditions import have_failed, is_waited_for
 from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
+from extender.service.vacancies import Vacancies
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
 from extender.state.domain import classes_of
@@ -40,6 +41,7 @@ class Waits:
     wakes: Wakes
     turns: Turns
     wall: Callable[[], float]
+    vacancies: Vacancies
     refusals: Counter[Uid] = field(default_factory=Counter)
     # Has the nomination of a pod, if it is ours, taken back at once.
     unasked: Callable[[Uid], None] = lambda _pod: None
@@ -53,7 +55,8 @@ class Waits:
     _left: set[Uid] = field(default_factory=set)
 
     def ended(self, order: Order, result: Result) -> None:
-        """Remember a pod whose devices are being made ready."""
+        """Remember a pod whose devices are being made ready, and one that is bound elsewhere than it was nominated."""
+        self.vacancies.ended(order, result)
         if isinstance(result, NotBound) and result.is_unbegun:
             return  # what was known of an earlier attempt is so still
         self._awaiting.pop(order.uid, None)
@@ -88,11 +91,12 @@ class Waits:
         """Have *pod* tried again at a time."""
         self._postponed[pod] = at
 
-    def offered(self, pod: Uid) -> None:
+    def offered(self, pod: Pod) -> None:
         """Do not try *pod* again: it was offered something."""
-        self._postponed.pop(pod, None)
-        self._unheard.discard(pod)
-        self._nudged.pop(pod, None)
+        self._postponed.pop(pod.uid, None)
+        self._unheard.discard(pod.uid)
+        self._nudged.pop(pod.uid, None)
+        self.vacancies.offered(pod)
 
     def refused(self, pod: Pod) -> None:
         """Count what was found unasked: since *pod* was refused others may have left claims to it that keep it away.
@@ -108,10 +112,18 @@ class Waits:
         await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
         is_look = until - self._looked >= LOOK_S
         await self.ready(is_thorough=is_look)
+        await self._fill()
         self._nudge(until)
         if is_look:
             self._looked = until
             await self._look()
+
+    async def _fill(self) -> None:
+        """Have those tried again who may have waited for room that was kept in vain: for that one of them is nudged."""
+        for pod, node in self.vacancies.first() if self.wakes.nominates else ():
+            if await self.turns.holds_up(pod.uid, self.wakes.wake(pod, node)):
+                return
+            self._nudged[pod.uid] = inf
 
     def _nudge(self, now: float) -> None:
         """Have the pods tried again that do not hear of a nomination, but of one that is taken back.

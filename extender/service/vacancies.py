@@ -1,0 +1,75 @@
+"""Room on a node that kube-scheduler has kept for a pod which it binds elsewhere: it tells nobody that this is free.
+
+It counts a nominated pod on its node until it has placed it. Whom NodeResourcesFit alone has refused for that waits for
+five minutes (kubernetes/kubernetes#134859), unless somebody goes from a node, or another nomination is taken back: of
+that all hear that are no more important than who had it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from extender.model.names import NodeName, Uid
+from extender.model.node import Pod
+from extender.scheduling.binding import NotBound, Order, Result
+from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.waking import Waker
+from extender.state.belief import Belief
+from extender.topology.memo import Memo
+
+# In the condition of whom NodeResourcesFit has refused.
+WORDS: Final = ("Insufficient ", "Too many pods")
+# Pods that are on their way to be bound, about.
+REMEMBERED: Final = 1024
+
+
+class Kept(NamedTuple):
+    """Where a pod was nominated when it was offered nodes, and whom that kept away: no more important ones."""
+
+    node: NodeName
+    priority: int
+
+
+@dataclass(slots=True)
+class Vacancies:
+    """Remembers for whom room is kept, and where it was in vain. *waker* knows who is woken anyway."""
+
+    belief: Belief
+    waker: Waker
+    _kept: Memo[Uid, Kept] = field(default_factory=lambda: Memo(REMEMBERED))
+    _left: list[Kept] = field(default_factory=list)
+
+    def offered(self, pod: Pod) -> None:
+        """Remember where *pod* is nominated as the scheduler knows it, which has found it a place now."""
+        if pod.nominated_node:
+            self._kept[pod.uid] = Kept(pod.nominated_node, pod.priority)
+        else:
+            self._kept.pop(pod.uid, None)
+
+    def ended(self, order: Order, result: Result) -> None:
+        """Take note of a pod that is bound elsewhere than it was nominated."""
+        kept = self._kept.pop(order.uid, None)
+        if kept is not None and kept.node != order.node and not isinstance(result, NotBound):
+            self._left.append(kept)
+
+    def first(self) -> Iterator[tuple[Pod, NodeName]]:
+        """Name for each node that is left the most important pod that may have waited for room there."""
+        left, self._left = dict(sorted((kept.node, kept.priority) for kept in self._left)), []
+        waiting = [pod for pod in self.belief.pods if self._lacks_room(pod)] if left else ()
+        for node, priority in left.items():
+            among = (pod for pod in waiting if pod.priority <= priority and self._has_room(pod, node))
+            found = max(among, key=lambda pod: (pod.priority, pod.key), default=None)
+            if found is not None:
+                yield found, node
+
+    def _lacks_room(self, pod: Pod) -> bool:
+        is_alone = not (pod.nominated_node or pod.is_deleting or pod.uid in self.waker)
+        return is_alone and any(word in pod.refusal for word in WORDS)
+
+    def _has_room(self, pod: Pod, node: NodeName) -> bool:
+        """Tell whether *pod* can be on *node*, devices apart, as far as we know."""
+        needs = needs_of(pod, self.belief)
+        if not isinstance(needs, Needs):
+            return False
+        possible, number = self.waker.planner.possible.nodes(needs), self.belief.cluster.snapshot.layout.number(node)
+        return possible is None or (number is not None and bool(possible[number]))

@@ -1,0 +1,103 @@
+"""Who waits for room that was kept in vain is tried once its pod is bound elsewhere: kube-scheduler tells nobody."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed, Listed
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName
+from extender.model.node import Pod
+from extender.model.terms import Terms
+from extender.scheduling.binding import Bound, NotBound, Order, Result
+from extender.service.habits import Habits
+from extender.service.waits import NUDGE_S
+from tests.scheduling.cast import belief_of, node, pod
+from tests.scheduling.stage import N1, N2
+from tests.service.test_attention import Wakes, attention_of
+
+FULL = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
+FIRST = replace(pod("first", priority=5), nominated_node=N1)
+
+
+def waiter(name: str = "second", priority: int = 0, cpu: int = 4000, refusal: str = FULL) -> Pod:
+    return replace(pod(name, priority=priority), refusal=refusal, terms=Terms(amounts=(("cpu", cpu),)))
+
+
+class Here:
+    """FIRST is nominated for n1, and *waiters* were refused for that."""
+
+    def __init__(self, *waiters: Pod, first: Pod = FIRST, nominates: bool = True) -> None:
+        self.now, self.wakes, self.taken_back = 0.0, Wakes(), list[str]()
+        self.belief = belief_of(node("n1", {"cpu": 4}), node("n2", {"cpu": 4}), first, *waiters)
+        self.belief.apply(Listed(Footprint, ()))
+        self.attention = attention_of(self.belief, self.wakes, 0.0)
+        self.attention.wakes.nominates = nominates
+        self.attention.expiry.unasked = self.taken_back.append
+        self.first = first
+
+    async def bound(self, on: NodeName, result: Result | None = None) -> list[tuple[str, str]]:
+        """Have FIRST bound *on* a node; return who is woken for which."""
+        self.attention.offered(self.first)
+        self.attention.ended(Order(self.first.key, self.first.uid, on), result or Bound(self.first))
+        await self.pass_time(NUDGE_S)
+        return self.wakes.woken
+
+    async def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        await self.attention.waits.round(lambda: self.now)
+
+
+async def test_who_waits_for_room_that_was_kept_in_vain_is_nominated_and_that_is_taken_back() -> None:
+    here, second = Here(waiter()), waiter()
+    assert await here.bound(N2) == [("second", "n1")]
+    assert here.taken_back == []
+    await here.pass_time(NUDGE_S)
+    await here.pass_time(NUDGE_S)
+    assert here.taken_back == [second.uid]
+    assert here.wakes.woken == [("second", "n1")]
+
+
+async def test_of_several_the_most_important_is_nominated_of_whose_taking_back_the_others_hear() -> None:
+    here = Here(waiter("low"), waiter("high", 5), waiter("higher", 6))
+    assert await here.bound(N2) == [("high", "n1")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        waiter(cpu=5000),
+        waiter(refusal="0/2 nodes are available: 2 too few matching devices are free"),
+        waiter(refusal=""),
+        replace(waiter(), nominated_node=N2),
+        replace(waiter(), is_deleting=True),
+        waiter(priority=6),
+    ],
+)
+async def test_whom_that_room_does_not_help_is_left_alone(other: Pod) -> None:
+    assert await Here(other).bound(N2) == []
+
+
+async def test_where_the_room_is_taken_or_kept_still_nobody_is_nominated() -> None:
+    assert await Here(waiter()).bound(N1) == []
+    assert await Here(waiter()).bound(N2, NotBound("no")) == []
+    assert await Here(waiter(), first=replace(FIRST, nominated_node=None)).bound(N2) == []
+    taken = Here(waiter())
+    on = replace(pod("other"), node_name=N1)
+    footprint = Footprint(key=on.key, uid=on.uid, node=N1, amounts=(("cpu", 1000),))
+    taken.belief.apply(Changed(footprint))
+    assert await taken.bound(N2) == []
+
+
+async def test_who_is_offered_a_node_meanwhile_keeps_it() -> None:
+    here, second = Here(waiter()), waiter()
+    await here.bound(N2)
+    here.attention.offered(second)
+    await here.pass_time(NUDGE_S)
+    await here.pass_time(NUDGE_S)
+    assert here.taken_back == []
+
+
+async def test_where_pods_are_not_nominated_nobody_is() -> None:
+    assert Habits().nominates
+    assert await Here(waiter(), nominates=False).bound(N2) == []
