@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, product
 from typing import Any
 
+from tests.interleavings.law import Device
 from tests.interleavings.stock import Part, Stock, given, is_complete, unready
 
 Json = dict[str, Any]
@@ -112,7 +113,42 @@ class Objects:
     def fitting(self) -> list[str]:
         """Name the pods that wait although they fit on some node as it is now. A pool has the name of its node."""
         nodes = sorted({pool for _, pool, _ in self.stock.devices})
-        return [_name(pod) for pod in self.waiting() if any(self._fits(pod, node) for node in nodes)]
+        return [_name(pod) for pod in self.waiting() if any(self._fits(node, pod) for node in nodes)]
+
+    def without(self, gone: frozenset[str]) -> "Objects":
+        """Return what is left once the pods *gone* have gone, and what they alone had is free."""
+        claims = (_without(claim, gone) for claim in self.claims.values())
+        pods = [pod for pod in self.pods if _uid(pod) not in gone]
+        return Objects(pods, [claim for claim in claims if claim is not None], self.stock)
+
+    def pod(self, uid: str) -> Json | None:
+        return next((pod for pod in self.pods if _uid(pod) == uid), None)
+
+    def can_be(self, node: str, *pods: Json | None) -> bool:
+        """Tell whether *pods* wait, and have their devices on *node* beside one another."""
+        waiting = self.waiting()
+        known = [pod for pod in pods if pod is not None and pod in waiting]
+        return len(known) == len(pods) and self._fits(node, *known, is_at_most=True)
+
+    def had_on(self, node: str) -> dict[str, list[Device]]:
+        """Return what claims have on *node*."""
+        return {name: given(claim) for name, claim in self._at(node).items()}
+
+    def are_there(self, pods: frozenset[str]) -> bool:
+        """Tell whether one of *pods* is on a node, or has devices, still."""
+        return any(_uid(pod) in pods and pod["spec"].get("nodeName") for pod in self.pods) or any(
+            _reserved(claim) & pods for claim in self.claims.values()
+        )
+
+    def is_bound_to_others(self, pod: Json) -> bool:
+        """Tell whether others have what *pod* is to share with them."""
+        claims = (self.claims[name] for name in self._asked(pod) if name)
+        return any(given(claim) and _reserved(claim) - {_uid(pod)} for claim in claims)
+
+    def priority_of(self, claim: str) -> int:
+        """Return how important those are who have *claim*."""
+        users = _reserved(self.claims[claim])
+        return max((pod["spec"]["priority"] for pod in self.pods if _uid(pod) in users), default=0)
 
     def _asked(self, pod: Json) -> list[str | None]:
         names = self.wanted(pod)
@@ -122,25 +158,28 @@ class Objects:
         claim = self.claims.get(name or "")
         return claim is not None and not claim["metadata"].get("deletionTimestamp")
 
-    def _fits(self, pod: Json, node: str) -> bool:
-        """Tell whether *pod* fits on *node*. What it alone has, here or elsewhere, could be freed."""
-        uid = _uid(pod)
-        claims = [self.claims[name] for name in dict.fromkeys(self._asked(pod)) if name]
-        fixed = [claim for claim in claims if given(claim) and _reserved(claim) - {uid}]
+    def _fits(self, node: str, *pods: Json, is_at_most: bool = False) -> bool:
+        """Tell whether *pods* fit on *node*. What they alone have, here or elsewhere, could be freed.
+
+        *is_at_most*: shares may be of one device.
+        """
+        uids = set(map(_uid, pods))
+        claims = [self.claims[name] for name in dict.fromkeys(chain(*map(self._asked, pods))) if name]
+        fixed = [claim for claim in claims if given(claim) and _reserved(claim) - uids]
         if any({pool for _, pool, _ in given(claim)} != {node} for claim in fixed):
             return False
         if any(self._is_kept(claim) for claim in fixed):
             return False
-        own = {_name(claim) for claim in claims if claim not in fixed} | self._made_for(uid)
+        own = {_name(claim) for claim in claims if claim not in fixed}.union(*map(self._made_for, uids))
         others = {name: claim for name, claim in self._at(node).items() if name not in own}
         asking = [claim for claim in claims if claim not in fixed]
-        if number := _extended(pod):
+        for number in filter(None, map(_extended, pods)):
             classes = self.stock.law.behind(RESOURCE)
             if not classes:
                 return False
             asking.append(_by_number(classes[0], number))
         choices = product(*(self.stock.ways(claim, node) for claim in asking))
-        return any(self.stock.suffices([*chain(*ways)], others, node) for ways in choices)
+        return any(self.stock.suffices([*chain(*ways)], others, node, is_at_most=is_at_most) for ways in choices)
 
     def _at(self, node: str) -> dict[str, Json]:
         """Return the claims that have devices of *node*."""
@@ -166,6 +205,17 @@ def _by_number(name: str, number: int) -> Json:
     """Return what *number* of the extended resource are asked for with."""
     request = {"name": "counted", "exactly": {"deviceClassName": name, "count": number}}
     return {"metadata": {"name": ""}, "spec": {"devices": {"requests": [request]}}}
+
+
+def _without(claim: Json, gone: frozenset[str]) -> Json | None:
+    """Return *claim* as it is once the pods *gone* have gone; None where it goes with one of them."""
+    if any(owner["uid"] in gone for owner in claim["metadata"].get("ownerReferences") or ()):
+        return None
+    users = (claim.get("status") or {}).get("reservedFor") or ()
+    left = [user for user in users if user["uid"] not in gone]
+    if len(left) == len(users):
+        return claim
+    return {**claim, "status": {**claim["status"], "reservedFor": left} if left else {}}
 
 
 def _has_ended(pod: Json) -> bool:

@@ -12,7 +12,7 @@ from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
 from extender.model.parse import claim
-from extender.scheduling import assigning, binding, claiming, conditions, exposed, preferring, remedy
+from extender.scheduling import assigning, binding, claiming, conditions, exposed, preferring, remedy, veto
 from extender.scheduling.binding import Binder
 from extender.scheduling.hopeless import Hopeless
 from extender.scheduling.recall import World
@@ -97,6 +97,9 @@ VARIED: Final = {
     ),
     "the devices of a claim that makes no sense look free": Bug(
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
+    ),
+    "others are evicted where the pod has no devices without them, either": Bug(
+        veto.helped, "isinstance(asked, Needs) and ground.has(asked, node, pods, first[node])", "asked"
     ),
 }
 # Those that only show where slices are left over of an older generation.

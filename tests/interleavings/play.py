@@ -2,12 +2,13 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from random import Random
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from extender.demo.apiserver.kinds import POD
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.controller import Controller
 from extender.kube.answer import Unanswered
+from extender.model.names import Uid
 from extender.scheduling.drift import findings
 from tests.interleavings.checker import Objects
 from tests.interleavings.cluster import People
@@ -25,9 +27,11 @@ from tests.interleavings.law import Law
 from tests.interleavings.lingering import Lingering
 from tests.interleavings.loop import Clock
 from tests.interleavings.manner import FREE, LINKED, MILD, STRICT, Manner, Preferred
+from tests.interleavings.process import Process
 from tests.interleavings.regime import MILD as REPEALED
 from tests.interleavings.regime import Regime
 from tests.interleavings.rivals import Rivals
+from tests.interleavings.sacrifices import Sacrifices
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.server import Desk, Request, refusal
 from tests.interleavings.stock import Stock
@@ -37,6 +41,7 @@ from tests.interleavings.variety import Variety
 from tests.interleavings.watching import Watching
 from tests.interleavings.witness import RESOURCES, Witness
 
+Json = dict[str, Any]
 # Steps from one calm to the next.
 STORM = 400
 # When the play begins, in seconds since 1970.
@@ -60,6 +65,8 @@ WEATHER = (0.1, 0.3, 1.0, 1.0, 3.0)
 INTRUSIONS = 8
 # Of writes that are on their way, how many arrive.
 ARRIVES = 0.7
+# How often whoever is asked whom to evict has been told of everything.
+INFORMED = 0.8
 
 
 class Broken(AssertionError):  # noqa: N818 - what it says of the play
@@ -107,6 +114,7 @@ class Play:
     scheduler: Scheduler = field(init=False)
     house: Successors | Rivals = field(init=False)
     manner: Manner = field(init=False)
+    sacrifices: Sacrifices = field(init=False)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret depends on it
@@ -126,8 +134,9 @@ class Play:
         self.scheduler = Scheduler(
             self.clock, self.api.store, self.people.kind("resourceclaims"), self.random,
             self.house.asked, self.api.registry, self.nominates, self.desk.excused, has_volumes=self.is_varied,
-            happened=self.happened, witness=witness,
+            happened=self.happened, witness=witness, agreed=self.agreed,
         )  # fmt: skip
+        self.sacrifices = Sacrifices(self.is_promised)
 
     def policies(self) -> tuple[str, ...]:
         """Name the strict policies; what links are among parts of devices is told elsewhere."""
@@ -225,6 +234,13 @@ class Play:
             self.scheduler.attempt(self.random.choice(due))
         return bool(due)
 
+    def evict(self) -> bool:
+        """Have others make room for a pod: mostly where whoever is asked about that has been told of all that is so."""
+        leader = self.house.leader()
+        if leader and self.random.random() < INFORMED:
+            leader.catch_up()
+        return self.scheduler.evict()
+
     def control(self) -> bool:
         before = self.api.store.revision
         self.controller.reconcile()
@@ -278,7 +294,7 @@ class Play:
             "garble": (4, self.variety.garble),
             "bear": (1, self.variety.bear),
             "node": (4, self.variety.remove),
-            "evict": (12, self.scheduler.evict),
+            "evict": (30, self.evict),
             "long wait": (1, self.linger),
         }
         decreed = {name: act for part in self.decreeing() for name, act in part.acts().items()}
@@ -342,6 +358,19 @@ class Play:
             self.stock = Stock(parts[0], Law(*parts), document)
         return Objects(store.each(POD), store.each(self.people.kind("resourceclaims")), self.stock)
 
+    def agreed(self, process: Process, pod: Json, victims: Mapping[str, Sequence[str]], node: str) -> None:
+        """See whether it helps that others go for *pod*, where whoever has let it be done knows all that is so."""
+        if process is not self.house.leader() or any(watch.is_behind for watch in process.watches.values()):
+            return
+        objects = self.objects()
+        self.sacrifices.agreed(pod, victims, objects, process)
+        self.sacrifices.begun(pod, node, frozenset(victims[node]), objects, process)
+        self.happened["makes room knowingly"] += 1
+
+    def is_promised(self, pod: str) -> bool:
+        leader = self.house.leader()
+        return leader is not None and leader.belief.ledger.of_pod(Uid(pod)) is not None
+
     def check(self) -> None:
         """Check what must hold at once, where anything was written."""
         for mistake in self.mistakes:
@@ -351,7 +380,8 @@ class Play:
         if self.checked != self.api.store.revision:
             self.checked = self.api.store.revision
             objects = self.objects()
-            for complaint in (*objects.doubles_in_use(), *objects.bare()):
+            self.sacrifices.judge(objects)
+            for complaint in (*objects.doubles_in_use(), *objects.bare(), *self.sacrifices.complaints):
                 raise Broken(f"{complaint} ({self.where()})")
 
     def where(self) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -16,11 +16,13 @@ from extender.model.parse import parse_pod
 from extender.service.binds import UNDER_WAY
 from extender.web.verbs import BindRequest, Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
 from tests.interleavings import witness
+from tests.interleavings.cluster import GRACE
 from tests.interleavings.loop import Clock
 from tests.interleavings.process import Process
 from tests.interleavings.witness import Witness
 
 Json = dict[str, Any]
+Agreed = Callable[[Process, Json, Mapping[str, Sequence[Uid]], str], None]
 FIRST_BACKOFF_S: Final = 1.0
 LAST_BACKOFF_S: Final = 10.0
 FLUSH_S: Final = 300.0
@@ -78,6 +80,8 @@ class Scheduler:
     slowness: float = 0.0
     happened: Counter[str] = field(default_factory=Counter)
     witness: Witness | None = None
+    # Told where others may go for a pod, and where they do.
+    agreed: Agreed = lambda _process, _pod, _victims, _node: None
     queue: dict[str, Queued] = field(default_factory=dict)
     binding: dict[str, asyncio.Task[str]] = field(default_factory=dict)
     delayed: dict[str, Delayed] = field(default_factory=dict)
@@ -186,14 +190,12 @@ class Scheduler:
 
         It may be refused only as long as others are there that wait for volumes.
         """
-        process, waiting = (
-            self.extender(),
-            [pod for pod in self._waiting() if pod["metadata"]["uid"] not in self.binding],
-        )
+        process, waiting = self.extender(), [pod for pod in self._waiting() if self._may_preempt(pod)]
         if process is None or not waiting:
             return False
         pod = self.random.choice(waiting)
-        full = dict.fromkeys((*self.closed, *(item.node for item in self.delayed.values())))
+        crowded = self.random.choice(self.store.all(NODE))["metadata"]["name"]
+        full = dict.fromkeys((*self.closed, crowded, *(item.node for item in self.delayed.values())))
         known, noun = {name: self._lesser(pod, name) for name in full}, parse_pod(pod)
         assert isinstance(noun, Pod)
         victims = {name: Victims(tuple(found)) for name, found in known.items() if found}
@@ -201,19 +203,26 @@ class Scheduler:
         if isinstance(left, Failed) or not left:
             return bool(victims)
         node = self.random.choice(sorted(left))
+        self.agreed(process, pod, {name: items.pods for name, items in left.items()}, node)
         for uid in left[node].pods:
             self._go(uid, known[node][uid])
+        self.happened["makes room"] += 1
         self.favoured.add(noun.uid)
         self._nominate(pod, node)
         # Where they were there is room for the pod.
         self.closed = tuple(name for name in self.closed if name != node)
         return True
 
+    def _may_preempt(self, pod: Json) -> bool:
+        """Tell whether *pod* is not on its way to a node, and could be on one if others went."""
+        uid = pod["metadata"]["uid"]
+        return uid not in self.binding and uid not in self.delayed and self._is_served(pod)
+
     def _go(self, uid: Uid, key: Key) -> None:
         """Make room for another: who waits for volumes is merely tried again later."""
         delayed = self.delayed.pop(uid, None)
         if delayed is None:
-            self.registry.delete(POD, key, {})
+            self.registry.delete(POD, key, self.random.choice(({}, GRACE)))
             return
         self.happened["goes without its volumes"] += 1
         self._again(delayed.pod)

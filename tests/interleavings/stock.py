@@ -94,6 +94,11 @@ class Stock:
         for pool, given in drawn.items():
             yield Part((pool, MEMORY), self.counters.get(pool, 0), given)
 
+    def said_of(self, node: str) -> tuple[object, ...]:
+        """Return all that decides who may be given what of *node*."""
+        devices = {device: item for device, item in self.devices.items() if device[1] == node}
+        return devices, self.counters.get(node), self.law.rules, self.law.classes, self.document
+
     def _taken(self, device: Device, amount: int | None) -> int:
         """Return how much of *device* is taken; nobody knows what a share is of that is not published."""
         return self.limit(device) if amount is None else amount if device in self.devices else 0
@@ -140,24 +145,36 @@ class Stock:
         chosen = [device for device in self.devices if device[1] == pool and self.law.selects(item, device)]
         return [ask._replace(only=device) for device in chosen or [NOWHERE]]
 
-    def suffices(self, asked: list[Ask], claims: Mapping[str, Json], pool: str, only: Device | None = None) -> bool:
+    def suffices(
+        self,
+        asked: list[Ask],
+        claims: Mapping[str, Json],
+        pool: str,
+        only: Device | None = None,
+        *,
+        is_at_most: bool = False,
+    ) -> bool:
         """Tell whether all that is *asked* can be had of *pool* beside *claims*: so much of a share, or any device.
 
         *only* of one device, if one is named.
 
-        Whoever asks for several is given different devices, which is more than has to be.
+        Whoever asks for several is given different devices, which is more than has to be, unless that *is_at_most* so:
+        then shares may be of one device.
         """
         left = {part.place: part.limit - sum(part.taken.values()) for part in self.parts(claims)}
         memory = left.get((pool, MEMORY), self.counters.get(pool, 0))
         free = {device: left.get(device, self.limit(device)) for device in self.devices}
-        return self._suffices(
-            asked,
-            {device: room for device, room in free.items() if device[1] == pool and only in (None, device)},
-            memory,
-        )
+        rooms = {device: room for device, room in free.items() if device[1] == pool and only in (None, device)}
+        return self._suffices(asked, rooms, memory, is_at_most=is_at_most)
 
     def _suffices(
-        self, asked: list[Ask], free: Mapping[Device, int], memory: int, given: tuple[Given, ...] = ()
+        self,
+        asked: list[Ask],
+        free: Mapping[Device, int],
+        memory: int,
+        given: tuple[Given, ...] = (),
+        *,
+        is_at_most: bool,
     ) -> bool:
         if not asked:
             return True
@@ -166,7 +183,9 @@ class Stock:
             more = (*given, Given(asked[0], device))
             if draws <= memory and self._is_enough(device, room, asked[0]) and self._is_kept(more):
                 others = {other: left for other, left in free.items() if other != device}
-                if self._suffices(asked[1:], others, memory - draws, more):
+                if is_at_most and asked[0].amount is not None:
+                    others[device] = room - asked[0].amount
+                if self._suffices(asked[1:], others, memory - draws, more, is_at_most=is_at_most):
                     return True
         return False
 

@@ -77,6 +77,7 @@ def test_nothing_is_lost_where_devices_are_shared_cut_up_or_made_ready_and_nodes
     happened = played(4, STEPS, nominates=True, is_varied=True)
     assert happened["bindings ended"] > 100
     assert min(happened[name] for name in ("report", "garble", "node", "evict", "long wait", "waits for volumes")) > 0
+    assert happened["makes room knowingly"] > 0
 
 
 def test_of_two_replicas_one_leads_whichever_is_stopped_cut_off_or_ended() -> None:
