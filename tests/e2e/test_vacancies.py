@@ -23,7 +23,7 @@ async def test_who_waits_for_room_that_was_kept_for_a_pod_is_tried_once_that_is_
         await asyncio.sleep(2.0)
         second = await here.pod("second", templates=("one",), containers=cpus(8), nodeSelector=here.on("a"))
         await here.refused(second, "Insufficient cpu")
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": here.full("b")}}
-        await here.admin.patch(node, {"metadata": {"labels": spot}})
+        other = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": here.full("b")}}
+        await here.admin.patch(other, {"metadata": {"labels": spot}})
         assert await here.bound(first) == "b"
         assert await here.bound(second) == "a"

@@ -46,7 +46,7 @@ class Sacrifices:
         """Judge where others may go for *pod*: whoever has said so knows all that is so."""
         for node, pods in victims.items():
             left, subject = objects.without(frozenset(pods)), objects.pod(pod["metadata"]["uid"])
-            if not left.can_be(node, subject):
+            if subject is None or not left.can_be(node, subject):
                 self.complaints.append(
                     f"others are evicted on {node} for {_name(pod)}, which has no devices there then"
                 )
@@ -92,6 +92,8 @@ class Sacrifices:
         pod = objects.pod(each.pod["metadata"]["uid"])
         if pod is None or pod not in objects.waiting() or objects.stock.said_of(each.node) != each.said:
             return True
+        if self.is_promised(pod["metadata"]["uid"]):
+            return True  # what becomes of that is another matter
         if objects.are_there(each.victims):
             return False
         if not objects.can_be(each.node, pod) and (why := self._why(each, pod, objects)):

@@ -198,7 +198,7 @@ class Scheduler:
         full = dict.fromkeys((*self.closed, crowded, *(item.node for item in self.delayed.values())))
         known, noun = {name: self._lesser(pod, name) for name in full}, parse_pod(pod)
         assert isinstance(noun, Pod)
-        victims = {name: Victims(tuple(found)) for name, found in known.items() if found}
+        victims = {name: self._enough(tuple(found)) for name, found in known.items() if found}
         left = process.answers.preempt(PreemptRequest(noun, victims)) if victims else {}
         if isinstance(left, Failed) or not left:
             return bool(victims)
@@ -212,6 +212,10 @@ class Scheduler:
         # Where they were there is room for the pod.
         self.closed = tuple(name for name in self.closed if name != node)
         return True
+
+    def _enough(self, pods: tuple[Uid, ...]) -> Victims:
+        """Return those of *pods* who have to go: it may be that others can stay."""
+        return Victims(tuple(self.random.sample(pods, self.random.randint(1, len(pods)))))
 
     def _may_preempt(self, pod: Json) -> bool:
         """Tell whether *pod* is not on its way to a node, and could be on one if others went."""

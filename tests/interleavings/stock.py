@@ -159,7 +159,7 @@ class Stock:
         *only* of one device, if one is named.
 
         Whoever asks for several is given different devices, which is more than has to be, unless that *is_at_most* so:
-        then shares may be of one device.
+        then several may have shares of one device, and look at one that somebody has.
         """
         left = {part.place: part.limit - sum(part.taken.values()) for part in self.parts(claims)}
         memory = left.get((pool, MEMORY), self.counters.get(pool, 0))
@@ -183,11 +183,17 @@ class Stock:
             more = (*given, Given(asked[0], device))
             if draws <= memory and self._is_enough(device, room, asked[0]) and self._is_kept(more):
                 others = {other: left for other, left in free.items() if other != device}
-                if is_at_most and asked[0].amount is not None:
-                    others[device] = room - asked[0].amount
+                if is_at_most:
+                    others[device] = room - self._taken_by(asked[0], device)
                 if self._suffices(asked[1:], others, memory - draws, more, is_at_most=is_at_most):
                     return True
         return False
+
+    def _taken_by(self, ask: Ask, device: Device) -> int:
+        """Return how much of *device* nobody else has who is given it for *ask*."""
+        if ask.is_admin:
+            return 0
+        return self.limit(device) if ask.amount is None else ask.amount
 
     def _is_kept(self, given: tuple[Given, ...]) -> bool:
         """Tell whether the last that is *given* may be beside the others."""
