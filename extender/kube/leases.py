@@ -12,13 +12,13 @@ from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
 from extender.kube.request import Body
 from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.state.tenure import Record
 
 API = "coordination.k8s.io/v1"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # What a write meets where somebody else was faster.
-CONFLICTS = frozenset((Refusal.CONFLICT, Refusal.EXISTS, Refusal.NOT_FOUND))
+CONFLICTS = (Refusal.CONFLICT, Refusal.EXISTS, Refusal.NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Leases:
     async def read(self, key: ObjectKey) -> Lease | Failure:
         """Read a Lease as it is now."""
         outcome = outcome_of(await self.api.call("GET", path_of(key), timeout_s=self.timeout_s))
-        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
+        if is_refused(outcome, Refusal.NOT_FOUND):
             return Lease()
         return _lease_in(outcome)
 
@@ -78,7 +78,7 @@ def path_of(key: ObjectKey, *, is_whole: bool = True) -> str:
 
 def is_conflict(failure: Failure) -> bool:
     """Tell whether somebody else has written since."""
-    return isinstance(failure, Refused) and failure.kind in CONFLICTS
+    return is_refused(failure, *CONFLICTS)
 
 
 def _lease_in(outcome: Outcome) -> Lease | Failure:

@@ -4,8 +4,9 @@ from typing import Final
 
 from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_of
 from extender.model.frozen import dataclass
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Later, Refusal, Refused, Unknown
 
+__all__ = ["Done", "Outcome", "Refused", "Unknown", "is_answered", "outcome_of"]
 DEFAULT_PAUSE_S: Final = 1.0
 UID: Final = "metadata.uid"
 
@@ -20,33 +21,6 @@ class Done:
     def resource_version(self) -> str:
         metadata = self.object.get("metadata")
         return str(metadata.get("resourceVersion", "")) if isinstance(metadata, dict) else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """The write did not land and will not."""
-
-    kind: Refusal
-    status: int
-    reason: str
-    message: str
-
-    def __str__(self) -> str:
-        """Say for people what was answered."""
-        told = " ".join(filter(None, (str(self.status or ""), self.reason)))
-        return f"{told}: {self.message}" if told else self.message
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The write may have landed, and may land yet: no answer, a 5xx, a 408, or a success that cannot be read."""
-
-    why: str
-    status: int | None = None
-
-    def __str__(self) -> str:
-        """Say for people why nobody knows."""
-        return self.why
 
 
 Outcome = Done | Refused | Later | Unknown
@@ -70,12 +44,10 @@ def is_answered(outcome: Outcome) -> bool:
 def outcome_of(reply: Answer | Unanswered) -> Outcome:
     """Tell what became of a write."""
     if isinstance(reply, Unanswered):
-        if reply.was_sent:
-            return Unknown(reply.why)
-        return Refused(kind=Refusal.UNSENT, status=0, reason="", message=reply.why)
+        return Unknown(reply.why) if reply.was_sent else Refused(Refusal.UNSENT, reply.why)
     if reply.is_success:
         read = reply.json()
-        return Unknown("success, but no JSON object", reply.status) if read is None else Done(read)
+        return Unknown("success, but no JSON object", is_answered=True) if read is None else Done(read)
     return _refusal(complaint_of(reply))
 
 
@@ -90,8 +62,8 @@ def _refusal(complaint: Complaint) -> Outcome:
     if code >= 500 or code < 300 or code == 408:
         # A time-out of etcd or of a proxy arrives so, and the write behind it may still land. 408 is only said by
         # proxies, by some of them where nothing came back in time.
-        return Unknown(f"{code} {complaint.reason}: {complaint.message}", code)
-    return Refused(kind=_kind(complaint), status=code, reason=complaint.reason, message=complaint.message)
+        return Unknown(f"{code} {complaint.reason}: {complaint.message}", is_answered=True)
+    return Refused(_kind(complaint), complaint.message, code, complaint.reason)
 
 
 def _kind(complaint: Complaint) -> Refusal:

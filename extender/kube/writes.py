@@ -21,7 +21,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.claiming import FINALIZER
-from extender.scheduling.steps import Refusal
+from extender.scheduling.steps import Refusal, is_refused
 
 # The part of our deadline that the API server gets.
 SERVER_SHARE = 0.8
@@ -74,7 +74,7 @@ class Writes:
         for _ in range(ATTEMPTS):
             # Whatever version it has by then: what moves on meanwhile is touched again.
             put = await self._put_claim(replace(claim, resource_version=""), refused, touched)
-            if not (isinstance(put, Refused) and put.kind is Refusal.CONFLICT):
+            if not is_refused(put, Refusal.CONFLICT):
                 break
         return _moved(put, mark)
 
@@ -166,7 +166,7 @@ class Writes:
         if claim.resource_version not in ("", version):
             # It has moved on. Or who answered is behind: by the version that is known, others' writes would be undone.
             why = f"the claim was read in version {version}, not in {claim.resource_version}"
-            return Refused(kind=Refusal.CONFLICT, status=0, reason="", message=why)
+            return Refused(Refusal.CONFLICT, why)
         put = await self._send("PUT", served.path(*claim.key, subresource), whole, PROTOBUF)
         if isinstance(put, Refused) and put.kind is Refusal.FORBIDDEN:
             # Where only a right is missing that older roles do not have, it may be the patch that was wrong.
@@ -196,7 +196,7 @@ def _moved(outcome: Outcome, mark: str) -> Outcome:
     """Return what became of a touch: where a policy of admission takes the *mark* away it may have changed nothing."""
     if not isinstance(outcome, Done) or objects.mark_of(outcome.object) == mark:
         return outcome
-    return Refused(kind=Refusal.IN_VAIN, status=0, reason="", message=IN_VAIN)
+    return Refused(Refusal.IN_VAIN, IN_VAIN)
 
 
 @lru_cache(maxsize=8)

@@ -163,10 +163,17 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The step did not happen and will not."""
+    """The step did not happen and will not. *status* and *reason* are those of the API server, where it has spoken."""
 
     kind: Refusal
     message: str = ""
+    status: int = 0
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """Say for people what was answered."""
+        told = " ".join(filter(None, (str(self.status or ""), self.reason)))
+        return f"{told}: {self.message}" if told else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +186,23 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have happened, and may happen yet. *is_answered*: the API server says that something is wrong there."""
+    """It may have happened, and may happen yet: no answer, a 5xx, a 408, or a success that cannot be read.
+
+    *is_answered*: the API server has said something.
+    """
 
     why: str = ""
     is_answered: bool = False
+
+    def __str__(self) -> str:
+        """Say for people why nobody knows."""
+        return self.why
 
 
 Outcome = Done | Refused | Later | Unknown
 
 
-def is_refused(outcome: Outcome, *kinds: Refusal) -> bool:
+def is_refused(outcome: object, *kinds: Refusal) -> bool:
     """Tell whether the step was refused for one of these reasons."""
     return isinstance(outcome, Refused) and outcome.kind in kinds
 

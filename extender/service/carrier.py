@@ -27,7 +27,6 @@ from extender.scheduling.steps import (
     CreateClaim,
     DeleteClaim,
     Done,
-    Later,
     MapExtended,
     Outcome,
     Pause,
@@ -169,17 +168,9 @@ class Carrier:
         return objects.extended_claim(pod, self.writes.claims().version, requests)
 
     def _told(self, outcome: kube.Outcome, step: Step) -> Outcome:
-        match outcome:
-            case kube.Done() if isinstance(step, VOID):
-                return Done()
-            case kube.Done(read):
-                return self._done(read)
-            case kube.Refused(kind=kind, message=message):
-                return Refused(kind, message)
-            case Later():
-                return outcome
-            case kube.Unknown(why, status):
-                return Unknown(why, is_answered=status is not None)
+        if not isinstance(outcome, kube.Done):
+            return outcome
+        return Done() if isinstance(step, VOID) else self._done(outcome.object)
 
     def _done(self, read: Json) -> Outcome:
         match read.get("kind"):

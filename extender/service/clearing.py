@@ -20,7 +20,7 @@ from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.scheduling.exposed import exposed
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.state.belief import Belief
 from extender.telemetry import keys
 
@@ -62,7 +62,7 @@ class _Work:
 
     def heard(self, item: ResourceClaim | Pod, outcome: Unknown) -> None:
         """Tell of the first that is answered with errors again and again, as where a webhook is down."""
-        self.errors[item.uid] += outcome.status is not None
+        self.errors[item.uid] += outcome.is_answered
         if not self.is_told and self.errors[item.uid] == ERRORS:
             self.is_told = True
             _tell(f"{item.key}: {outcome}")
@@ -109,10 +109,10 @@ class Clearing:
         if isinstance(outcome, Done):
             work.moved(item, outcome)
             return True
-        if isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND:
+        if is_refused(outcome, Refusal.NOT_FOUND):
             return True
         # A conflict proves nothing: it may be said by whoever judges requests. Another object of that name has it, too.
-        if isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT and self._is_over(item):
+        if is_refused(outcome, Refusal.CONFLICT) and self._is_over(item):
             return True
         if isinstance(outcome, Refused) and outcome.kind not in (Refusal.UNSENT, Refusal.CONFLICT):
             work.failed = f"{item.key}: {outcome}"

@@ -13,7 +13,7 @@ from extender.kube.resource import RULES, Served
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
 from extender.model.taint import DeviceTaintRule
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.state.belief import Belief
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
@@ -183,7 +183,7 @@ class Keeping:
         """Write a rule; return what came of it where that is not what it should be."""
         key, is_back = self.belief.ownership.domain.taint, driver in self._kept
         outcome = await self.writes.create_taint(served, driver, key)
-        if isinstance(outcome, Refused) and outcome.kind is Refusal.EXISTS:
+        if is_refused(outcome, Refusal.EXISTS):
             is_back = True
             outcome = await self.writes.restore_taint(served, driver, key)
         if not isinstance(outcome, Done):

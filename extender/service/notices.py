@@ -24,7 +24,7 @@ from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision
 from extender.scheduling.decision import Outcome as Ending
 from extender.scheduling.gist import cause_of
-from extender.scheduling.steps import Later, Refusal
+from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.service.history import DOUBT
 from extender.telemetry import keys
 
@@ -227,8 +227,7 @@ class Notices:
 
 def _told_by(outcome: Outcome) -> Outcome:
     """Return what *outcome* tells of an event: where there is one of its name, that has landed, for names are ours."""
-    is_there = isinstance(outcome, Refused) and outcome.kind is Refusal.EXISTS
-    return Done({}) if is_there else outcome
+    return Done({}) if is_refused(outcome, Refusal.EXISTS) else outcome
 
 
 def _of_decision(decision: Decision) -> objects.Note:

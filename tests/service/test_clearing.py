@@ -114,14 +114,14 @@ async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
 
 
 async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    down = Unknown("500 InternalError: failed calling webhook", 500)
+    down = Unknown("500 InternalError: failed calling webhook", is_answered=True)
     stage = Stage(Api(*[down] * (4 * ERRORS)), [claim("one"), claim("two")])
     assert await stage.work.done()
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert vars(told)["error"] in {f"ns/{name}: {down}" for name in ("one", "two")}
 
 
-@pytest.mark.parametrize("answer", [Unknown("no answer"), Unknown("500", 500)], ids=["none", "errors, but few"])
+@pytest.mark.parametrize("answer", [Unknown("no answer"), Unknown("500", is_answered=True)], ids=["none", "errors, but few"])
 async def test_what_passes_is_not_told(answer: Outcome, caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(Api(*[answer] * (ERRORS - 1)))
     assert await stage.work.done()

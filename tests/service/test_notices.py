@@ -297,7 +297,7 @@ UNSENT = Refused(kind=Refusal.UNSENT, status=0, reason="", message="no way there
 
 
 @pytest.mark.parametrize(
-    "outcome", [Unknown("no answer"), Unknown("500", 500), BUSY, UNSENT], ids=["unheard", "500", "429", "unsent"]
+    "outcome", [Unknown("no answer"), Unknown("500"), BUSY, UNSENT], ids=["unheard", "500", "429", "unsent"]
 )
 async def test_what_was_not_written_is_tried_again_after_other_news_and_under_the_same_name(outcome: Outcome) -> None:
     events, counted = Events(), list[str]()
