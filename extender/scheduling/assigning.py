@@ -18,6 +18,8 @@ from extender.scheduling.steps import (
     Step,
     TouchPod,
     Unknown,
+    is_refused,
+    pod_in,
     told_by,
 )
 
@@ -88,16 +90,13 @@ def kept_off(pod: Pod) -> Generator[Step, Outcome, bool]:
     What the pod has may be taken from it then, and not before: our watch may be behind, or an answer may be missing.
     """
     outcome = yield from patiently(TouchPod(pod))
-    if isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT:
+    if is_refused(outcome, Refusal.CONFLICT):
         # Perhaps there is another pod of its name by now.
         outcome = yield from patiently(ReadPod(pod.key))
-        fresh = outcome.what if isinstance(outcome, Done) else None
-        if isinstance(fresh, Pod):
+        if fresh := pod_in(outcome):
             return fresh.uid != pod.uid
-    fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod):
-        return not fresh.node_name
-    return isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND
+    fresh = pod_in(outcome)
+    return not fresh.node_name if fresh else is_refused(outcome, Refusal.NOT_FOUND)
 
 
 def obstacle_of(pod: Pod) -> str:
@@ -124,14 +123,14 @@ def _after_binding(pod: Pod, node: NodeName, sent: Outcome) -> Generator[Step, O
     A conflict leaves it as open as no answer does: of Bindings the API server says so of time-outs of etcd, too.
     """
     outcome = yield from patiently(ReadPod(pod.key))
-    fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod) and fresh.uid == pod.uid and not fresh.node_name:
+    fresh = pod_in(outcome)
+    if fresh and fresh.uid == pod.uid and not fresh.node_name:
         outcome = yield from patiently(TouchPod(fresh))
-        fresh = outcome.what if isinstance(outcome, Done) else None
-    if isinstance(fresh, Pod) and fresh.uid == pod.uid:
+        fresh = pod_in(outcome)
+    if fresh and fresh.uid == pod.uid:
         elsewhere = fresh.node_name and fresh.node_name != node
         return Unassigned(f"the pod is on node {fresh.node_name} already", is_elsewhere=True) if elsewhere else fresh
-    if isinstance(fresh, Pod) or (isinstance(outcome, Refused) and outcome.kind is Refusal.NOT_FOUND):
+    if fresh or is_refused(outcome, Refusal.NOT_FOUND):
         return Unassigned("the pod is gone")
     # A conflict may mean that the pod is bound already.
     return Unassigned(f"nobody knows yet whether the pod was bound: {told_by(sent)}", is_open=True)

@@ -13,14 +13,14 @@ from extender.model.node import Pod
 from extender.scheduling.assigning import Confirming, certain, renamed
 from extender.scheduling.claiming import ATTEMPTS, NotHad, deleted, patiently, release, same_claim
 from extender.scheduling.steps import (
-    Done,
     MapExtended,
     Outcome,
     ReadPod,
     Refusal,
-    Refused,
     Step,
     TouchClaim,
+    is_refused,
+    pod_in,
     told_by,
 )
 
@@ -35,11 +35,11 @@ def mapped(
     """
     outcome = yield from patiently(MapExtended(pod, claim, hidden))
     for _ in range(ATTEMPTS):
-        if not (isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT):
+        if not is_refused(outcome, Refusal.CONFLICT):
             break
         read = yield from patiently(ReadPod(pod.key))
-        fresh = read.what if isinstance(read, Done) else None
-        if not isinstance(fresh, Pod) or fresh.uid != pod.uid:
+        fresh = pod_in(read)
+        if fresh is None or fresh.uid != pod.uid:
             return NotHad(f"the pod cannot be read: {told_by(read)}")
         if fresh.node_name:
             # It runs with what its status names.
@@ -48,8 +48,7 @@ def mapped(
         if problem:
             return NotHad(problem)
         outcome = yield from patiently(MapExtended(fresh, claim, hidden))
-    done = outcome.what if isinstance(outcome, Done) else None
-    return done if isinstance(done, Pod) else NotHad(f"the pod's status could not be written: {told_by(outcome)}")
+    return pod_in(outcome) or NotHad(f"the pod's status could not be written: {told_by(outcome)}")
 
 
 def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -> Generator[Step, Outcome, None]:
@@ -67,9 +66,8 @@ def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -
 def spared(made: Iterable[ResourceClaim], pod: Pod) -> Generator[Step, Outcome, None]:
     """Give up what was *made* for *pod*, if the pod has a node, and runs there with another claim."""
     for claim in made:
-        outcome = yield from patiently(ReadPod(pod.key))
-        fresh = outcome.what if isinstance(outcome, Done) else None
-        if not isinstance(fresh, Pod) or fresh.uid != pod.uid or not fresh.node_name:
+        fresh = pod_in((yield from patiently(ReadPod(pod.key))))
+        if fresh is None or fresh.uid != pod.uid or not fresh.node_name:
             return
         if fresh.extended_claim not in (None, claim.key.name):
             yield from _given_up(claim, pod)

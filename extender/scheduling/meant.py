@@ -6,7 +6,7 @@ from extender.model.node import Pod
 from extender.scheduling.claiming import patiently
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
-from extender.scheduling.steps import Done, Outcome, ReadPod, Step, told_by
+from extender.scheduling.steps import Outcome, ReadPod, Step, pod_in, told_by
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 
@@ -22,8 +22,8 @@ def current(order: Order, belief: Belief) -> Generator[Step, Outcome, tuple[Pod,
     needs = needs_of(pod, belief) if pod else None
     if pod is None or needs is None or _is_behind(pod, needs):
         outcome = yield from patiently(ReadPod(order.pod))
-        found = outcome.what if isinstance(outcome, Done) else None
-        if not isinstance(found, Pod):
+        found = pod_in(outcome)
+        if found is None:
             return NotBound(f"pod {order.pod} cannot be read: {told_by(outcome)}")
         pod, needs = found, needs_of(found, belief)
     if (pod.key, pod.uid) != (order.pod, order.uid):

@@ -207,6 +207,11 @@ def is_refused(outcome: object, *kinds: Refusal) -> bool:
     return isinstance(outcome, Refused) and outcome.kind in kinds
 
 
+def pod_in(outcome: Outcome) -> Pod | None:
+    """Return the pod that a step was answered with; None where the answer is none."""
+    return outcome.what if isinstance(outcome, Done) and isinstance(outcome.what, Pod) else None
+
+
 def told_by(outcome: Outcome) -> str:
     """Say for people why a step did not succeed."""
     match outcome:

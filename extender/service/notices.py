@@ -22,7 +22,7 @@ from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decision
-from extender.scheduling.decision import Outcome as Ending
+from extender.scheduling.decision import Outcome as Decided
 from extender.scheduling.gist import cause_of
 from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.service.history import DOUBT
@@ -183,7 +183,7 @@ class Notices:
     async def _try(self, event: _Event) -> bool:
         """Write *event*, which is tried again where nobody knows; tell whether there is an answer to go on by."""
         event.tries += 1
-        outcome = _told_by(await self.writes.create_event(event.subject.namespace, event.body))
+        outcome = _landed(await self.writes.create_event(event.subject.namespace, event.body))
         # What one namespace refuses, as when it is being deleted, says nothing of others.
         is_heard, is_done = is_answered(outcome), isinstance(outcome, Done)
         if isinstance(outcome, Later):
@@ -192,7 +192,7 @@ class Notices:
             self._end(event, outcome)
         else:
             self._unheard.append(event)
-        if not (isinstance(event.what, Decision) and event.what.outcome is Ending.BOUND):
+        if not (isinstance(event.what, Decision) and event.what.outcome is Decided.BOUND):
             self._remember(*event.key, event.what.at + (AGAIN_S if is_done else RETRY_S))
         return is_heard
 
@@ -225,7 +225,7 @@ class Notices:
             self._told.popitem(last=False)
 
 
-def _told_by(outcome: Outcome) -> Outcome:
+def _landed(outcome: Outcome) -> Outcome:
     """Return what *outcome* tells of an event: where there is one of its name, that has landed, for names are ours."""
     return Done({}) if is_refused(outcome, Refusal.EXISTS) else outcome
 
@@ -237,7 +237,7 @@ def _of_decision(decision: Decision) -> objects.Note:
         reason=decision.reason,
         action="Binding" if decision.node else "Filtering",
         text=note_of(decision),
-        is_warning=decision.outcome in (Ending.REJECTED, Ending.FAILED),
+        is_warning=decision.outcome in (Decided.REJECTED, Decided.FAILED),
     )
 
 
