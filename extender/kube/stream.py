@@ -1,16 +1,15 @@
 """From the bytes of a watch to events."""
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from extender.kube.answer import complaint_in
+from extender.kube.answer import Json, complaint_in
 from extender.kube.decoding import decoded
 from extender.kube.reading import WHOLE, Reading
 from extender.kube.setback import Remedy, Setback, setback_in
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 KINDS: Final = frozenset(("ADDED", "MODIFIED", "DELETED", "BOOKMARK"))
 
 

@@ -110,10 +110,6 @@ class Planner:
         self.trips.forget(pod)
         self.chooser.forget(pod)
 
-    def steered_at(self, pod: Uid) -> float | None:
-        """Tell when *pod* was last sent to a node that the scheduler had not offered."""
-        return self.trips.steered_at(pod)
-
     def went(self, pod: Uid, node: NodeName) -> None:
         """Remember that the scheduler has taken *node* for *pod*, of those that it was offered."""
         self.trips.of(pod).begin(node, is_answer=True)
@@ -173,7 +169,7 @@ class Planner:
             return None
         self.belief.ledger.offer(replace(promise, since=moment.now, is_answer=True))
         self.trips.of(needs.pod.uid).begin(node, is_answer=True)
-        return replace(offer, needs=needs, scores={node: FULL})
+        return replace(offer, scores={node: FULL})
 
     def _judged(self, needs: Needs, names: Sequence[str] | None, moment: Moment, snapshot: Snapshot) -> Plan:
         surveyed = survey(needs, snapshot, self.belief.questions, self.chooser.taste)
@@ -261,7 +257,7 @@ class Planner:
                 scores = leading(ranking.scores(self.policy), place)
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
-                return Offer(needs, told, placement, best, len(nodes), surveyed)
+                return Offer(told, placement, best, len(nodes), surveyed)
         return Trouble("the devices that were counted on could not be chosen")
 
     def _told(

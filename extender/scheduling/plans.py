@@ -10,7 +10,6 @@ from extender.allocation.grid import Flags
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.scheduling.decision import Ranked
-from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Numbers, Survey
 from extender.scheduling.tally import Kind, Tally, limited, tally_of
@@ -53,7 +52,6 @@ class Rejection:
 class Offer:
     """Nodes for the pod with their scores, the best first, and the devices on the best one."""
 
-    needs: Needs
     scores: Mapping[NodeName, int]
     placement: Placement
     best: tuple[Ranked, ...]

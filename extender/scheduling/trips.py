@@ -88,4 +88,5 @@ class Travellers:
         self._trips.pop(pod, None)
 
     def steered_at(self, pod: Uid) -> float | None:
+        """Tell when *pod* was last sent to a node that the scheduler had not offered."""
         return self._trips[pod].steered_at if pod in self._trips else None

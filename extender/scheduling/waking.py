@@ -263,7 +263,7 @@ class Waker:
 
     def _rest(self, pod: Uid) -> Rest | None:
         """Say since when a pod rests. That it was sent to a node when it was rejected is a wake as well."""
-        rest, at = self._waiting[pod], self.planner.steered_at(pod)
+        rest, at = self._waiting[pod], self.planner.trips.steered_at(pod)
         if at is None or (rest and rest.since >= at):
             return rest
         return Rest(at, max(1, rest.wakes if rest else 0))

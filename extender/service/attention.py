@@ -179,7 +179,7 @@ class Attention:
         self._steers.clear()
         self._silent = None
         if self._has_begun:
-            self.belief.open_all()
+            self.belief.sealing.open_all()
         self._has_begun = True
         self._freeing.forget()
         self.waits.forget()

@@ -50,7 +50,7 @@ class Intrusion:
     def after(self, _told: Told) -> None:
         """Close what is to be closed, and tell; nobody asks between this and the change itself."""
         found, self._found = self._found, ()
-        self.belief.close(found)
+        self.belief.sealing.close(found)
         if self.belief.sealing.is_due:
             self._is_due.set()
         for item in found:

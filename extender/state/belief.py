@@ -167,14 +167,6 @@ class Belief:
         """Return what is known in place of *item* where that says the same in the same words, and else *item*."""
         return recalled(item, self.cluster, self.loads, self.ownership)
 
-    def close(self, found: Sequence[Foreign]) -> None:
-        """Give nothing more from where somebody else allocates."""
-        self.sealing.close(found)
-
-    def open_all(self) -> None:
-        """Open all that is closed: in another's term what was allocated there may have come to be in use."""
-        self.sealing.open_all()
-
     def _is_foreign(self, claim: ResourceClaim) -> bool:
         if not self.ownership.domain.devices_in(claim) or is_borne(claim):
             return False

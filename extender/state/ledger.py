@@ -150,11 +150,6 @@ class Ledger:
         hold = self.hold_of(claim) if self._pod_of_claim.get(claim) == pod else None
         return hold is not None and hold.phase is Phase.RESERVED
 
-    def is_binding(self, claim: Uid) -> bool:
-        """Tell whether a write for *claim* may have been sent."""
-        hold = self.hold_of(claim)
-        return hold is not None and hold.phase in BINDING
-
     def rename(self, claim: Uid, to: Uid, unseen: ObjectKey | None = None) -> None:
         """Remember that *claim*, which we had to make, is made and has an identity now."""
         self._change(claim, lambda hold: replace(hold, claim=to, unseen=unseen))
@@ -260,11 +255,7 @@ class Ledger:
             del self._pod_of_claim[hold.claim]
         if promise is not None:
             self._promises[pod] = promise
-            self._pod_of_claim |= dict.fromkeys(_claims(promise), pod)
-
-
-def _claims(promise: Promise) -> Iterable[Uid]:
-    return (hold.claim for hold in promise.claims)
+            self._pod_of_claim |= dict.fromkeys((hold.claim for hold in promise.claims), pod)
 
 
 def _devices(claims: Iterable[ClaimHold]) -> tuple[Hold, ...]:

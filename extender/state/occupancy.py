@@ -49,7 +49,3 @@ class Occupancy:
             else:
                 del self._usage[hold.device]
         return frozenset(hold.device for hold in holds)
-
-    def devices(self) -> frozenset[DeviceKey]:
-        """Name every device that anybody holds."""
-        return frozenset(self._usage)

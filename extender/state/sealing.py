@@ -45,7 +45,7 @@ class Sealing:
         self._add(self._ownership.open(uids, with_uid))
 
     def open_all(self) -> None:
-        """Open whatever is closed."""
+        """Open whatever is closed: in another's term what was allocated there may have come to be in use."""
         self._add(self._ownership.open_all())
 
     def go_on(self) -> bool:

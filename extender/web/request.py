@@ -25,12 +25,7 @@ NO_NAME: Final = "is no name of an object"
 
 
 class Unreadable(ValueError):  # noqa: N818 - says what the request is, and is caught by that name
-    """A request that no kube-scheduler would send; *status* is what it is answered with."""
-
-    def __init__(self, text: str, status: int = 400) -> None:
-        super().__init__(text)
-        self.text = text
-        self.status = status
+    """A request that no kube-scheduler would send."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,8 @@ class Routes:
         try:
             reply = await self.by_verb[verb](body)
         except Unreadable as error:
-            LOG.warning("a request could not be read", extra={VERB: verb, REASON: error.text})
-            reply = Reply(error.status, said(error.text).encode(), REFUSED)
+            LOG.warning("a request could not be read", extra={VERB: verb, REASON: str(error)})
+            reply = Reply(400, said(str(error)).encode(), REFUSED)
         except Exception as error:  # noqa: BLE001 - the scheduler is to hear of any bug, and the next call to be answered
             reply = _crash(verb, error)
         self._metrics.verb(verb, reply.result, perf_counter() - started)

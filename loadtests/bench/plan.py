@@ -55,7 +55,7 @@ def pod(known: Belief, spec: ClaimSpec) -> Pod:
 def bind(known: Belief, offer: Offer) -> None:
     """Show what was offered as the watch does once it is written."""
     placement = offer.placement
-    user = Consumer(resource="pods", name="p", uid=offer.needs.pod.uid)
+    user = Consumer(resource="pods", name="p", uid=offer.surveyed.needs.pod.uid)
     for claim, allocation in placement.claims:
         known.apply(Changed(replace(claim, allocation=allocation, reserved_for=(user,), resource_version="2")))
 

@@ -89,7 +89,7 @@ class Stream:
             yield thread_time_ns() - started
             if not isinstance(plan, Offer):
                 raise TypeError(plan)
-            self.known.ledger.reserve(plan.placement.promise(plan.needs, 0.0))
+            self.known.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 0.0))
             binding.append((subject, plan))
             if len(binding) > BINDING:
                 bound.extend(self._shown(*binding.popleft()))

@@ -144,7 +144,7 @@ def test_a_claim_that_is_being_written_for_the_pod_is_not_written_again() -> Non
     world = world_of(claim("a"))
     plan = planner_of(world.belief).plan(POD, [N1], 0.0)
     assert isinstance(plan, Offer)
-    assert world.belief.ledger.reserve(plan.placement.promise(plan.needs, 0.0))
+    assert world.belief.ledger.reserve(plan.placement.promise(plan.surveyed.needs, 0.0))
     assert refused(world) == "a claim of the pod is being written already"
     assert isinstance(planner_of(world.belief).plan(POD, [N1], 0.0), Trouble)
 

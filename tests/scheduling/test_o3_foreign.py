@@ -50,7 +50,7 @@ def intruded(belief: Belief, *, on: str = "n1") -> ResourceClaim:
     item = replace(held(claim(f"theirs-{on}"), device(on, 0)), writers=("kube-scheduler",))
     found = belief.foreign_in(Changed(item))
     belief.apply(Changed(item))
-    belief.close(found)
+    belief.sealing.close(found)
     return item
 
 

@@ -22,7 +22,7 @@ from extender.scheduling.steps import (
     Step,
 )
 from extender.state.belief import version
-from extender.state.ledger import ClaimHold, Event, Promise
+from extender.state.ledger import ClaimHold, Event, Phase, Promise
 from tests.scheduling.cast import binder_of, claim, consumer, device, held, pod
 from tests.scheduling.server import Server, World, allocation_of
 from tests.scheduling.stage import N1, OTHER, POD, A, bind, world_of
@@ -108,7 +108,9 @@ def test_what_is_found_out_about_one_write_says_nothing_of_the_next() -> None:
     ledger.rebase(known.uid, version(fresh))
     ledger.tell_claim(known.uid, Event.UNANSWERED)
     ended(settling, Done(fresh))
-    assert ledger.is_binding(known.uid)
+    left = ledger.hold_of(known.uid)
+    assert left is not None
+    assert left.phase is Phase.UNKNOWN
 
 
 def test_with_the_last_reservation_the_devices_go_whoever_allocated_them() -> None:

@@ -148,7 +148,7 @@ def test_a_pod_whose_claims_are_being_written_is_neither_offered_nor_refused() -
     planner = planner_of(belief)
     (subject,) = racing(belief, 1)
     offer = planned(planner, subject)
-    assert belief.ledger.reserve(offer.placement.promise(offer.needs, 0.0))
+    assert belief.ledger.reserve(offer.placement.promise(offer.surveyed.needs, 0.0))
     assert isinstance(planner.plan(subject, ALL, 0.0), Trouble)
     assert len(promised(belief)) == 1
 

@@ -254,7 +254,9 @@ def test_values_that_are_continued_are_those_that_are_worked_out_anew(steps: lis
         plan = planned(belief, planner, claim)
         if not isinstance(plan, Offer):
             return
-        fresh = survey(plan.needs, plan.surveyed.snapshot, belief.questions, planner_with_taste(belief).chooser.taste)
+        fresh = survey(
+            plan.surveyed.needs, plan.surveyed.snapshot, belief.questions, planner_with_taste(belief).chooser.taste
+        )
         assert isinstance(fresh, Survey)
         assert np.array_equal(fresh.values, plan.surveyed.values)  # type: ignore[arg-type]  # both have values
         if is_bound:
@@ -337,7 +339,7 @@ def test_a_node_that_says_something_else_of_its_links_is_rated_again() -> None:
         plan = planned(belief, planner, asks(f"c{next(NUMBERS)}", some(2)))
         assert isinstance(plan, Offer)
         assert plan.placement.node == best
-        for change in (Changed(plan.needs.pod), Gone(Pod, plan.needs.pod.key)):
+        for change in (Changed(plan.surveyed.needs.pod), Gone(Pod, plan.surveyed.needs.pod.key)):
             belief.apply(change)
 
 

@@ -41,7 +41,7 @@ def test_a_device_in_two_claims_stays_taken_until_both_let_go() -> None:
 def test_admin_access_takes_nothing() -> None:
     occupancy = Occupancy()
     occupancy.put(claim("a", whole("gpu-0", admin=True)))
-    assert occupancy.devices() == frozenset()
+    assert occupancy.usage(key("gpu-0")) == UNUSED
 
 
 def test_shares_add_up_what_they_consume_and_give_it_back() -> None:
@@ -66,12 +66,11 @@ def test_without_sharing_a_share_takes_all_of_its_device_and_gives_it_back() -> 
 def test_a_share_without_capacity_holds_the_device() -> None:
     occupancy = Occupancy()
     occupancy.put(claim("a", AllocatedDevice(request="r", device=key("gpu-0"), share_id="1")))
-    assert occupancy.devices() == {key("gpu-0")}
+    assert occupancy.usage(key("gpu-0")) == Usage(shares=1)
 
 
-CHANGES = st.lists(
-    st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(["gpu-0", "gpu-1", "gpu-2"]), max_size=3)), max_size=20
-)
+DEVICES = ("gpu-0", "gpu-1", "gpu-2")
+CHANGES = st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(DEVICES), max_size=3)), max_size=20)
 
 
 @given(CHANGES)
@@ -82,5 +81,4 @@ def test_any_order_of_changes_ends_in_the_use_that_the_claims_spell(changes: lis
         occupancy.put(claim(uid, *map(whole, names)))
         last[uid] = names
     expected = Counter(name for names in last.values() for name in names)
-    assert occupancy.devices() == {key(name) for name in expected}
-    assert all(occupancy.usage(key(name)).dedicated == count for name, count in expected.items())
+    assert all(occupancy.usage(key(name)) == Usage(dedicated=expected[name]) for name in DEVICES)

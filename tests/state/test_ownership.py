@@ -47,7 +47,7 @@ def shown(belief: Belief, item: ResourceClaim) -> tuple[Foreign, ...]:
     """Show *item* as the service does, and return what was foreign about it."""
     found = belief.foreign_in(Changed(item))
     belief.apply(Changed(item))
-    belief.close(found)
+    belief.sealing.close(found)
     return found
 
 
@@ -127,9 +127,9 @@ def test_the_taint_was_there_where_the_driver_itself_put_it_on() -> None:
 def test_what_was_closed_in_a_term_before_is_open_in_the_next() -> None:
     belief = believing(rule=None)
     found = shown(belief, allocated(by="kube-scheduler"))
-    belief.close(found)
+    belief.sealing.close(found)
     assert closed(belief)
-    belief.open_all()
+    belief.sealing.open_all()
     while belief.sealing.go_on():
         pass
     assert closed(belief) == []

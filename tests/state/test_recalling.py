@@ -214,7 +214,7 @@ def test_a_claim_that_can_be_read_again_has_nothing_wrong_with_it() -> None:
 def test_a_pool_that_is_closed_while_it_is_listed_stays_closed() -> None:
     belief = belief_of(SLICE)
     again = belief.recalled(deepcopy(SLICE))
-    belief.close([belief.ownership.judged(CLAIM, belief.cluster.snapshot.inventory)])
+    belief.sealing.close([belief.ownership.judged(CLAIM, belief.cluster.snapshot.inventory)])
     belief.apply(Listed(ResourceSlice, (again,)))
     assert [item.seal for item in belief.cluster.snapshot.inventory.slices] == [Seal.CLOSED]
 

@@ -84,8 +84,7 @@ def test_bind_says_which_pod_and_which_node() -> None:
 def test_a_body_of_another_shape_is_refused_with_its_field(body: bytes, complaint: str, quick_from: int) -> None:
     with pytest.raises(Unreadable) as caught:
         candidates_of(body, quick_from)
-    assert caught.value.text.startswith(complaint)
-    assert caught.value.status == 400
+    assert str(caught.value).startswith(complaint)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_a_body_of_another_shape_is_refused_with_its_field(body: bytes, complain
 def test_a_preemption_of_another_shape_is_refused_with_its_field(body: object, complaint: str) -> None:
     with pytest.raises(Unreadable) as caught:
         eviction_of(orjson.dumps(body))
-    assert caught.value.text == complaint
+    assert str(caught.value) == complaint
 
 
 @pytest.mark.parametrize("missing", ["PodName", "PodNamespace", "PodUID", "Node"])
@@ -120,7 +119,7 @@ def test_a_binding_needs_each_of_its_fields(missing: str) -> None:
     del body[missing]
     with pytest.raises(Unreadable) as caught:
         binding_of(orjson.dumps(body))
-    assert caught.value.text == f"{missing}: is required"
+    assert str(caught.value) == f"{missing}: is required"
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,9 @@ class Failure(Exception):  # noqa: N818 - named as the API names it, in a Status
         }
 
 
-def success(code: int = 200, details: Json | None = None) -> Json:
+def success(code: int) -> Json:
     """Spell the Status object of a request that did what it should and has nothing else to show."""
-    told = {"details": details} if details else {}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", **told, "code": code}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
 
 
 def not_found(kind: Kind, name: str) -> Failure:

@@ -6,7 +6,6 @@ What is stored is never modified: writes put other objects in its place, and rea
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -132,7 +131,3 @@ def event_line(event: str, item: Json) -> bytes:
 def key_of(item: Json) -> Key:
     metadata = item["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
-
-
-def finalizers(item: Json) -> Iterator[str]:
-    yield from item["metadata"].get("finalizers") or ()
