@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from extender.model.frozen import dataclass
@@ -29,6 +30,14 @@ class Pace:
 def since_boot() -> float:
     """Return a time that only goes forward, and does so while the machine sleeps, where the system has such a clock."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+async def stirred(news: asyncio.Event, within_s: float) -> None:
+    """Return when there are *news*, which are taken note of then, or after *within_s*."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await news.wait()
+    news.clear()
 
 
 class Backoff:

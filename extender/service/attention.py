@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -12,6 +11,7 @@ from math import inf
 from typing import Final
 
 from extender.kube.freshness import Freshness
+from extender.kube.pace import stirred
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -152,7 +152,7 @@ class Attention:
     ) -> None:
         """Begin once everything is known, then do rounds until it is over: when something changes, and now and then."""
         while not is_synced() and not is_over():
-            await self._stirring()
+            await stirred(self._stirred, TICK_S)
         self._forget()
         over = asyncio.Event()
         async with asyncio.TaskGroup() as beside:
@@ -170,7 +170,7 @@ class Attention:
         if not is_over():
             begun()
         while not is_over():
-            await self._stirring()
+            await stirred(self._stirred, TICK_S)
             await self._tried(self.round)
             await asyncio.sleep(REST_S)  # of many changes one after another one round thinks
 
@@ -204,12 +204,6 @@ class Attention:
             # Whatever went wrong with one pod, there is more to look after.
             LOG.exception("a round of looking after pods failed")
             return False
-
-    async def _stirring(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(TICK_S):
-                await self._stirred.wait()
-        self._stirred.clear()
 
     async def round(self) -> bool:
         """Look after everything once; tell whether nothing failed of what was left half written."""

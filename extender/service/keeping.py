@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from extender.allocation.inventory import Inventory
 from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.pace import stirred
 from extender.kube.resource import RULES, Served
 from extender.kube.versions import Versions
 from extender.kube.writes import Writes
@@ -87,7 +88,7 @@ class Keeping:
     async def run(self) -> None:
         """Keep for ever."""
         while True:
-            await self._stirring(TICK_S)
+            await stirred(self._stirred, TICK_S)
             if self.may_write():
                 await self.round()
             await asyncio.sleep(REST_S)
@@ -149,7 +150,7 @@ class Keeping:
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
                 while self._unseen(written, lost):
-                    await self._stirring(TICK_S)
+                    await stirred(self._stirred, TICK_S)
         except TimeoutError:
             self._unshown(self._unseen(written, lost), NOT_SHOWN)
         undone = (written & set(self._missing())) - self._unseen(written, lost)
@@ -214,14 +215,6 @@ class Keeping:
         if not is_known:
             fields = {keys.DRIVER: ", ".join(drivers), keys.ERROR: why, keys.WAY_OUT: WAY_OUT}
             LOG.error("the owner taint cannot be kept: others can allocate our devices", extra=fields)
-
-    async def _stirring(self, patience_s: float) -> None:
-        try:
-            async with asyncio.timeout(patience_s):
-                await self._stirred.wait()
-        except TimeoutError:
-            pass
-        self._stirred.clear()
 
 
 def _why(outcome: Outcome) -> str:

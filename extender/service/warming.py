@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +11,7 @@ from extender.allocation.fit import Fitter
 from extender.allocation.question import Refusal
 from extender.allocation.verdict import Fit
 from extender.allocation.work import Work
+from extender.kube.pace import stirred
 from extender.model.claim import ClaimSpec, DeviceClass, ResourceClaim
 from extender.model.names import ClassName
 from extender.state.belief import Belief
@@ -51,10 +51,7 @@ class Warming:
     async def run(self) -> None:
         """Answer for ever."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TICK_S):
-                    await self._stirred.wait()
-            self._stirred.clear()
+            await stirred(self._stirred, TICK_S)
             while self._fresh:
                 await self._look(self._fresh.popleft())
             for fitter in self.belief.questions.late():
