@@ -1,6 +1,5 @@
 """``dra-extender allocate``: which devices the claims of a pod would get on each node, and why not."""
 
-import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,11 @@ from extender.allocation.result import Release
 from extender.allocation.solve import BEST, FIRST, Manner
 from extender.cli.answer import NodeAnswer, answers, as_json, in_words_of
 from extender.cli.case import Case, case_of
+from extender.cli.complaints import ANSWERED, UNREADABLE, complain, refuse
 from extender.cli.configured import answers as configured_answers
 from extender.cli.documents import piped
 from extender.cli.replay import Recording, Unanswerable, case_of_claim, case_of_pod, owned, pod_for, pod_of, recording
-from extender.cli.table import aligned, printable
+from extender.cli.table import aligned, printable, width_shown
 from extender.config.combinations import IN_VAIN, is_placed_in_vain
 from extender.config.load import Invalid, load
 from extender.config.placement import placement_of
@@ -46,7 +46,6 @@ MANNERS = {"first": FIRST, "best": BEST}
 UNSEEN = {"first": "", "best": Ownership().owner_taint}
 # What the configuration says, too.
 SAID = ("order", "strict", "release", "owner_taint")
-ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
 # A question, and the answer of each node.
 Answered = tuple[Case, Iterator[NodeAnswer]]
 
@@ -120,7 +119,7 @@ def run(arguments: Namespace) -> int:
     """Answer, and return the exit status."""
     misuse = _misuse(arguments)
     if misuse:
-        return _refuse(misuse)
+        return refuse(misuse)
     return _replay(arguments) if arguments.folder else _answer_lines(arguments)
 
 
@@ -147,15 +146,14 @@ def _replay(arguments: Namespace) -> int:
         configured = _configured(arguments) if arguments.config else None
         found = recording(arguments.folder)
         # What could not be read may be what is missing.
-        for complaint in found.complaints:
-            sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
+        complain(*map(printable, found.complaints))
         case, answered = _as_configured(found, arguments, *configured) if configured else _as_asked(found, arguments)
     except Invalid as invalid:
-        return _refuse(*invalid.complaints)
+        return refuse(*invalid.complaints)
     except Unanswerable as error:
-        return _refuse(str(error))
+        return refuse(str(error))
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror}")
+        return refuse(f"{error.filename}: {error.strerror}")
     told = [in_words_of(answer, case) for answer in answered]
     if arguments.output == "json" or (arguments.output is None and not sys.stdout.isatty()):
         line = {"name": case.name, "nodes": {item.node: as_json(item) for item in told}}
@@ -214,16 +212,10 @@ def _unseen(arguments: Namespace) -> str:
     return UNSEEN[_order(arguments)] if given is None else given
 
 
-def _refuse(*messages: str) -> int:
-    sys.stderr.writelines(f"dra-extender: {message}\n" for message in messages)
-    return WRONG_USAGE
-
-
 def _table(told: Sequence[NodeAnswer]) -> str:
     rows = [("NODE", "FITS", "DEVICES, OR WHY NOT"), *((item.node, *_verdict(item)) for item in told)]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     fitting = sum(item.fits is True for item in told)
-    return f"{aligned(rows, width)}\n{len(told)} nodes: {fitting} fit\n"
+    return f"{aligned(rows, width_shown())}\n{len(told)} nodes: {fitting} fit\n"
 
 
 def _verdict(item: NodeAnswer) -> tuple[str, str]:
@@ -242,7 +234,7 @@ def _answer_lines(arguments: Namespace) -> int:
     try:
         source = arguments.file.open("rb") if arguments.file else nullcontext(piped())
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror}")
+        return refuse(f"{error.filename}: {error.strerror}")
     with source as lines:
         told = [_told(line, manner, release) for line in lines if line.strip()]
     return ANSWERED if all(told) else UNREADABLE

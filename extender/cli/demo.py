@@ -1,12 +1,11 @@
 """``dra-extender demo``: the extender at work on a cluster in memory, each decision told in a line."""
 
 import asyncio
-import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from math import isfinite
 
-from extender.cli.table import printable
+from extender.cli.table import cut, printable, width_shown
 from extender.demo.stage import stage
 from extender.demo.story import Tell
 
@@ -41,11 +40,10 @@ def _seconds(text: str) -> float:
 
 def run(arguments: Namespace) -> int:
     """Tell the story."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    width = width_shown()
 
     def tell(line: str) -> None:
-        shown = printable(line)
-        sys.stdout.write((shown if len(shown) <= width else f"{shown[: width - 1]}…") + "\n")
+        sys.stdout.write(f"{cut(printable(line), width)}\n")
         sys.stdout.flush()
 
     asyncio.run(_play(arguments, tell))

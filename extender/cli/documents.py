@@ -8,6 +8,8 @@ from typing import BinaryIO, NamedTuple
 import orjson
 
 from extender.kube.decoding import decoded
+from extender.model.parse import Noun, parse_list
+from extender.model.problem import Problem
 
 
 class NotJson(NamedTuple):
@@ -34,6 +36,15 @@ def documents(text: bytes) -> Iterator[object]:
         yield orjson.loads(text)
     except orjson.JSONDecodeError:
         yield from _by_line(text) if _is_one_per_line(text) else (_document(text),)
+
+
+def objects(text: bytes) -> Iterator[Noun | Problem | NotJson]:
+    """Yield each object of *text*, those of lists one by one, or what is wrong in the place of one."""
+    for document in documents(text):
+        if isinstance(document, NotJson):
+            yield document
+        else:
+            yield from parse_list(document)
 
 
 def _by_line(text: bytes) -> Iterator[object]:

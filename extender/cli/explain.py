@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from extender.cli.complaints import complain, refuse
 from extender.cli.table import aligned, printable
 from extender.config.address import Address, address_of
 from extender.model.frozen import dataclass
@@ -21,7 +22,7 @@ DESCRIPTION = (
     "Ask a running extender for its last decision about a pod. "
     "Exit status: 0 where there is one, 1 where nothing is remembered or nobody answers, 2 for wrong usage."
 )
-TOLD, NOTHING, WRONG_USAGE = 0, 1, 2
+TOLD, NOTHING = 0, 1
 TIMEOUT_S = 10
 MILLION = 1_000_000
 REJECTED = {"REJECTED": "nodes", "SUCH AS": "example", "REASON": "word", "NEAREST MISS": "message"}
@@ -51,23 +52,28 @@ def run(arguments: Namespace) -> int:
     """Ask, and return the exit status."""
     namespace, _, name = arguments.pod.partition("/")
     if not (is_dns_subdomain(namespace) and is_dns_subdomain(name)):
-        return _refuse(f"{arguments.pod!r} is not NAMESPACE/NAME", WRONG_USAGE)
+        return refuse(f"{arguments.pod!r} is not NAMESPACE/NAME")
     try:
         address = address_of(arguments.server)
     except ValueError as error:
-        return _refuse(f"--server {error}", WRONG_USAGE)
+        return refuse(f"--server {error}")
     try:
         secured = _secured(arguments, address.host)
     except ValueError as error:
-        return _refuse(str(error), WRONG_USAGE)
+        return refuse(str(error))
     try:
         status, body = _asked(address, secured, f"/v1/decisions/{namespace}/{name}")
     except (OSError, HTTPException, UnicodeError) as error:
         hint = "" if secured else "; where it speaks TLS, it needs --ca"
-        return _refuse(f"{arguments.server} does not answer: {error}{hint}", NOTHING)
+        return _nothing(f"{arguments.server} does not answer: {error}{hint}")
     if status != HTTPStatus.OK:
-        return _refuse(printable(body.decode(errors="replace").strip()), NOTHING)
+        return _nothing(printable(body.decode(errors="replace").strip()))
     return _shown(body, arguments)
+
+
+def _nothing(why: str) -> int:
+    complain(why)
+    return NOTHING
 
 
 def _shown(body: bytes, arguments: Namespace) -> int:
@@ -76,7 +82,7 @@ def _shown(body: bytes, arguments: Namespace) -> int:
         # As JSON, those of another version are shown, too.
         text = f"{body.decode()}\n" if decision["outcome"] and arguments.output == "json" else told(decision)
     except (ValueError, LookupError, TypeError):
-        return _refuse(f"{arguments.server} answers, but with no decision: --server is not an extender's", NOTHING)
+        return _nothing(f"{arguments.server} answers, but with no decision: --server is not an extender's")
     sys.stdout.buffer.write(text.encode())
     return TOLD
 
@@ -152,8 +158,3 @@ def _row(item: dict[str, Any]) -> tuple[str, ...]:
     worth = f"{item['value'] / MILLION:.3f}"
     free = item["free_devices"]
     return item["node"], str(item["score"]), worth, "-" if free is None else str(free), item["words"]
-
-
-def _refuse(message: str, status: int) -> int:
-    sys.stderr.write(f"dra-extender: {message}\n")
-    return status

@@ -10,13 +10,13 @@ from extender.allocation.features import Features
 from extender.allocation.tainting import Tainting
 from extender.allocation.usage import holds_of
 from extender.cli.case import Case, usage_by_device
-from extender.cli.documents import NotJson, documents
+from extender.cli.documents import NotJson, objects
 from extender.model.change import Changed, problem_in
 from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node, Pod, PodClaim, PodClaimStatus
-from extender.model.parse import Noun, key_of, parse_list
+from extender.model.parse import Noun, key_of
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.scheduling.needs import Needs
@@ -52,7 +52,7 @@ def recording(folder: Path) -> Recording:
     if not files:
         raise Unanswerable(f"{folder}: {'holds no .json file' if folder.is_dir() else 'is no folder'}")
     for file in files:
-        for item in _objects(file):
+        for item in objects(file.read_bytes()):
             complaint = item if isinstance(item, NotJson) else problem_in(item)
             if complaint:
                 found.complaints.append(f"{file.name}: {complaint}")
@@ -65,14 +65,6 @@ def recording(folder: Path) -> Recording:
                 known[kind, key] = item
     found.nouns.extend(known.values())
     return found
-
-
-def _objects(file: Path) -> Iterator[Noun | Problem | NotJson]:
-    for document in documents(file.read_bytes()):
-        if isinstance(document, NotJson):
-            yield document
-        else:
-            yield from parse_list(document)
 
 
 def owned(found: Recording, taint: str) -> Recording:

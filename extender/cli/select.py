@@ -1,6 +1,5 @@
 """``dra-extender select``: which devices a selector matches, which not, and on which it errs and why."""
 
-import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -10,9 +9,10 @@ from typing import NamedTuple
 import orjson
 
 from extender.allocation.cel import CompileError, Outcome, Verdict
+from extender.cli.complaints import ANSWERED, UNREADABLE, complain, refuse
 from extender.cli.outcomes import outcomes
 from extender.cli.slices import Reading
-from extender.cli.table import aligned, printable
+from extender.cli.table import aligned, printable, width_shown
 from extender.model.names import DeviceKey
 
 SUMMARY = "say which devices a CEL selector matches"
@@ -22,7 +22,6 @@ DESCRIPTION = (
     "2 for wrong usage or an expression that does not compile."
 )
 WORDS = {Verdict.MATCH: "match", Verdict.NO: "no", Verdict.ERROR: "error"}
-ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
 
 
 class Answer(NamedTuple):
@@ -49,20 +48,14 @@ def run(arguments: Namespace) -> int:
         arguments.expression.encode()
         answers = [_answer(key, outcome) for key, outcome in outcomes(arguments.expression, reading.slices())]
     except CompileError as error:
-        return _refuse(error.pointed(arguments.expression))
+        return refuse(error.pointed(arguments.expression))
     except UnicodeEncodeError:
-        return _refuse("the expression is not valid UTF-8")
+        return refuse("the expression is not valid UTF-8")
     except OSError as error:
-        return _refuse(f"{arguments.file or 'standard input'}: {error.strerror}")
-    for complaint in reading.complaints:
-        sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
+        return refuse(f"{arguments.file or 'standard input'}: {error.strerror}")
+    complain(*map(printable, reading.complaints))
     sys.stdout.buffer.write(_json(answers) if arguments.output == "json" else _table(answers).encode())
     return UNREADABLE if reading.complaints else ANSWERED
-
-
-def _refuse(message: str) -> int:
-    sys.stderr.write(f"dra-extender: {message}\n")
-    return WRONG_USAGE
 
 
 def _answer(key: DeviceKey, outcome: Outcome) -> Answer:
@@ -75,8 +68,7 @@ def _json(answers: list[Answer]) -> bytes:
 
 def _table(answers: list[Answer]) -> str:
     header = tuple(name.upper() for name in Answer._fields)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    return f"{aligned([header, *answers], width)}\n{_summary(answers)}\n"
+    return f"{aligned([header, *answers], width_shown())}\n{_summary(answers)}\n"
 
 
 def _summary(answers: list[Answer]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import uvloop
 
+from extender.cli.complaints import complain
 from extender.cli.descriptors import raise_limit
 from extender.cli.memory import give_back, settle
 from extender.config.flags import add_flags, settings_of
@@ -58,7 +59,7 @@ def run(arguments: Namespace) -> int:
         placement_of(settings.placement.file)
         options = options_of(settings)
     except Invalid as invalid:
-        sys.stderr.writelines(f"dra-extender: {complaint}\n" for complaint in invalid.complaints)
+        complain(*invalid.complaints)
         return UNUSABLE
     if arguments.check:
         return SERVED
@@ -69,13 +70,13 @@ def run(arguments: Namespace) -> int:
             return runner.run(_serve(settings, options))
     except NoCredentials as error:
         place = settings.api.kubeconfig or "the usual places"
-        sys.stderr.write(f"dra-extender: no cluster is configured in {place}: {error}\n")
+        complain(f"no cluster is configured in {place}: {error}")
         return NO_CLUSTER
     except CannotListen as error:
-        sys.stderr.write(f"dra-extender: listen.{error.which}: {error}\n")
+        complain(f"listen.{error.which}: {error}")
         return UNUSABLE
     except Unsafe as unsafe:
-        sys.stderr.writelines(f"dra-extender: {reason}\n" for reason in unsafe.reasons)
+        complain(*unsafe.reasons)
         return UNSAFE
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from extender.cli.documents import NotJson, documents, piped
+from extender.cli.documents import NotJson, objects, piped
 from extender.model.device import ResourceSlice
 from extender.model.node import Node
-from extender.model.parse import Noun, key_of, parse_list
+from extender.model.parse import key_of
 from extender.model.problem import Problem
 
 NO_SLICE = "no ResourceSlice of resource.k8s.io"
@@ -25,7 +25,7 @@ class Reading:
 
     def machines(self, *, or_node: bool = True) -> Iterator[ResourceSlice | Node]:
         """Yield nodes too."""
-        for item in self._objects():
+        for item in objects(self._bytes()):
             if isinstance(item, ResourceSlice) or (or_node and isinstance(item, Node)):
                 yield item
             elif isinstance(item, NotJson) or (isinstance(item, Problem) and item.path != "kind"):
@@ -37,13 +37,6 @@ class Reading:
 
     def _complain(self, what: object) -> None:
         self.complaints.append(f"{self.file}: {what}" if self.file else str(what))
-
-    def _objects(self) -> Iterator[Noun | Problem | NotJson]:
-        for document in documents(self._bytes()):
-            if isinstance(document, NotJson):
-                yield document
-            else:
-                yield from parse_list(document)
 
     def _bytes(self) -> bytes:
         return self.file.read_bytes() if self.file else piped().read()

@@ -1,5 +1,7 @@
 """Rows of text as aligned columns, for people."""
 
+import shutil
+import sys
 from collections.abc import Sequence
 
 Row = tuple[str, ...]
@@ -11,10 +13,16 @@ def aligned(rows: Sequence[Row], width: int | None = None) -> str:
     cells = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (GAP.join(map(str.ljust, row, widths)).rstrip() for row in cells)
-    return "".join(f"{_cut(line, width)}\n" for line in lines)
+    return "".join(f"{cut(line, width)}\n" for line in lines)
 
 
-def _cut(line: str, width: int | None) -> str:
+def width_shown() -> int | None:
+    """Return how wide a line may be where people read it; None where programs do."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def cut(line: str, width: int | None) -> str:
+    """Cut off what has no room in *width*, and show that there is more."""
     if width is None or len(line) <= width:
         return line
     return f"{line[: max(width - 1, 0)]}…"

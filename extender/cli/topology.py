@@ -1,6 +1,5 @@
 """``dra-extender topology``: how the devices of each node are linked, and how that is known."""
 
-import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -9,11 +8,12 @@ from typing import Any
 
 import orjson
 
+from extender.cli.complaints import ANSWERED, UNREADABLE, complain, refuse
 from extender.cli.drawing import drawn, kind_of
 from extender.cli.machines import Machine, machines_of
 from extender.cli.sets import best_sets
 from extender.cli.slices import Reading
-from extender.cli.table import printable
+from extender.cli.table import printable, width_shown
 from extender.config.load import Invalid
 from extender.config.placement import placement_of
 from extender.topology.demand import EXPECTED
@@ -28,7 +28,6 @@ DESCRIPTION = (
     "line. Exit status: 0 where everything was shown, 1 where an object could not be read (the others are shown), "
     "2 for wrong usage or a placement document that cannot be used."
 )
-ANSWERED, UNREADABLE, WRONG_USAGE = 0, 1, 2
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -46,12 +45,12 @@ def run(arguments: Namespace) -> int:
         document = placement_of(arguments.placement)
         machines, elsewhere = machines_of(reading.machines())
     except Invalid as invalid:
-        return _refuse(*invalid.complaints)
+        return refuse(*map(printable, invalid.complaints))
     except OSError as error:
-        return _refuse(f"{arguments.file or 'standard input'}: {error.strerror}")
+        return refuse(printable(f"{arguments.file or 'standard input'}: {error.strerror}"))
     told = [kind for machine in machines for kind in _kinds(machine, document, arguments.sets)]
-    for complaint in (*(f"{arguments.placement}: {said}" for said in document.idle), *reading.complaints):
-        sys.stderr.write(f"dra-extender: {printable(complaint)}\n")
+    idle = (f"{arguments.placement}: {said}" for said in document.idle)
+    complain(*map(printable, (*idle, *reading.complaints)))
     sys.stdout.buffer.write(_json(told) if arguments.output == "json" else _text(told, elsewhere).encode())
     return UNREADABLE if reading.complaints else ANSWERED
 
@@ -60,11 +59,6 @@ def _size(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise ArgumentTypeError("must be a number of devices, at least 1")
     return int(text)
-
-
-def _refuse(*messages: str) -> int:
-    sys.stderr.writelines(f"dra-extender: {printable(message)}\n" for message in messages)
-    return WRONG_USAGE
 
 
 def _kinds(machine: Machine, document: Document, size: int | None) -> Iterator[dict[str, Any]]:
@@ -79,7 +73,7 @@ def _json(told: list[dict[str, Any]]) -> bytes:
 
 
 def _text(told: list[dict[str, Any]], elsewhere: int) -> str:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = width_shown()
     nodes = len({kind["node"] for kind in told})
     count = sum(len(kind["devices"]) for kind in told)
     summary = f"{nodes} nodes, {count} devices" + (f"; {elsewhere} devices are of no one node" if elsewhere else "")
