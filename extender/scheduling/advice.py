@@ -28,11 +28,13 @@ from extender.scheduling.planner import Plain
 from extender.scheduling.ranking import Answer, Policy, rank
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
-from extender.scheduling.survey import Numbers, Survey, Unfinished, survey
+from extender.scheduling.survey import Survey, Unfinished, survey
 from extender.scheduling.tally import Tally
-from extender.scheduling.taste import NONE, Taste
+from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
+from extender.state.table import Numbers
 from extender.topology.appraisal import Appraisal
+from extender.topology.ratings import NONE
 
 EVERY: Final = Policy(Answer.ALL)
 

@@ -43,7 +43,6 @@ from extender.scheduling.steps import (
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
-__all__ = ["Binder", "Bound", "NotBound", "Order", "Result"]
 WAITING: Final = "waiting for conditions"
 Doing = Generator[Step, Outcome, Result]
 

@@ -6,8 +6,9 @@ from typing import Final
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.decision import Ranked
 from extender.scheduling.placement import Placement
-from extender.scheduling.ranking import Numbers, Ranking
+from extender.scheduling.ranking import Ranking
 from extender.scheduling.survey import Survey
+from extender.state.table import Numbers
 from extender.topology.appraisal import Part
 
 # Thousands of records are kept, and most of them say the same.

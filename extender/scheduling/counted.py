@@ -16,12 +16,11 @@ from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.scheduling.ranking import FULL
 from extender.state.loads import Loads
+from extender.state.table import Numbers
 from extender.topology.demand import EXPECTED
 from extender.topology.quality import Quality
 from extender.topology.residual import Residual
 from extender.topology.shape import Shape
-
-Numbers = NDArray[np.int64]
 
 # Devices of a node up to which a resource counts devices; larger numbers count shares, or something else altogether.
 MOST: Final = 64

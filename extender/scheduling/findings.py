@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
-from extender.scheduling.taste import NONE, Taste
+from extender.scheduling.taste import Taste
 from extender.topology.appraisal import Appraisal
-from extender.topology.ratings import Values
+from extender.topology.ratings import NONE, Values
 
 NOTHING: Final = Appraisal(NONE)
 # Appraisals that may be left over of earlier states, beside as many as there are nodes.

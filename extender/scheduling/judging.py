@@ -15,10 +15,11 @@ from extender.model.node import Pod
 from extender.scheduling.findings import Findings
 from extender.scheduling.part import Part
 from extender.scheduling.preferring import Preferring
-from extender.scheduling.survey import Numbers
-from extender.scheduling.taste import NONE, Forbidden, Taste
+from extender.scheduling.taste import Forbidden, Taste
+from extender.state.table import Numbers
 from extender.topology.appraisal import Appraisal
 from extender.topology.memo import Memo
+from extender.topology.ratings import NONE
 from extender.topology.shared import Beside
 
 # New searches for one pod: nobody else is answered meanwhile. One that takes long counts as another at each pause. What

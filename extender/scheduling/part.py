@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags
@@ -14,10 +13,11 @@ from extender.allocation.verdict import Fit
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.scheduling.tally import Kind, Tally, Unwanted, Why, tallied, tally_of
-from extender.scheduling.taste import NONE, Taste, Values
+from extender.scheduling.taste import Taste
 from extender.scheduling.tenants import NO_NEEDS
+from extender.state.table import Numbers
 from extender.topology.policy import Policy
-from extender.topology.ratings import Whole
+from extender.topology.ratings import NONE, Values, Whole
 from extender.topology.shared import Beside
 
 
@@ -92,7 +92,7 @@ class Part:
         whole[places[places >= 0]] = False
         return whole
 
-    def _unwanted(self, nodes: NDArray[np.int64], names: Sequence[NodeName]) -> Iterator[Tally]:
+    def _unwanted(self, nodes: Numbers, names: Sequence[NodeName]) -> Iterator[Tally]:
         """Count *nodes* that have devices, but not as they are wanted."""
         for lack in self._lacks() if len(nodes) else ():
             mine, nodes = nodes[lack.nodes[nodes]], nodes[~lack.nodes[nodes]]

@@ -18,16 +18,17 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.plans import GIVEN_UP, Moment, Offer, Plain, Plan, Rejection, Trouble, nowhere, unwanted
 from extender.scheduling.possible import Possible
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
-from extender.scheduling.refining import Unfinished, is_open, is_settled, refined
+from extender.scheduling.refining import is_open, is_settled, refined
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
 from extender.scheduling.suitable import is_weighed
-from extender.scheduling.survey import Numbers, Survey, survey, tie_of
+from extender.scheduling.survey import Survey, Unfinished, survey, tie_of
 from extender.scheduling.trips import Travellers
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.yielding import Yielding
 from extender.state.belief import Belief
 from extender.state.ledger import Event
+from extender.state.table import Numbers
 from extender.topology.memo import Memo
 
 __all__ = ["Offer", "Plain", "Plan", "Planner", "Rejection", "Trouble"]

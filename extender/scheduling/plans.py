@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
 from extender.model.frozen import dataclass
 from extender.model.names import NodeName
 from extender.scheduling.decision import Ranked
 from extender.scheduling.placement import Placement
-from extender.scheduling.survey import Numbers, Survey
+from extender.scheduling.survey import Survey
 from extender.scheduling.tally import Kind, Tally, limited, tally_of
 from extender.scheduling.vocabulary import TEXTS, Word
+from extender.state.table import Numbers
 
 GIVEN_UP = TEXTS[Word.GIVEN_UP]
 
@@ -45,7 +45,7 @@ class Rejection:
     elsewhere: NodeName | None = None
     rejected: tuple[Tally, ...] = ()
     is_hopeless: bool = False
-    fitting: NDArray[np.int64] | None = field(default=None, compare=False)
+    fitting: Numbers | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
@@ -20,13 +19,12 @@ from extender.scheduling.promised import Promised
 from extender.scheduling.servable import is_among
 from extender.scheduling.suitable import Suitable
 from extender.state.belief import Belief
+from extender.state.table import Numbers
 from extender.topology.memo import Memo
 
 # Amounts of which it is remembered where there is room for them; and those who ask the same, of whom it is remembered
 # where there were devices without room when one of them was tried.
 KINDS: Final = 256
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(slots=True)

@@ -3,13 +3,11 @@
 from collections import Counter, defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.layout import Layout
 from extender.model.names import NodeName
 from extender.model.quantity import Amounts
-
-Numbers = NDArray[np.int64]
+from extender.state.table import Numbers
 
 
 class Promised:

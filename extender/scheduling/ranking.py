@@ -4,17 +4,15 @@ from collections.abc import Collection
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.snapshot import Snapshot
 from extender.model.frozen import dataclass
+from extender.state.table import Numbers
 
 # What kube-scheduler calls a full score.
 FULL = 10
 # What fits into the numbers that nodes are ordered by.
 ROOM = 1 << 62
-
-Numbers = NDArray[np.int64]
 
 
 class Answer(StrEnum):

@@ -16,12 +16,13 @@ from extender.scheduling.begun import Left
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.part import Part
 from extender.scheduling.preferring import Preferring
-from extender.scheduling.ranking import FULL, Numbers, Ranking
-from extender.scheduling.survey import Survey
-from extender.scheduling.survey import Unfinished as Unfinished  # noqa: PLC0414 - the planner takes it from here
-from extender.scheduling.taste import NONE, Taste
+from extender.scheduling.ranking import FULL, Ranking
+from extender.scheduling.survey import Survey, Unfinished
+from extender.scheduling.taste import Taste
+from extender.state.table import Numbers
 from extender.topology import appraisal
 from extender.topology.appraisal import Appraisal
+from extender.topology.ratings import NONE
 
 # Nodes that are looked at closely: those of which most can be expected, and where that was too much and some of them
 # are alike, as many behind them that are not. Where a strict policy has few of them, FAR are looked at before these few

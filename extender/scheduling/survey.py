@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.extended import Groups
 from extender.allocation.fit import AT_ONCE
@@ -18,12 +17,12 @@ from extender.model.frozen import dataclass
 from extender.scheduling.needs import Needs, Unplaceable
 from extender.scheduling.part import Part
 from extender.scheduling.tally import Tally, aside, fatal_node, limited
-from extender.scheduling.taste import Forbidden, Taste, Values
+from extender.scheduling.taste import Forbidden, Taste
 from extender.scheduling.ties import ELSEWHERE, bound_to, named, ties
 from extender.scheduling.vocabulary import Word
 from extender.state.questions import Questions
-
-Numbers = NDArray[np.int64]
+from extender.state.table import Numbers
+from extender.topology.ratings import Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from extender.allocation.solve import Failure, Undecided
 from extender.allocation.verdict import Fit, Verdict
 from extender.model.names import NodeName
 from extender.scheduling.vocabulary import NEARNESS, Word
+from extender.state.table import Numbers
 from extender.topology.policy import Policy
 
 # Errors that are told by themselves, for each of which a node is searched anew: the most frequent ones.
@@ -21,7 +22,6 @@ MOST: Final = 20
 # Said first of nodes that the pod cannot be on, whatever else they lack.
 ASIDE: Final = "node selector, affinity or taints keep the pod away, and "
 RANKS: Final = {word: rank for rank, word in enumerate(NEARNESS)}
-Nodes = NDArray[np.int64]
 
 
 class Tally(NamedTuple):
@@ -98,7 +98,7 @@ class Kind(NamedTuple):
     nodes: int
 
 
-def tallied(fit: Fit, rejected: Nodes, reason: Callable[[int], Why], names: Sequence[NodeName]) -> list[Tally]:
+def tallied(fit: Fit, rejected: Numbers, reason: Callable[[int], Why], names: Sequence[NodeName]) -> list[Tally]:
     """Count the nodes *rejected*, of which *reason* says why."""
     kinds = sorted(_kinds(fit, rejected), key=lambda kind: (-kind.nodes, kind.first))
     faults = [(kind, _fault(fit, kind.first)) for kind in kinds]
@@ -158,7 +158,7 @@ def word_of(why: Why) -> Word:
     return Word(why.shortage.value) if isinstance(why, Reason) else Word.NODE_ERROR
 
 
-def _kinds(fit: Fit, nodes: Nodes) -> list[Kind]:
+def _kinds(fit: Fit, nodes: Numbers) -> list[Kind]:
     """Tell *nodes* apart by their reasons: most often all lack the same. Those without one, by their verdicts."""
     if not len(nodes):
         return []

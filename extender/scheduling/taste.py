@@ -37,7 +37,6 @@ from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
 
-__all__ = ["APART", "NONE", "Forbidden", "Taste", "Values"]
 # Ratings of one question, by ask, policy and mix.
 RATINGS: Final = 64
 # Asks of which something else is remembered.

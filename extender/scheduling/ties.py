@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
@@ -15,12 +14,13 @@ from extender.scheduling.needs import Needs
 from extender.scheduling.servable import unsuited
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
+from extender.state.table import Numbers
 
 # Said of nodes where the claims that a pod has cannot be used, and each of them on some.
 ELSEWHERE: Final = "a claim of the pod is allocated elsewhere"
 
 
-def ties(needs: Needs, usable: Sequence[Flags], nodes: NDArray[np.int64], snapshot: Snapshot) -> Iterator[Tally]:
+def ties(needs: Needs, usable: Sequence[Flags], nodes: Numbers, snapshot: Snapshot) -> Iterator[Tally]:
     """Count *nodes*, where the pod cannot use what it has, by the first that is in the way.
 
     *usable*, bool[nodes] each, tells where its allocated claims can be used.

@@ -16,10 +16,11 @@ from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
-from extender.scheduling.survey import Numbers, Survey, Unfinished, survey
+from extender.scheduling.survey import Survey, Unfinished, survey
 from extender.state.belief import Belief
 from extender.state.ledger import Promise
 from extender.state.questions import asked
+from extender.state.table import Numbers
 from extender.topology.policies import ANNOTATION
 
 # Whose devices are to be left, by node.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import of_plan
-from extender.scheduling.binding import Order
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.endings import Order
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
 from extender.scheduling.scored import Scored
 from extender.scheduling.survey import Unfinished

@@ -15,7 +15,7 @@ from extender.kube.pace import stirred
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Order, Result
+from extender.scheduling.endings import Order, Result
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.leaving import finds_another
 from extender.scheduling.needs import Needs, Unplaceable, made_for, needs_of

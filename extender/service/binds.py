@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.names import Uid
-from extender.scheduling.binding import Binder, NotBound, Order, Result
+from extender.scheduling.binding import Binder
+from extender.scheduling.endings import NotBound, Order, Result
 from extender.service.carrier import Carrier
 from extender.service.seats import Crowded, Seats
 from extender.web.crash import Reported, reported

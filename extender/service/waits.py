@@ -11,8 +11,8 @@ from extender.allocation.extended import wanted
 from extender.allocation.result import is_usable
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order, Result
 from extender.scheduling.conditions import have_failed, is_waited_for
+from extender.scheduling.endings import NotBound, Order, Result
 from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns

@@ -16,7 +16,7 @@ from extender.config.settings import Settings
 from extender.kube.credentials import credentials
 from extender.model.names import NodeName
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order, Result
+from extender.scheduling.endings import NotBound, Order, Result
 from extender.scheduling.planner import Plan, Planner
 from extender.service.assembly import running
 from extender.service.parts import Service

@@ -4,7 +4,8 @@ from extender.model.claim import ResourceClaim
 from extender.model.device import Traits
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import Binder, Order, Result
+from extender.scheduling.binding import Binder
+from extender.scheduling.endings import Order, Result
 from tests.scheduling.cast import binder_of, gpus, names, node, pod
 from tests.scheduling.server import Server, World
 

@@ -10,8 +10,8 @@ from extender.model.names import DriverName, NodeName
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan, of_result
-from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.decision import Decision
+from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner, Rejection

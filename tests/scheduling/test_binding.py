@@ -9,8 +9,8 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import of_result
-from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.claiming import ATTEMPTS
+from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.planner import Offer, Trouble
 from extender.scheduling.steps import (
     AddFinalizer,

@@ -7,7 +7,7 @@ import pytest
 from extender.model.claim import OwnerReference
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
-from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.steps import BindPod, ReadPod
 from tests.scheduling.cast import claim, pod
 from tests.scheduling.stage import bind, world_of

@@ -7,7 +7,7 @@ import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Bound, NotBound, Order, Result
+from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Offer
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import BindPod, Later, Outcome, Refusal, Refused, Step

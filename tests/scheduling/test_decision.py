@@ -6,8 +6,8 @@ import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.account import NOTE_BYTES, note_of, of_result
-from extender.scheduling.binding import NotBound
 from extender.scheduling.decision import Decision, Outcome, Ranked
+from extender.scheduling.endings import NotBound
 from extender.scheduling.record import Decisions
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import TEXTS, Word

@@ -19,9 +19,9 @@ from extender.scheduling.advice import Advice, Advisor
 from extender.scheduling.commons import Commons
 from extender.scheduling.findings import Findings
 from extender.scheduling.plans import Plain
-from extender.scheduling.survey import Numbers
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
+from extender.state.table import Numbers
 from extender.topology.document import Document
 from extender.topology.shared import Beside
 from extender.topology.tables import with_shipped

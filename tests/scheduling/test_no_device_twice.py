@@ -13,7 +13,7 @@ from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Order, Result
+from extender.scheduling.endings import Order, Result
 from extender.scheduling.expiry import expired
 from extender.scheduling.planner import Offer
 from extender.scheduling.remedy import settled

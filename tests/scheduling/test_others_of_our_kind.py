@@ -8,8 +8,8 @@ import pytest
 
 from extender.model.names import Uid
 from extender.scheduling.assigning import kept_off
-from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.claiming import NotHad, consumer_of, release
+from extender.scheduling.endings import Bound, NotBound, Order
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed
 from extender.scheduling.steps import (

@@ -6,8 +6,8 @@ from typing import Any
 
 from extender.model.claim import OwnerReference, ResourceClaim
 from extender.model.node import PodClaim, PodClaimStatus
-from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.claiming import NotHad, deleted, release
+from extender.scheduling.endings import Bound, NotBound, Order
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (

@@ -10,7 +10,7 @@ from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import Bound, NotBound, Order, Result
+from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (

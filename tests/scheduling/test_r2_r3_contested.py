@@ -19,7 +19,7 @@ from extender.model.device import (
 from extender.model.names import DeviceName, ObjectKey
 from extender.model.node import Pod
 from extender.model.quantity import parse_quantity
-from extender.scheduling.binding import Bound, NotBound
+from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import AwaitShown, BindPod, Step, Unknown

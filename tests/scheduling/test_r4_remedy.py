@@ -10,8 +10,8 @@ from extender.model.change import Changed
 from extender.model.claim import Allocation, OwnerReference, ResourceClaim
 from extender.model.names import ObjectKey
 from extender.model.node import Pod, PodClaim, PodClaimStatus
-from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.conditions import time_of
+from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (

@@ -6,9 +6,8 @@ import pytest
 
 from extender.model.claim import DeviceCondition
 from extender.model.device import Traits
-from extender.scheduling.binding import Bound, NotBound
 from extender.scheduling.conditions import SKEW_S, Readiness, standing_of, time_of
-from extender.scheduling.endings import Ending
+from extender.scheduling.endings import Bound, Ending, NotBound
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import AwaitShown, BindPod, Reserve, TouchClaim

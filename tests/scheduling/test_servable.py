@@ -10,7 +10,7 @@ from extender.model.device import Device, NodeSelection, ResourceSlice, Traits
 from extender.model.names import ClassName, DeviceName, DriverName, ObjectKey, PoolName
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
-from extender.scheduling.binding import Bound, NotBound, Result
+from extender.scheduling.endings import Bound, NotBound, Result
 from extender.scheduling.planner import Offer, Plain, Rejection
 from extender.scheduling.remedy import freed, unusable
 from extender.scheduling.steps import (

@@ -18,8 +18,8 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.model.terms import Terms
-from extender.scheduling.binding import NotBound, Order
 from extender.scheduling.claiming import consumer_of
+from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.expiry import UNASKED_S
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection
 from extender.scheduling.steps import Outcome as StepOutcome

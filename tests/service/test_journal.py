@@ -15,8 +15,8 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import Bound, NotBound, Order
 from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.endings import Bound, NotBound, Order
 from extender.scheduling.placement import Placement
 from extender.service.binds import CROWDED
 from extender.service.journal import MOST_WAITING, Journal

@@ -12,7 +12,7 @@ from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order
+from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.planner import Offer
 from extender.scheduling.steps import Outcome as StepOutcome
 from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
