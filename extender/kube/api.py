@@ -119,11 +119,11 @@ class Api:
     async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
         """Begin to read a response that does not end; one that is no success is returned whole."""
         request = Request("GET", path, query)
-        return await self._within(timeout_s, request, self._opened(request))
+        return await self._within(timeout_s, request, self._admitted(request, self._streamed))
 
     async def _asked(self, request: Request, timeout_s: float) -> Answer | Unanswered:
         began = time.perf_counter()
-        reply = await self._within(timeout_s, request, self._whole(request))
+        reply = await self._within(timeout_s, request, self._admitted(request, self._answered))
         code = str(reply.status) if isinstance(reply, Answer) else "none"
         self._called(request.method, resource_of(request.path), code, time.perf_counter() - began)
         return reply
@@ -143,16 +143,10 @@ class Api:
         except KeptBackError as error:
             return Unanswered(request.was_sent, str(error))
 
-    async def _whole(self, request: Request) -> Answer:
-        return await self._admitted(request, self._answered)
-
     async def _answered(self, request: Request, access: Access) -> Answer:
         if self._direct.takes(request, access):
             return await self._direct.send(request, access)
         return await _read(await self._exchange(request, access))
-
-    async def _opened(self, request: Request) -> Stream | Answer:
-        return await self._admitted(request, self._streamed)
 
     async def _streamed(self, request: Request, access: Access) -> Stream | Answer:
         response = await self._exchange(request, access)

@@ -72,10 +72,7 @@ class Kubeconfig:
             present(context, certificate, key, self.user.at("client-certificate"))
         elif key is not None:
             raise Malformed(self.user.at("client-key"), "is of no use without client-certificate")
-        if self.cluster.flag("insecure-skip-tls-verify"):
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
+        return unverified(context) if self.cluster.flag("insecure-skip-tls-verify") else context
 
     def _pem(self, fields: Fields, name: str) -> bytes | None:
         """Read what may stand in the kubeconfig itself, which counts unless it is empty, or in a file."""
@@ -192,6 +189,13 @@ def context_of(authority: bytes | None, named: str) -> ssl.SSLContext:
 def lenient(context: ssl.SSLContext) -> ssl.SSLContext:
     """Accept the authorities that Go accepts and that the strict flag of newer Pythons does not."""
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def unverified(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Take whoever answers for the server."""
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
     return context
 
 

@@ -20,7 +20,7 @@ from kubernetes.aio.config import ConfigException, load_kube_config
 
 from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import Reading, contents_of
-from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of, wrong_in
+from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of, unverified, wrong_in
 from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
@@ -103,10 +103,7 @@ def _context(configuration: Any, files: Reading) -> ssl.SSLContext:  # noqa: ANN
     context = context_of(authority, "certificate-authority")
     if certificate is not None:
         present(context, certificate, key, "client-certificate")
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+    return context if configuration.verify_ssl else unverified(context)
 
 
 def _user(loader: Any) -> Fields:  # noqa: ANN401 - the library has no types

@@ -1,6 +1,5 @@
 """Devices that were chosen for a pod, to be had again without a search as long as they are as they were."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import field
 from operator import is_
@@ -12,6 +11,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, NodeName, Uid
 from extender.scheduling.needs import Needs
 from extender.scheduling.placement import Placement
+from extender.topology.memo import Memo
 
 # Pods whose devices are remembered: those between being planned and being bound.
 REMEMBERED = 1024
@@ -61,7 +61,7 @@ class Kept:
 class Recall:
     """The last placement of each pod. One writer."""
 
-    _kept: OrderedDict[Uid, Kept] = field(default_factory=OrderedDict)
+    _kept: Memo[Uid, Kept] = field(default_factory=lambda: Memo(REMEMBERED))
 
     def put(self, needs: Needs, placement: Placement, snapshot: Snapshot, taste: object) -> None:
         """Remember *placement*, where it is of devices that nobody shares: these are free, or they are not."""
@@ -70,8 +70,6 @@ class Recall:
         if devices and all(_is_whole(device, snapshot) for device in devices):
             world = world_of(snapshot, placement.node, taste)
             self._kept[needs.pod.uid] = Kept(_asked(needs), world, devices, placement)
-            if len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
 
     def drop(self, pod: Uid) -> None:
         """Forget what was chosen for a pod that waits no longer."""

@@ -1,6 +1,5 @@
 """Scores remembered between filter and prioritize, which follow each other."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from extender.model.names import NodeName, Uid
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
+from extender.topology.memo import Memo
 from extender.web.names import only
 
 # Pods whose scores are remembered.
@@ -21,17 +21,13 @@ class Remembered:
     """The scores of the pods that were asked about last; *roll* knows the names of their nodes."""
 
     roll: Roll
-    _scores: OrderedDict[Uid, Mapping[NodeName, int]] = field(default_factory=OrderedDict)
+    _scores: Memo[Uid, Mapping[NodeName, int]] = field(default_factory=lambda: Memo(REMEMBERED))
 
     def put(self, pod: Uid, scores: Mapping[NodeName, int]) -> None:
         """Keep *scores* until prioritize asks for them; where there are none, those of an earlier plan go."""
-        if not scores:
-            self._scores.pop(pod, None)
-            return
-        self._scores[pod] = scores
-        self._scores.move_to_end(pod)
-        if len(self._scores) > REMEMBERED:
-            self._scores.popitem(last=False)
+        self._scores.pop(pod, None)
+        if scores:
+            self._scores[pod] = scores
 
     def kept(self, names: Sequence[str], flags: NDArray[np.bool_], everything: Sequence[NodeName]) -> Sequence[str]:
         """Leave the names with a flag, bool[names]: prioritize will ask about these."""
