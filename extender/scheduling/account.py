@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from extender.allocation.extended import in_words, unmade_name
@@ -28,22 +28,11 @@ _shared: Final = lru_cache(maxsize=256)(Basis)
 
 def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> Decision:
     """Record what filter answered."""
+    rejected = _in_words(plan.rejected, pod)
+    decision = partial(Decision, pod=pod.key, uid=pod.uid, at=now, generation=generation, rejected=rejected)
     if isinstance(plan, Rejection):
-        return Decision(
-            pod=pod.key,
-            uid=pod.uid,
-            at=now,
-            generation=generation,
-            outcome=Outcome.REJECTED,
-            reason=plan.word,
-            detail=in_words(plan.detail, pod),
-            rejected=_in_words(plan.rejected, pod),
-        )
-    return Decision(
-        pod=pod.key,
-        uid=pod.uid,
-        at=now,
-        generation=generation,
+        return decision(outcome=Outcome.REJECTED, reason=plan.word, detail=in_words(plan.detail, pod))
+    return decision(
         outcome=Outcome.OFFERED,
         reason="Fits",
         node=plan.placement.node,
@@ -52,7 +41,6 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
         basis=_shared(*plan.placement.appraisal.basis) if plan.placement.appraisal else NO_BASIS,
         fitting=plan.fitting,
         offered=len(plan.scores),
-        rejected=_in_words(plan.rejected, pod),
     )
 
 

@@ -52,24 +52,32 @@ def helped(
     others = chain.from_iterable(each.victims for found in first.values() for each in found)
     everybody = frozenset(chain(others, *gone.values()))
     used = _used(belief.cluster.claims, everybody)
-    freed = {node: tuple(_freed(used, pods)) for node, pods in gone.items()}
-    # What the pod shares with victims alone has no devices any more when they are gone: it needs some for that, too.
-    had = frozenset(claim.uid for claim in needs.allocated)
-    again = {node: had.intersection(claim.uid for claim in claims) for node, claims in freed.items()}
-    then = {claims: needs_of(pod, belief, claims) for claims in dict.fromkeys(again.values())}
-    # One node asks of every selector what it says of all devices: that is to be known, or known soon.
-    for asked in then.values():
-        if isinstance(asked, Needs):
-            survey(asked, belief.seen_by(pod.uid), belief.questions)
+    then = _needs_then(needs, gone, used, belief)
     ground = _Ground(belief, chooser, used, _left(pod, everybody, belief))
     found, before = list[NodeName](), chooser.pauses
-    for node, pods in gone.items():
-        asked = then[again[node]]
-        if isinstance(asked, Needs) and ground.has(asked, node, pods, first[node]):
+    for node, asked in then.items():
+        if ground.has(asked, node, gone[node], first[node]):
             found.append(node)
         if chooser.pauses - before > (PAUSES if found else IN_VAIN):
             break
     return tuple(found)
+
+
+def _needs_then(
+    needs: Needs, gone: Mapping[NodeName, frozenset[Uid]], used: Mapping[Uid, list[ResourceClaim]], belief: Belief
+) -> Mapping[NodeName, Needs]:
+    """Say what the pod needs on each node once those are *gone* who have to go there. Raise Unfinished.
+
+    What it shares with them alone has no devices any more then: it needs some for that, too.
+    """
+    had = frozenset(claim.uid for claim in needs.allocated)
+    again = {node: had.intersection(claim.uid for claim in _freed(used, pods)) for node, pods in gone.items()}
+    then = {claims: needs_of(needs.pod, belief, claims) for claims in dict.fromkeys(again.values())}
+    # One node asks of every selector what it says of all devices: that is to be known, or known soon.
+    for asked in then.values():
+        if isinstance(asked, Needs):
+            survey(asked, belief.seen_by(needs.pod.uid), belief.questions)
+    return {node: asked for node, claims in again.items() if isinstance(asked := then[claims], Needs)}
 
 
 class _Ground(NamedTuple):
