@@ -37,6 +37,15 @@ class Metrics:
         self.registry.register(self._belief)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
+        self._begin_answering()
+        self._begin_asking()
+        self._begin_owning()
+        self._begin_securing()
+        self._begin_placing()
+        self._build = self._gauge("build_info", "1, with the version.", "version")
+        self._build.labels(version).set(1)
+
+    def _begin_answering(self) -> None:
         self._verbs = self._histogram(
             "verb_duration_seconds", "How long a verb took, by how it ended.", VERB_TIMES, "verb", "result"
         )
@@ -49,6 +58,11 @@ class Metrics:
         self._guesses = self._counter(
             "nominations_ahead", "Pods nominated before they were asked about, by what became of that.", "result"
         )
+        for verb in VERBS:
+            for result in ("ok", "error", "refused", "crash"):
+                self._verbs.labels(verb, result)
+
+    def _begin_asking(self) -> None:
         self._api = self._histogram(
             "api_request_duration_seconds",
             "How long the API server took, by verb and resource.",
@@ -67,13 +81,6 @@ class Metrics:
             "drift", "What the ledger, the snapshot, claims and pods contradict, by kind.", "kind"
         )
         self._takeovers = self._counter("takeovers", "How often this replica has begun to lead.")
-        self._begin_owning()
-        self._begin_placing()
-        self._build = self._gauge("build_info", "1, with the version.", "version")
-        self._build.labels(version).set(1)
-        for verb in VERBS:
-            for result in ("ok", "error", "refused", "crash"):
-                self._verbs.labels(verb, result)
         # Prometheus sees no increase in a series that begins with one.
         for result in ("written", "failed", "dropped"):
             self._events.labels(result)
@@ -92,6 +99,10 @@ class Metrics:
         self._taints = self._counter(
             "owner_taint_writes", "Rules with the owner taint that were written: put, put back, or failed.", "result"
         )
+        for result in ("put", "put back", "failed"):
+            self._taints.labels(result)
+
+    def _begin_securing(self) -> None:
         self._certificates = self._counter(
             "certificate_reloads", "New versions of the files of TLS, taken or refused.", "result"
         )
@@ -102,8 +113,6 @@ class Metrics:
         self._expiries = self._gauge(
             "certificate_expiry_timestamp_seconds", "When the first certificate of a file of TLS runs out.", "file"
         )
-        for result in ("put", "put back", "failed"):
-            self._taints.labels(result)
         for result in ("taken", "refused"):
             self._certificates.labels(result)
 
