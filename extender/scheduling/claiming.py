@@ -208,7 +208,7 @@ def release(
     """
     given = claim
     for _ in range(ATTEMPTS):
-        is_last = all(item.uid == pod.uid for item in claim.reserved_for)
+        is_last = is_alone_in(claim, pod)
         if not is_reserved_for(claim, pod) and not (is_ours and is_last and _gives_the_same(claim, given)):
             return True
         outcome = yield from patiently(Release(claim, pod.uid, deallocate=is_last))
@@ -257,6 +257,11 @@ def _gives_the_same(left: ResourceClaim, right: ResourceClaim) -> bool:
 def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
     """Tell whether *pod* may use *claim* already."""
     return any(consumer.uid == pod.uid for consumer in claim.reserved_for)
+
+
+def is_alone_in(claim: ResourceClaim, pod: Pod) -> bool:
+    """Tell whether nobody but *pod* may use *claim*."""
+    return all(consumer.uid == pod.uid for consumer in claim.reserved_for)
 
 
 def same_devices(left: Allocation, right: Allocation) -> bool:

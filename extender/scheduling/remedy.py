@@ -11,7 +11,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod, PodClaimStatus
 from extender.scheduling.assigning import kept_off
-from extender.scheduling.claiming import deleted, is_gone, is_reserved_for, release, same_claim
+from extender.scheduling.claiming import deleted, is_alone_in, is_gone, is_reserved_for, release, same_claim
 from extender.scheduling.conditions import have_failed
 from extender.scheduling.needs import stale_claim
 from extender.scheduling.steps import (
@@ -54,7 +54,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     had = asked.allocated if isinstance(asked, Asked) else ()
     contested = tuple(claim for claim in (*had, *left) if belief.contested(claim))
     hinders = contested or (*(claim for claim in had if _is_in_the_way(claim, belief, now)), *left)
-    alone = (claim for claim in hinders if _is_alone_in(claim, pod))
+    alone = (claim for claim in hinders if is_alone_in(claim, pod))
     kept = belief.cluster.claims.kept_by(pod)
     failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
     return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
@@ -63,11 +63,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
 def has_devices(pod: Pod, belief: Belief) -> bool:
     """Tell whether *pod* has a claim with devices that nobody else uses: perhaps it was about to be bound with it."""
     asked = belief.cluster.claims.asked_by(pod)
-    return isinstance(asked, Asked) and any(_is_alone_in(claim, pod) for claim in asked.allocated)
-
-
-def _is_alone_in(claim: ResourceClaim, pod: Pod) -> bool:
-    return all(user.uid == pod.uid for user in claim.reserved_for)
+    return isinstance(asked, Asked) and any(is_alone_in(claim, pod) for claim in asked.allocated)
 
 
 def _is_in_the_way(claim: ResourceClaim, belief: Belief, now: float) -> bool:
@@ -95,7 +91,7 @@ def replaced(pod: Pod, belief: Belief) -> Iterator[ResourceClaim]:
     """Yield what was made for *pod*, has devices for it alone, and is named by it no more."""
     named = {status.claim_name for status in pod.claim_statuses} | {entry.claim_name for entry in pod.claims}
     for claim in belief.cluster.claims.owned_by(pod):
-        is_its_own = claim.allocation is not None and _is_alone_in(claim, pod)
+        is_its_own = claim.allocation is not None and is_alone_in(claim, pod)
         is_left = claim.key.name not in named and claim.key.name != pod.extended_claim
         if is_its_own and is_left and belief.ledger.hold_of(claim.uid) is None:
             yield claim
