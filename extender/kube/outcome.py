@@ -42,7 +42,7 @@ def is_answered(outcome: Outcome) -> bool:
 
 
 def outcome_of(reply: Answer | Unanswered) -> Outcome:
-    """Tell what became of a write."""
+    """Read from a *reply* how a write, or a read, has ended."""
     if isinstance(reply, Unanswered):
         return Unknown(reply.why) if reply.was_sent else Refused(Refusal.UNSENT, reply.why)
     if reply.is_success:

@@ -42,7 +42,7 @@ class Begun:
         return len(self._left)
 
     def take(self, key: Hashable) -> Left | None:
-        """Return what is to be gone on with."""
+        """Return the search that was left off under *key*, to be gone on with."""
         left = self._left.pop(key, None)
         return left[0] if left else None
 

@@ -78,7 +78,7 @@ class Chooser:
         return world_of(self.belief.cluster.snapshot, node, self.taste)
 
     def grounds(self) -> Grounds:
-        """Return what all worlds are made of now."""
+        """Return the parts of the cluster that all worlds are taken from, as they are now."""
         return grounds_of(self.belief.cluster.snapshot, self.taste)
 
     def forget(self, pod: Uid) -> None:

@@ -32,7 +32,7 @@ class World(NamedTuple):
 
 
 class Grounds(NamedTuple):
-    """What all worlds are made of."""
+    """The parts of the cluster that worlds are taken from: as long as these are the same, so is each world."""
 
     inventory: object
     layout: object
@@ -43,7 +43,7 @@ class Grounds(NamedTuple):
     taste: object
 
     def are(self, others: "Grounds | None") -> bool:
-        """Tell whether *others* are the same: then so are all worlds."""
+        """Tell whether *others* are the same objects."""
         return others is not None and all(map(is_, self, others))
 
 
@@ -99,7 +99,7 @@ def world_of(snapshot: Snapshot, node: NodeName, taste: object) -> World:
 
 
 def grounds_of(snapshot: Snapshot, taste: object) -> Grounds:
-    """Return what worlds are made of now."""
+    """Return the parts that worlds are taken from, as they are now."""
     return Grounds(
         snapshot.inventory, snapshot.layout, snapshot.reach, snapshot.rules, snapshot.classes, snapshot.nodes, taste
     )

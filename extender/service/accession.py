@@ -16,7 +16,7 @@ LOOK_S: Final = 0.1
 
 
 class Heir(Protocol):
-    """Whoever is to write from now on."""
+    """Who is about to write: the only replica, or a new leader."""
 
     @property
     def is_hindered(self) -> bool:
@@ -28,7 +28,7 @@ class Heir(Protocol):
 
 @dataclass(slots=True)
 class Accession:
-    """Has *heir* write as soon as it may."""
+    """Lets *heir* write as soon as nothing can land any more that was sent before it."""
 
     heir: Heir
     follows: Follows

@@ -125,7 +125,7 @@ class Ahead:
             self._stirred.set()
 
     async def run(self) -> None:
-        """Plan for ever."""
+        """Send pods ahead, whenever something has changed, for ever."""
         await self.sending.find_out()
         async with asyncio.TaskGroup() as writing:
             while True:

@@ -73,7 +73,7 @@ class Counting:
         return [count for each in known for count in each.counts]
 
     async def run(self) -> None:
-        """Count for ever."""
+        """Count what has changed, each time that somebody has asked, for ever."""
         while True:
             under_way = [each for each in self._classes.values() if each.work is not None]
             if not under_way:

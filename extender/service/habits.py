@@ -5,7 +5,7 @@ from extender.model.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How attentive to be."""
+    """Times in seconds and limits; what each means, its setting says (holds, waking)."""
 
     offer_s: float = 30.0
     wait_s: float = 660.0

@@ -30,7 +30,7 @@ class History:
     _doubted: set[str] = field(default_factory=set)
 
     def note(self, told: Told) -> None:
-        """End, or doubt, where *told* says so."""
+        """Take note of what following tells: that the cluster was set back, or may have been."""
         match told:
             case Reverted() if not self.is_over:
                 self._end(told)

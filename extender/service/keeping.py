@@ -86,7 +86,7 @@ class Keeping:
         return "; ".join(filter(None, (missing, barring, stray))) if self.may_write() else ""
 
     async def run(self) -> None:
-        """Keep for ever."""
+        """Look at the rules, every few seconds and when something has changed, for ever."""
         while True:
             await stirred(self._stirred, TICK_S)
             if self.may_write():

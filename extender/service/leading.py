@@ -55,12 +55,12 @@ class Leading:
 
     @property
     def host(self) -> str:
-        """Whose replica we are."""
+        """What all processes of our host have in common in their identities."""
         return host_of(self.tenure.me)
 
     @property
     def wish(self) -> Wish:
-        """What we strive for."""
+        """Whether we want the Lease now: by who leads the scheduler, and by whether we know the cluster."""
         scheduler = self._scheduler if self.scheduler else self.tenure.me
         return wish_of(scheduler, self.host, is_able=self.is_able(), is_ending=self.is_ending)
 
@@ -111,7 +111,7 @@ class Leading:
         return f"nobody renews the scheduler's Lease {self.scheduler}" if self._is_idle else ""
 
     async def run(self) -> None:
-        """Contend for ever."""
+        """Take part in the election, and watch the scheduler's Lease, for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._elect(), name="election")
             group.create_task(self._watch(), name="scheduler's Lease")

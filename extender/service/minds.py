@@ -57,7 +57,7 @@ def minds_of(settings: Settings) -> Minds:
 
 
 def domain_of(settings: Settings) -> Domain:
-    """Return what is ours."""
+    """Return which devices are ours, as *settings* have it."""
     told = settings.ownership
     if told.mode == "advisor":
         # Whatever keeps kube-scheduler from a device is to keep us from it, too.

@@ -19,7 +19,7 @@ NAMES: Final = {resource.kind: resource.name for resource in RESOURCES}
 
 @dataclass(slots=True)
 class Observer:
-    """Looks on."""
+    """Logs and counts, and changes nothing."""
 
     metrics: Metrics
     _told: set[int] = field(default_factory=set)

@@ -160,23 +160,23 @@ class Service:
 
     @cached_property
     def leading(self) -> Alone | Leading:
-        """Whether it is us who writes."""
+        """The election among replicas, or what stands for it where there is only one."""
         return leading_of(self.settings, self.lease_api, self.inspection.allows)
 
     @cached_property
     def fence(self) -> Fence:
-        """What each write has to pass."""
+        """What keeps back writes that must not leave now, and knows whether one can still arrive."""
         server_s = self.settings.leading.server_seconds
         return Fence(lambda: self.history.why_not() or self.leading.why_not(), since_boot, server_s)
 
     @cached_property
     def writes(self) -> Writes:
-        """What writes, past the fence."""
+        """Writes to the API server, each of which passes the fence."""
         return Writes(self.api, lambda: self.versions.known(CLAIMS), self.settings.api.timeout_seconds, self.fence)
 
     @cached_property
     def carrier(self) -> Carrier:
-        """Who carries out what is decided."""
+        """What carries out the steps of a binding at the API server."""
         feed = Feed(self.belief, self.freshness, self.sink.stir, self.sink.show)
         return Carrier(self.writes, feed, self.now, self.rhythm.recent, self.rhythm.watches)
 
@@ -189,7 +189,7 @@ class Service:
 
     @cached_property
     def placing(self) -> PlacementFile:
-        """What is preferred, as a file says."""
+        """The placement document, read again when its file changes."""
         return PlacementFile(self.settings.placement.file, self.metrics, self.minds.take)
 
     @cached_property
@@ -200,7 +200,7 @@ class Service:
 
     @cached_property
     def journal(self) -> Journal:
-        """What was decided, and is told."""
+        """The last decisions, and what people are told of them."""
         return Journal(self.belief, self.notices, self.metrics, time.time, Decisions(self.settings.decisions.keep))
 
     @cached_property
@@ -211,7 +211,7 @@ class Service:
 
     @cached_property
     def binds(self) -> Binds:
-        """Who binds, one pod at a time each."""
+        """The bindings under way, no more than one for each pod."""
         ignored = self.settings.allocation.ignored_resources
         binder = Binder(self.belief, self.minds.chooser, time.time, self.offers.has, ignored)
         ended = (self.journal.ended, self.attention.ended, self.planner.trips.ended)
@@ -224,7 +224,7 @@ class Service:
 
     @cached_property
     def answers(self) -> Answers:
-        """The answers of an owner."""
+        """The answers of an owner to the scheduler's verbs."""
         deciding = (self.belief, self.planner, self.minds.chooser, self.binds, self.journal, self.attention)
         hindering = (self.health.hindering, self.now, self.leading.hindrance)
         told = (self.sink.asked, self.sink.answered, self.sink.evicting)
@@ -242,17 +242,17 @@ class Service:
 
     @cached_property
     def waker(self) -> Waker:
-        """Who tells pods that wait when they fit."""
+        """The pods that were rejected, and which of them are to be woken."""
         return Waker(self.belief, self.planner, shown_until=partial(self.freshness.seen_at, PODS))
 
     @cached_property
     def gauges(self) -> Gauges:
-        """What is counted when somebody looks."""
+        """What metrics tell of the present, counted at every scrape."""
         return Gauges(self.belief, self.freshness, self.waker, self.now, self.minds.taste, self.leading.leads)
 
     @cached_property
     def attention(self) -> Attention:
-        """Who looks after pods and claims."""
+        """What is done unasked: pods woken, steered and freed."""
         holds, waking = self.settings.holds, self.settings.waking
         habits = Habits(holds.offer_seconds, holds.wait_seconds, holds.rechecks, waking.nominate, waking.per_second)
         acting = (self.belief, self.waker, self.writes, self.carrier, self.metrics)
@@ -260,13 +260,13 @@ class Service:
 
     @cached_property
     def keeping(self) -> Keeping:
-        """Who keeps the owner taint in place."""
+        """What keeps the owner taint on the drivers that are ours."""
         is_wanted, knowing = self.settings.ownership.keeps_taint, (self.belief, self.versions, self.writes)
         return Keeping(*knowing, self.metrics, self._reigns, self.now, is_wanted=is_wanted)
 
     @cached_property
     def auditing(self) -> Auditing:
-        """Who compares all that is known."""
+        """What compares all that is known, and tells where it contradicts itself."""
         knowing, writes = (Auditor(self.belief), self.metrics, self.notices), self.writes if self.is_owner else None
         return Auditing(*knowing, self.now, time.time, writes, self.freshness)
 

@@ -31,7 +31,7 @@ class Place:
         return self._taken is not None
 
     def close(self) -> None:
-        """Leave it to the next one."""
+        """Give up our turn, if we have one."""
         if self._taken:
             self._taken[1].release()
             self._taken = None

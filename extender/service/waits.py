@@ -32,7 +32,7 @@ NUDGE_S: Final = 1.0
 
 @dataclass(slots=True)
 class Waits:
-    """Knows until when, and where their devices are made ready. *wall* is the time of day.
+    """Remembers until when a pod waits, or on which node its devices are made ready. *wall* is the time of day.
 
     *refusals* are counted, and grow with time; who has had too many of them has his devices freed.
     """

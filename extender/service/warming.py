@@ -49,7 +49,7 @@ class Warming:
         self._stirred.set()
 
     async def run(self) -> None:
-        """Answer for ever."""
+        """Look at new claims as they come, and go on with questions that are late, for ever."""
         while True:
             await stirred(self._stirred, TICK_S)
             while self._fresh:

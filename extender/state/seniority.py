@@ -76,7 +76,7 @@ class Seniority:
         self._sufficing.add(key)
 
     def has_sufficed(self, key: ObjectKey) -> bool:
-        """Tell whether there was once."""
+        """Tell whether there was enough once of what the claim holds."""
         return key in self._sufficing
 
     def holders(self, pool: PoolKey) -> Iterator[tuple[ObjectKey, Uses]]:

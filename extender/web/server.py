@@ -77,7 +77,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Who answers."""
+    """Who answers what is asked over HTTP."""
 
     verbs: Verbs
     decisions: Decisions

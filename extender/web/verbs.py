@@ -120,7 +120,7 @@ class Decisions(Protocol):
 
 
 class Health(Protocol):
-    """How we are."""
+    """What probes ask: whether a restart would help, and what is missing until we are ready."""
 
     def is_alive(self) -> bool:
         """Tell whether a restart would not help."""
