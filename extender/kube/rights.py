@@ -11,7 +11,6 @@ from extender.kube.api import Api
 from extender.kube.request import Body
 from extender.kube.resource import Served
 from extender.kube.setback import Setback, setback_of
-from extender.model.problem import Problem
 from extender.model.taint import NO_SCHEDULE, DeviceTaintRule
 from extender.scheduling.rights import Right
 
@@ -54,7 +53,7 @@ async def has_rule_with(api: Api, served: Served, key: str) -> bool | Setback:
     if isinstance(read, Setback):
         return read
     items = read.get("items")
-    rules = (_rule(item, served) for item in items) if isinstance(items, list) else ()
+    rules = (served.resource.parse(item, served.version) for item in items) if isinstance(items, list) else ()
     return any(isinstance(rule, DeviceTaintRule) and _is_partition(rule, key) for rule in rules)
 
 
@@ -68,8 +67,3 @@ async def _read(api: Api, method: str, path: str, body: Body | None = None) -> J
     answer = await api.call(method, path, body=body)
     read = answer.json() if isinstance(answer, Answer) and answer.is_success else None
     return setback_of(answer) if read is None else read
-
-
-def _rule(item: object, served: Served) -> object:
-    found = served.resource.parse(item, served.version)
-    return None if isinstance(found, Problem) else found

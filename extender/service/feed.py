@@ -1,8 +1,7 @@
 """From following to belief. Whoever waits for a claim to be shown is told here."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from extender.kube.freshness import Freshness
@@ -65,16 +64,11 @@ class Feed:
         """Return once *claim* was shown in version *since* or later, or is gone."""
         if self._is_shown(claim, since) and claim not in self._waiting:
             return
-        with self._waiter(claim, since) as event:
-            await event.wait()
-
-    @contextmanager
-    def _waiter(self, claim: Uid, since: int) -> Iterator[asyncio.Event]:
         waiter = _Waiter(since, is_known=False)
         self._waiting.setdefault(claim, []).append(waiter)
         self._show(claim)
         try:
-            yield waiter.shown
+            await waiter.shown.wait()
         finally:
             self._waiting[claim].remove(waiter)
             if not self._waiting[claim]:

@@ -89,14 +89,9 @@ class Sink:
         return {name: one.run() for name, one in doing.items() if one is not None}
 
     def stir(self) -> None:
-        if self.hearing is not None:
-            self.hearing.stir()
-        if self.attention is not None:
-            self.attention.stir()
-        if self.ahead is not None:
-            self.ahead.stir()
-        if self.keeping is not None:
-            self.keeping.stir()
+        for each in (self.hearing, self.attention, self.ahead, self.keeping):
+            if each is not None:
+                each.stir()
 
     def show(self, what: Noun | Problem) -> None:
         if isinstance(what, Footprint) and self.hearing is not None:

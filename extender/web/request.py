@@ -82,17 +82,13 @@ def _candidates(fields: Fields, known: Known) -> Candidates:
     try:
         if fields.has("NodeNames"):
             names = list(fields.texts("NodeNames"))
-            return Candidates(_pod(fields, known), _names(names))
+            return Candidates(_pod(fields, known), Names(None, names))
         if fields.has("Nodes"):
             nodes = _nodes(fields.child("Nodes"))
-            return Candidates(_pod(fields, known), _names(list(nodes)), nodes)
+            return Candidates(_pod(fields, known), Names(None, list(nodes)), nodes)
     except Malformed as error:
         raise Unreadable(str(error)) from error
     raise Unreadable("NodeNames: neither these nor Nodes are there")
-
-
-def _names(decoded: list[str]) -> Names:
-    return Names(None, decoded)
 
 
 def _nodes(fields: Fields) -> dict[str, object]:
