@@ -7,11 +7,11 @@ from typing import Final
 from extender.model.node import Pod
 from extender.scheduling.account import of_advice
 from extender.scheduling.advice import Advisor
+from extender.scheduling.endings import Order
 from extender.scheduling.planner import Plain
 from extender.service.journal import Journal
 from extender.service.scores import Remembered
 from extender.web.verbs import (
-    BindRequest,
     Failed,
     Filtered,
     FilterRequest,
@@ -63,6 +63,6 @@ class Advising:
         """Leave preemption to kube-scheduler."""
         return request.victims
 
-    async def bind(self, _request: BindRequest) -> str:
+    async def bind(self, _order: Order) -> str:
         """Bind nothing, and say why."""
         return NOT_BINDING

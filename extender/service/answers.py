@@ -23,7 +23,6 @@ from extender.service.scores import Remembered
 from extender.state.belief import Belief
 from extender.web.verbs import (
     ALL_OTHERS,
-    BindRequest,
     Failed,
     Filtered,
     FilterRequest,
@@ -130,9 +129,8 @@ class Answers:
             self.evicting(request.pod.uid)
         return {name: request.victims[name] for name in nodes}
 
-    async def bind(self, request: BindRequest) -> str:
+    async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
-        order = Order(request.pod, request.uid, request.node)
         if not self.binds.is_under_way(order.uid) and not self.hindrance():
             await self.hearing.meet(order)
         # Meanwhile another may have begun to lead.

@@ -11,8 +11,9 @@ from extender.model.node import Pod
 from extender.model.parse import parse_pod
 from extender.model.parse.fields import Fields, Malformed, int64
 from extender.model.problem import Problem
+from extender.scheduling.endings import Order
 from extender.web.names import Names, plain_names
-from extender.web.verbs import BindRequest, Victims
+from extender.web.verbs import Victims
 
 NODE_NAMES: Final = b'"NodeNames":'
 # Some 200 names: with fewer, decoding and looking them up one by one costs no more than not to. What is looked up one
@@ -125,11 +126,11 @@ def _violations(fields: Fields) -> int:
     return int64(fields.raw.get("NumPDBViolations") or 0, fields.at("NumPDBViolations"))
 
 
-def binding_of(body: bytes) -> BindRequest:
+def binding_of(body: bytes) -> Order:
     """Read the body of bind; raise Unreadable where it is none."""
     fields = _loaded(body)
     try:
-        return BindRequest(
+        return Order(
             pod=ObjectKey(_named(fields, "PodNamespace"), _named(fields, "PodName")),
             uid=_uid(fields.required("PodUID"), "PodUID"),
             node=NodeName(_named(fields, "Node")),

@@ -9,8 +9,9 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from extender.model.frozen import dataclass
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
+from extender.scheduling.endings import Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +47,6 @@ class PreemptRequest:
 
     pod: Pod
     victims: Mapping[str, Victims]
-
-
-@dataclass(frozen=True, slots=True)
-class BindRequest:
-    """Asks for this pod to be bound to this node."""
-
-    pod: ObjectKey
-    uid: Uid
-    node: NodeName
 
 
 class AllOthers(Enum):
@@ -108,7 +100,7 @@ class Verbs(Protocol):
     def preempt(self, request: PreemptRequest) -> Mapping[str, Victims] | Failed:
         """Say on which of the nodes evicting helps, and what to evict there; a node that is left out is vetoed."""
 
-    async def bind(self, request: BindRequest) -> str:
+    async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
 
 

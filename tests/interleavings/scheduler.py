@@ -13,8 +13,9 @@ from extender.demo.apiserver.store import Key, Store, key_of
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.model.parse import parse_pod
+from extender.scheduling.endings import Order
 from extender.service.binds import UNDER_WAY
-from extender.web.verbs import BindRequest, Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
+from extender.web.verbs import Failed, FilterRequest, PreemptRequest, PrioritizeRequest, Victims
 from tests.interleavings import witness
 from tests.interleavings.cluster import GRACE
 from tests.interleavings.loop import Clock
@@ -306,7 +307,7 @@ class Scheduler:
             self.witness.begins(process.line, pod.uid, process.told(witness.RESOURCES) | documents)
         try:
             async with asyncio.timeout(HTTP_TIMEOUT_S):
-                why = await process.answers.bind(BindRequest(pod.key, pod.uid, node))
+                why = await process.answers.bind(Order(pod.key, pod.uid, node))
                 if self.witness and not why.startswith(UNDER_WAY):
                     self.witness.ends(process.line, pod.uid)
                 return why

@@ -22,11 +22,12 @@ from extender.model.claim import Consumer, ResourceClaim
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.parse import parse_claim, parse_pod
+from extender.scheduling.endings import Order
 from extender.scheduling.steps import Refusal
 from extender.service.assembly import running
 from extender.service.parts import Service
 from extender.web.server import Address, Options
-from extender.web.verbs import BindRequest, FilterRequest
+from extender.web.verbs import FilterRequest
 from tests import kube_objects
 
 Json = dict[str, Any]
@@ -218,7 +219,7 @@ async def asked(replica: Replica, pod: Pod) -> str:
     filtered = answers.filter(FilterRequest(pod, ["n"]))
     if filtered.error or not filtered.names:
         return filtered.error or filtered.text
-    return await answers.bind(BindRequest(pod.key, pod.uid, NodeName("n")))
+    return await answers.bind(Order(pod.key, pod.uid, NodeName("n")))
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -11,8 +11,9 @@ from extender.demo.apiserver.kinds import LEASE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
+from extender.scheduling.endings import Order
 from extender.service import assembly, keeping, remaking
-from extender.web.verbs import BindRequest, FilterRequest
+from extender.web.verbs import FilterRequest
 from tests.service.replicas import (
     LASTING,
     LIMITS,
@@ -45,7 +46,7 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     assert await cluster.bound(a, "p") == ""
     await until(lambda: b.service.leading.hindrance() == "not leading: a leads")
     assert await cluster.bound(b, "q") == "not leading: a leads"
-    assert await b.service.answers.bind(BindRequest(cluster.pod("r").key, "u", NodeName("n"))) == "not leading: a leads"  # type: ignore[arg-type]  # any uid
+    assert await b.service.answers.bind(Order(cluster.pod("r").key, "u", NodeName("n"))) == "not leading: a leads"  # type: ignore[arg-type]  # any uid
     assert await a.told_of("q") == "nothing is remembered of default/q"
     assert await b.told_of("q") == "nothing is remembered of default/q; not leading: a leads"
     assert (await a.readiness(), await b.readiness()) == (200, 200)

@@ -13,10 +13,11 @@ from pathlib import Path
 import yaml
 from aiohttp import web
 
+from extender.scheduling.endings import Order
 from extender.telemetry.metrics import Metrics
 from extender.web.listener import Listener, Terms
 from extender.web.routes import Routes
-from extender.web.verbs import BindRequest, Filtered, FilterRequest
+from extender.web.verbs import Filtered, FilterRequest
 from tests.controlplane.client import Client, until
 from tests.controlplane.manifests import SCHEDULER, grant
 from tests.controlplane.objects import claim, device_class, node, pod
@@ -39,10 +40,10 @@ class Binder(StandIn):
     def filter(self, request: FilterRequest) -> Filtered:
         return Filtered(names=sorted(request.names)[:2])
 
-    async def bind(self, request: BindRequest) -> str:
-        target = {"apiVersion": "v1", "kind": "Node", "name": request.node}
-        body = {"metadata": {"name": request.pod.name, "uid": request.uid}, "target": target}
-        path = f"/api/v1/namespaces/{request.pod.namespace}/pods/{request.pod.name}/binding"
+    async def bind(self, order: Order) -> str:
+        target = {"apiVersion": "v1", "kind": "Node", "name": order.node}
+        body = {"metadata": {"name": order.pod.name, "uid": order.uid}, "target": target}
+        path = f"/api/v1/namespaces/{order.pod.namespace}/pods/{order.pod.name}/binding"
         return (await self.admin.call("POST", path, {"apiVersion": "v1", "kind": "Binding", **body})).message
 
 

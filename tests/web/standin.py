@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from extender.model.names import ObjectKey
 from extender.model.node import Pod
+from extender.scheduling.endings import Order
 from extender.telemetry.metrics import Metrics
 from extender.web.server import Address, Application, Options, Server
 from extender.web.verbs import (
-    BindRequest,
     Failed,
     Filtered,
     FilterRequest,
@@ -56,8 +56,8 @@ class StandIn:
             raise self.accepted
         return request.victims if self.accepted is None else self.accepted
 
-    async def bind(self, request: BindRequest) -> str:
-        self.asked.append(request)
+    async def bind(self, order: Order) -> str:
+        self.asked.append(order)
         return given(self.bound)
 
     def of(self, pod: ObjectKey) -> object | None:

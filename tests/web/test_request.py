@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.model.problem import Problem
+from extender.scheduling.endings import Order
 from extender.web.names import plain_names
 from extender.web.request import Unreadable, binding_of, candidates_of, eviction_of
-from extender.web.verbs import BindRequest, Victims
+from extender.web.verbs import Victims
 from tests.oracle_program import Oracle
 from tests.web.record import BODIES, NAMES, NODES, POD, recorded, written_by_go
 
@@ -61,7 +62,7 @@ def test_victims_are_read_by_uid_in_both_modes() -> None:
 
 def test_bind_says_which_pod_and_which_node() -> None:
     uid = Uid("8d3f8c1e-6d0f-4b3a-9f57-0c5f2a8e7f11")
-    wanted = BindRequest(ObjectKey("lab", "trainer-0"), uid, NodeName("worker-1"))
+    wanted = Order(ObjectKey("lab", "trainer-0"), uid, NodeName("worker-1"))
     assert binding_of(recorded("bind")) == wanted
 
 

@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from extender.model.names import ObjectKey
+from extender.scheduling.endings import Order
 from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web import listener, routes
 from extender.web.listener import Terms
 from extender.web.server import MOST_STRANGE, Address, Application, CannotListen, Options, Server
-from extender.web.verbs import ALL_OTHERS, BindRequest, Failed, Filtered, FilterRequest
+from extender.web.verbs import ALL_OTHERS, Failed, Filtered, FilterRequest
 from tests.web.raw_client import connected
 from tests.web.record import BODIES, NAMES, POD, recorded
 from tests.web.standin import ANYWHERE, StandIn, begun, come, serving
@@ -270,11 +271,11 @@ class Waiting(StandIn):
         super().__init__()
         self.begun, self.released, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def bind(self, request: BindRequest) -> str:
+    async def bind(self, order: Order) -> str:
         self.begun.set()
         await self.released.wait()
         self.ended.set()
-        return await super().bind(request)
+        return await super().bind(order)
 
 
 async def test_a_call_in_progress_is_answered_before_the_server_stops() -> None:
