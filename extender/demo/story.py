@@ -9,16 +9,16 @@ from extender.demo.cluster import ARRIVALS, HOPELESS, NAMESPACE, PLACES, objects
 from extender.kube.answer import Json, Unanswered
 from extender.kube.api import Api
 from extender.kube.request import Body
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decided, Decision
 from extender.service.parts import Service
 
 Tell = Callable[[str], None]
 WORDS = {
-    Outcome.BOUND: "bound",
-    Outcome.REJECTED: "waits",
-    Outcome.WAITING: "waits",
-    Outcome.FAILED: "failed",
-    Outcome.OFFERED: "offered",
+    Decided.BOUND: "bound",
+    Decided.REJECTED: "waits",
+    Decided.WAITING: "waits",
+    Decided.FAILED: "failed",
+    Decided.OFFERED: "offered",
 }
 
 
@@ -81,9 +81,9 @@ class Story:
     def _heard(self, decision: Decision) -> None:
         """Tell a decision, unless it was told before."""
         name = decision.pod.name
-        if decision.pod.namespace != NAMESPACE or decision.outcome is Outcome.OFFERED:
+        if decision.pod.namespace != NAMESPACE or decision.outcome is Decided.OFFERED:
             return
-        if decision.outcome is Outcome.BOUND:
+        if decision.outcome is Decided.BOUND:
             self._placed.add(name)
         key = f"{decision.outcome} {decision.reason} {decision.node}"
         if self._said.get(name) != key:
@@ -95,7 +95,7 @@ class Story:
 
 def line(decision: Decision) -> str:
     """Tell a decision in a line: devices without what they have in common, and of reasons only the nearest miss."""
-    if decision.outcome is not Outcome.BOUND:
+    if decision.outcome is not Decided.BOUND:
         return decision.detail or decision.reason
     requests = dict.fromkeys(item.request for item in decision.given)
     parts = (

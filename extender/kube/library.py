@@ -20,13 +20,11 @@ from kubernetes.aio.config import ConfigException, load_kube_config
 
 from extender.kube.access import Access, Loaded, sendable, server_of
 from extender.kube.contents import Reading, contents_of
-from extender.kube.kubeconfig import context_of, present, refuse_impersonation, token_of, unverified, wrong_in
+from extender.kube.kubeconfig import PLUGINS, context_of, present, refuse_impersonation, token_of, unverified, wrong_in
 from extender.model.parse.fields import Fields
 
 # The library has no types for what it loads with.
 LOAD_KUBECONFIG: Final[Callable[..., Awaitable[Any]]] = load_kube_config
-# By these a program or a provider is asked for credentials; where that fails the library says so in the log alone.
-PLUGINS: Final = ("exec", "auth-provider")
 TOKEN: Final = "BearerToken"  # noqa: S105 - the name under which the library keeps it
 
 
@@ -77,7 +75,10 @@ def _end(plugins: set[int]) -> None:
 
 
 def _refuse_nobody(user: Fields, paths: str) -> None:
-    """Raise ValueError where a plugin was to say who we are: as nobody we would go on, and not ask it again."""
+    """Raise ValueError where a plugin was to say who we are: as nobody we would go on, and not ask it again.
+
+    The library says in the log alone that one has failed.
+    """
     for plugin in PLUGINS:
         if user.has(plugin):
             raise ValueError(f"{paths}: {user.at(plugin)}: no credentials came of it; the line before says why")

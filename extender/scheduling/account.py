@@ -9,7 +9,7 @@ from extender.allocation.extended import in_words, unmade_name
 from extender.model.names import DeviceKey, NodeName
 from extender.model.node import Pod
 from extender.scheduling.advice import Advice
-from extender.scheduling.decision import Decision, Given, Outcome, Ranked
+from extender.scheduling.decision import Decided, Decision, Given, Ranked
 from extender.scheduling.endings import Ending, NotBound, Result
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Rejection
@@ -31,9 +31,9 @@ def of_plan(pod: Pod, plan: Offer | Rejection, generation: int, now: float) -> D
     rejected = _in_words(plan.rejected, pod)
     decision = partial(Decision, pod=pod.key, uid=pod.uid, at=now, generation=generation, rejected=rejected)
     if isinstance(plan, Rejection):
-        return decision(outcome=Outcome.REJECTED, reason=plan.word, detail=in_words(plan.detail, pod))
+        return decision(outcome=Decided.REJECTED, reason=plan.word, detail=in_words(plan.detail, pod))
     return decision(
-        outcome=Outcome.OFFERED,
+        outcome=Decided.OFFERED,
         reason="Fits",
         node=plan.placement.node,
         given=given_by(plan.placement),
@@ -52,7 +52,7 @@ def of_advice(pod: Pod, advice: Advice, generation: int, now: float) -> Decision
         uid=pod.uid,
         at=now,
         generation=generation,
-        outcome=Outcome.OFFERED,
+        outcome=Decided.OFFERED,
         reason="Advised",
         node=placement.node if placement else None,
         given=given_by(placement) if placement else (),
@@ -73,20 +73,20 @@ def _in_words(tallies: tuple[Tally, ...], pod: Pod) -> tuple[Tally, ...]:
 
 def of_result(pod: Pod, result: Result, node: NodeName, before: Decision | None, now: float) -> Decision:
     """Record how a bind ended, with what filter had said *before*."""
-    offer = before if before and before.uid == pod.uid and before.outcome is Outcome.OFFERED else None
+    offer = before if before and before.uid == pod.uid and before.outcome is Decided.OFFERED else None
     decision = Decision(
         pod=pod.key,
         uid=pod.uid,
         at=now,
         generation=before.generation if before else 0,
-        outcome=Outcome.BOUND,
+        outcome=Decided.BOUND,
         reason=Ending.ALLOCATED,
         node=node,
     )
     if isinstance(result, NotBound):
-        outcome = Outcome.WAITING if result.is_waiting else Outcome.FAILED
+        outcome = Decided.WAITING if result.is_waiting else Decided.FAILED
         decision = replace(decision, outcome=outcome, reason=result.ending, detail=in_words(result.message, pod))
-    return decision if decision.outcome is Outcome.FAILED else _explained(decision, offer, result.placement)
+    return decision if decision.outcome is Decided.FAILED else _explained(decision, offer, result.placement)
 
 
 def _explained(decision: Decision, offer: Decision | None, placement: Placement | None) -> Decision:
@@ -105,12 +105,12 @@ def _explained(decision: Decision, offer: Decision | None, placement: Placement 
 
 def landed(decision: Decision, now: float) -> Decision:
     """Tell that a pod is bound of which *decision* told that nobody knows."""
-    return replace(decision, at=now, outcome=Outcome.BOUND, reason=Ending.ALLOCATED, detail="")
+    return replace(decision, at=now, outcome=Decided.BOUND, reason=Ending.ALLOCATED, detail="")
 
 
 def continued(decision: Decision, first: Decision, had: Collection[DeviceKey]) -> Decision:
     """Tell in *decision* what *first* told of devices that the pod was given then, on the same node, and *had* now."""
-    is_later = decision.outcome in (Outcome.BOUND, Outcome.WAITING) and not decision.given
+    is_later = decision.outcome in (Decided.BOUND, Decided.WAITING) and not decision.given
     is_same = (decision.uid, decision.node) == (first.uid, first.node)
     if not (is_later and is_same and all(item.device in had for item in first.given)):
         return decision
@@ -150,7 +150,7 @@ def given_by(placement: Placement) -> tuple[Given, ...]:
 
 def note_of(decision: Decision) -> str:
     """Tell a decision to people, in a kilobyte."""
-    text = _of_success(decision) if decision.outcome in (Outcome.BOUND, Outcome.OFFERED) else _of_failure(decision)
+    text = _of_success(decision) if decision.outcome in (Decided.BOUND, Decided.OFFERED) else _of_failure(decision)
     return shortened(text)
 
 
@@ -188,7 +188,7 @@ def _scored(item: Ranked) -> str:
 
 
 def _of_failure(decision: Decision) -> str:
-    if decision.outcome is not Outcome.REJECTED:
+    if decision.outcome is not Decided.REJECTED:
         return decision.detail
     text = TEXTS[Word(decision.reason)]
     lead = text if decision.detail in ("", text) else f"{text}: {decision.detail}"

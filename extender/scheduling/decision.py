@@ -8,8 +8,8 @@ from extender.scheduling.tally import Tally
 from extender.topology.appraisal import NO_BASIS, Basis, Part
 
 
-class Outcome(StrEnum):
-    """How a decision ended."""
+class Decided(StrEnum):
+    """What was decided about a pod, or what came of that. People count by these words: they stay as they are."""
 
     OFFERED = "Offered"
     REJECTED = "Rejected"
@@ -64,7 +64,7 @@ class Decision:
     uid: Uid
     at: float
     generation: int
-    outcome: Outcome
+    outcome: Decided
     reason: str
     detail: str = ""
     node: NodeName | None = None

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from extender.model.names import DeviceKey, ObjectKey
-from extender.scheduling.decision import Decision, Given, Outcome, Ranked
+from extender.scheduling.decision import Decided, Decision, Given, Ranked
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.topology.appraisal import Basis, Part
@@ -110,7 +110,7 @@ def _read(plain: Any) -> Decision:  # noqa: ANN401 - what marshal gives
         uid=uid,
         at=at,
         generation=generation,
-        outcome=Outcome(outcome),
+        outcome=Decided(outcome),
         reason=reason,
         detail=detail,
         node=node,

@@ -10,7 +10,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import continued, landed, note_of, of_result
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
 from extender.scheduling.gist import cause_of, gist
 from extender.scheduling.needs import Needs, needs_of
@@ -27,9 +27,9 @@ LOG: Final = logging.getLogger(__name__)
 # What a pod names, a detail may name: as long as the pod says.
 MOST_LETTERS: Final = 4096
 # An offer is told when it is taken up: until then nothing has happened to the pod.
-TOLD = frozenset((Outcome.BOUND, Outcome.REJECTED, Outcome.FAILED, Outcome.WAITING))
+TOLD = frozenset((Decided.BOUND, Decided.REJECTED, Decided.FAILED, Decided.WAITING))
 # After these a pod waits no longer with what it was given.
-ENDED = frozenset((Outcome.BOUND, Outcome.FAILED))
+ENDED = frozenset((Decided.BOUND, Decided.FAILED))
 # Pods that wait with their devices, which may be for minutes, and of whom it is remembered why they have these.
 MOST_WAITING: Final = 1024
 # Pods of whom the log has told why they are not bound: metrics and events tell that it goes on.
@@ -47,7 +47,7 @@ class Journal:
     decisions: Decisions = field(default_factory=Decisions)
     heard: Callable[[Decision], None] = lambda _decision: None
     _waiting: Memo[Uid, Decision] = field(default_factory=lambda: Memo(MOST_WAITING))
-    _failing: Memo[tuple[Uid, Outcome], int] = field(default_factory=lambda: Memo(MOST_FAILING))
+    _failing: Memo[tuple[Uid, Decided], int] = field(default_factory=lambda: Memo(MOST_FAILING))
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
@@ -57,12 +57,12 @@ class Journal:
         if decision.outcome in ENDED:
             self._waiting.pop(decision.uid, None)
         self.metrics.decision(decision.outcome)
-        if decision.outcome is Outcome.REJECTED:
+        if decision.outcome is Decided.REJECTED:
             self.metrics.rejection(decision.reason)
-        if decision.outcome is Outcome.BOUND:
+        if decision.outcome is Decided.BOUND:
             self._count(decision)
         # That it is bound is the last of a pod; of one that still waits the same is told again now and then.
-        if decision.outcome in TOLD and (is_news or decision.outcome is not Outcome.BOUND):
+        if decision.outcome in TOLD and (is_news or decision.outcome is not Decided.BOUND):
             self.notices.put(decision, is_news=is_news)
         if is_news and decision.outcome in TOLD:
             self._log(decision)
@@ -74,8 +74,8 @@ class Journal:
         How near others were changes with each pod that comes or goes: of a thousand that wait nobody reads that.
         """
         fields = {keys.POD: str(decision.pod), keys.REASON: decision.reason, keys.NODE: decision.node}
-        if decision.outcome is not Outcome.BOUND:
-            cause = cause_of(decision) if decision.outcome is Outcome.REJECTED else gist(decision)
+        if decision.outcome is not Decided.BOUND:
+            cause = cause_of(decision) if decision.outcome is Decided.REJECTED else gist(decision)
             subject, why = (decision.uid, decision.outcome), hash((decision.reason, cause))
             if self._failing.get(subject) == why:
                 return
@@ -96,7 +96,7 @@ class Journal:
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended. What the devices of a pod are, that waits with them, is told until it is bound."""
         first, before = self._waiting.get(order.uid), self.decisions.get(order.pod)
-        if before and (before.uid, before.node, before.outcome) == (order.uid, order.node, Outcome.BOUND):
+        if before and (before.uid, before.node, before.outcome) == (order.uid, order.node, Decided.BOUND):
             return
         if isinstance(result, Bound) and result.placement is None and (first is None or first.reason == Ending.UNKNOWN):
             self._landed(order.uid, order.node)
@@ -114,7 +114,7 @@ class Journal:
             self._waiting[order.uid] = first
 
     def _put_ended(self, decision: Decision) -> None:
-        if decision.outcome is Outcome.WAITING and (decision.given or decision.reason == Ending.UNKNOWN):
+        if decision.outcome is Decided.WAITING and (decision.given or decision.reason == Ending.UNKNOWN):
             self._waiting[decision.uid] = decision
         if decision.reason == Ending.UNKNOWN and self.belief.loads.node_of(decision.pod, decision.uid) == decision.node:
             decision = landed(decision, decision.at)

@@ -21,8 +21,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.account import note_of
-from extender.scheduling.decision import Decision
-from extender.scheduling.decision import Outcome as Decided
+from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.gist import cause_of
 from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.service.history import DOUBT

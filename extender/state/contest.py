@@ -10,9 +10,9 @@ from extender.allocation.pools import CounterKey
 from extender.allocation.usage import UNUSED, Usage, add
 from extender.model.device import Device
 from extender.model.names import DeviceKey, DeviceName, PoolKey
+from extender.state.seniority import Uses
 
 K = TypeVar("K")
-Uses = Mapping[DeviceKey, Usage]
 
 
 def contested(mine: Uses, before: Uses, inventory: Inventory, *, has_sufficed: bool = False) -> DeviceKey | None:

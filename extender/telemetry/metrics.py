@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from extender.scheduling.decision import Outcome
+from extender.scheduling.decision import Decided
 from extender.telemetry.belief import Belief, BeliefCollector
 from extender.telemetry.exposition import Exposed
 
@@ -84,7 +84,7 @@ class Metrics:
         # Prometheus sees no increase in a series that begins with one.
         for result in ("written", "failed", "dropped"):
             self._events.labels(result)
-        for outcome in Outcome:
+        for outcome in Decided:
             self._decisions.labels(outcome)
 
     def _begin_owning(self) -> None:

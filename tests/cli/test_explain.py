@@ -13,7 +13,7 @@ from extender.cli import main
 from extender.cli.explain import told
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.scheduling.account import note_of
-from extender.scheduling.decision import Decision, Given, Outcome, Ranked
+from extender.scheduling.decision import Decided, Decision, Given, Ranked
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
 from extender.service.journal import Journal
@@ -27,7 +27,7 @@ BOUND = Decision(
     uid=Uid("5d0e"),
     at=1_767_225_607.9,
     generation=1,
-    outcome=Outcome.BOUND,
+    outcome=Decided.BOUND,
     reason="DevicesAllocated",
     node=NodeName("node-7"),
 )
@@ -77,7 +77,7 @@ def test_devices_are_told_with_their_claims_where_there_are_several(
 
 def test_one_of_the_nodes_that_were_rejected_alike_is_named() -> None:
     tallies = (Tally(Word.IN_USE, 4999, "1 device too few", NodeName("node-7")),)
-    lines = lines_of(replace(BOUND, outcome=Outcome.REJECTED, reason="InUse", node=None, rejected=tallies))
+    lines = lines_of(replace(BOUND, outcome=Decided.REJECTED, reason="InUse", node=None, rejected=tallies))
     assert [line.split() for line in lines[-2:]] == [
         ["REJECTED", "SUCH", "AS", "REASON", "NEAREST", "MISS"],
         ["4999", "node-7", "InUse", "1", "device", "too", "few"],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.scheduling.decision import Outcome
+from extender.scheduling.decision import Decided
 from extender.scheduling.drift import Kind
 from extender.state.ledger import Phase
 from extender.telemetry.metrics import VERBS
@@ -22,7 +22,7 @@ MONITORING = CONFIG / "monitoring"
 VALUES: dict[str, set[str]] = {
     "kind": set(Kind),
     "phase": {phase.name.lower() for phase in Phase},
-    "outcome": set(Outcome),
+    "outcome": set(Decided),
     "verb": set(VERBS),
     "result": {"ok", "error", "refused", "crash"},
     "resource": {"boundpods"},
@@ -65,7 +65,7 @@ def test_a_pod_that_waits_for_its_devices_is_no_bind_that_fails() -> None:
     (expr,) = (alert["expr"] for alert in RULES if alert["alert"] == "DraExtenderBindsFail")
     # What is answered to the scheduler is an error in both cases.
     assert re.findall(r'result(!?="\w+")', expr) == ['="ok"']
-    assert set(re.findall(r'outcome(!?="\w+")', expr)) == {f'="{Outcome.FAILED}"'}
+    assert set(re.findall(r'outcome(!?="\w+")', expr)) == {f'="{Decided.FAILED}"'}
 
 
 @each_alert

@@ -6,7 +6,7 @@ import pytest
 
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.account import NOTE_BYTES, note_of, of_result
-from extender.scheduling.decision import Decision, Outcome, Ranked
+from extender.scheduling.decision import Decided, Decision, Ranked
 from extender.scheduling.endings import NotBound
 from extender.scheduling.record import Decisions
 from extender.scheduling.tally import Tally
@@ -14,14 +14,14 @@ from extender.scheduling.vocabulary import TEXTS, Word
 from tests.scheduling.stage import N1, POD
 
 FIRST = Decision(
-    pod=ObjectKey("ns", "p"), uid=Uid("1"), at=1.0, generation=1, outcome=Outcome.REJECTED, reason="InUse", detail="a"
+    pod=ObjectKey("ns", "p"), uid=Uid("1"), at=1.0, generation=1, outcome=Decided.REJECTED, reason="InUse", detail="a"
 )
 
 
 def test_the_last_decision_of_a_pod_is_remembered() -> None:
     decisions = Decisions()
     decisions.put(FIRST)
-    later = replace(FIRST, at=2.0, outcome=Outcome.BOUND)
+    later = replace(FIRST, at=2.0, outcome=Decided.BOUND)
     decisions.put(later)
     assert decisions.get(FIRST.pod) == later
     assert decisions.get(ObjectKey("ns", "q")) is None
@@ -35,7 +35,7 @@ def test_the_last_decision_of_a_pod_is_remembered() -> None:
         (replace(FIRST, fitting=3, offered=2), False),
         (replace(FIRST, detail="b"), True),
         (replace(FIRST, reason="NoMatch"), True),
-        (replace(FIRST, outcome=Outcome.BOUND), True),
+        (replace(FIRST, outcome=Decided.BOUND), True),
         (replace(FIRST, node=NodeName("n1")), True),
         (replace(FIRST, uid=Uid("2")), True),
         (replace(FIRST, pod=ObjectKey("ns", "q")), True),
@@ -75,7 +75,7 @@ def test_how_many_devices_were_free_is_told_where_they_are_the_nodes_own(
 ) -> None:
     best = Ranked(NodeName("n1"), 10, free)
     assert best.words == words
-    assert note_of(replace(FIRST, outcome=Outcome.BOUND, node=NodeName("n1"), best=(best,))) == note
+    assert note_of(replace(FIRST, outcome=Decided.BOUND, node=NodeName("n1"), best=(best,))) == note
 
 
 NO_DEVICES = TEXTS[Word.NO_DEVICES]
@@ -130,7 +130,7 @@ def test_what_nodes_lack_is_told_once(reason: Word, detail: str, rejected: tuple
     ids=["fits", "too long", "in the middle of a letter"],
 )
 def test_a_note_that_was_cut_off_shows_it(detail: str, note: str) -> None:
-    assert note_of(replace(FIRST, outcome=Outcome.FAILED, reason="BindFailed", detail=detail)) == note
+    assert note_of(replace(FIRST, outcome=Decided.FAILED, reason="BindFailed", detail=detail)) == note
 
 
 def test_those_decided_about_longest_ago_are_forgotten_first() -> None:

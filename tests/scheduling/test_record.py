@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.names import DeviceKey, DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
-from extender.scheduling.decision import Decision, Given, Outcome, Ranked
+from extender.scheduling.decision import Decided, Decision, Given, Ranked
 from extender.scheduling.record import OPEN, Decisions, Packing
 from extender.scheduling.tally import Tally
 from extender.scheduling.vocabulary import Word
@@ -29,7 +29,7 @@ DECISIONS = st.builds(
     uid=TEXTS.map(Uid),
     at=st.floats(allow_nan=False),
     generation=NUMBERS,
-    outcome=st.sampled_from(Outcome),
+    outcome=st.sampled_from(Decided),
     reason=st.sampled_from(Word) | TEXTS,
     detail=TEXTS,
     node=st.none() | NODES,
@@ -44,7 +44,7 @@ DECISIONS = st.builds(
 
 def decision(name: str, **changes: object) -> Decision:
     first = Decision(
-        pod=ObjectKey("ns", name), uid=Uid(name), at=1.0, generation=1, outcome=Outcome.BOUND, reason="DevicesAllocated"
+        pod=ObjectKey("ns", name), uid=Uid(name), at=1.0, generation=1, outcome=Decided.BOUND, reason="DevicesAllocated"
     )
     return replace(first, **changes)  # type: ignore[arg-type]  # by name
 

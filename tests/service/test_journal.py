@@ -15,7 +15,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.endings import Bound, NotBound, Order
 from extender.scheduling.placement import Placement
 from extender.service.binds import CROWDED
@@ -43,22 +43,22 @@ def journal_of(notices: Handed) -> Journal:
     return Journal(nobody, notices, Metrics(), lambda: 0.0)  # type: ignore[arg-type]  # only what is used
 
 
-def decided(outcome: Outcome, reason: str, at: float = 0.0) -> Decision:
+def decided(outcome: Decided, reason: str, at: float = 0.0) -> Decision:
     return Decision(pod=POD.key, uid=POD.uid, at=at, generation=1, outcome=outcome, reason=reason, node=N1)
 
 
 @pytest.mark.parametrize(
     ("outcome", "reason", "handed"),
     [
-        (Outcome.REJECTED, "InUse", [True, False]),
-        (Outcome.FAILED, "BindFailed", [True, False]),
-        (Outcome.WAITING, "BindingConditionsPending", [True, False]),
-        (Outcome.BOUND, "DevicesAllocated", [True]),
-        (Outcome.OFFERED, "Fits", []),
+        (Decided.REJECTED, "InUse", [True, False]),
+        (Decided.FAILED, "BindFailed", [True, False]),
+        (Decided.WAITING, "BindingConditionsPending", [True, False]),
+        (Decided.BOUND, "DevicesAllocated", [True]),
+        (Decided.OFFERED, "Fits", []),
     ],
 )
 def test_what_is_decided_again_is_handed_over_to_be_told_again(
-    outcome: Outcome, reason: str, handed: list[bool], caplog: pytest.LogCaptureFixture
+    outcome: Decided, reason: str, handed: list[bool], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     notices = Handed()
@@ -69,21 +69,21 @@ def test_what_is_decided_again_is_handed_over_to_be_told_again(
     assert len(caplog.records) == min(len(handed), 1)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.WAITING])
-def test_the_log_says_why_a_pod_is_not_bound(outcome: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("outcome", [Decided.FAILED, Decided.WAITING])
+def test_the_log_says_why_a_pod_is_not_bound(outcome: Decided, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     journal_of(Handed()).put(replace(decided(outcome, "BindFailed"), detail="403 Forbidden: no right"))
     assert caplog.records[0].__dict__[ERROR] == "403 Forbidden: no right"
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.WAITING])
+@pytest.mark.parametrize("outcome", [Decided.FAILED, Decided.WAITING])
 def test_of_a_pod_that_fails_again_and_again_each_reason_leaves_one_line_until_there_is_another(
-    outcome: Outcome, caplog: pytest.LogCaptureFixture
+    outcome: Decided, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     journal = journal_of(Handed())
     for detail in ("a", "a", "b", "b", "a"):
-        journal.put(decided(Outcome.OFFERED, "Fits"))
+        journal.put(decided(Decided.OFFERED, "Fits"))
         journal.put(replace(decided(outcome, "BindFailed"), detail=detail))
     assert [record.__dict__[ERROR] for record in caplog.records] == ["a", "b", "a"]
     journal.put(replace(decided(outcome, "BindFailed"), uid=Uid("another"), detail="a"))
@@ -107,7 +107,7 @@ def test_the_same_reason_with_another_name_in_it_leaves_no_line(
     caplog.set_level("INFO")
     journal = journal_of(Handed())
     for node, detail in zip(("n1", "n2"), details, strict=True):
-        failed = decided(Outcome.FAILED, "BindFailed")
+        failed = decided(Decided.FAILED, "BindFailed")
         journal.put(replace(failed, node=NodeName(node), detail=detail))
     assert [record.__dict__[ERROR] for record in caplog.records] == [details[0]]
 
@@ -117,8 +117,8 @@ def lines(caplog: pytest.LogCaptureFixture, *rejections: tuple[str, str]) -> lis
     caplog.set_level("INFO")
     journal = journal_of(Handed())
     for reason, detail in rejections:
-        journal.put(decided(Outcome.OFFERED, "Fits"))
-        journal.put(replace(decided(Outcome.REJECTED, reason), detail=detail, node=None))
+        journal.put(decided(Decided.OFFERED, "Fits"))
+        journal.put(replace(decided(Decided.REJECTED, reason), detail=detail, node=None))
     return [record.__dict__[ERROR] for record in caplog.records]
 
 
@@ -143,8 +143,8 @@ def test_a_pod_that_is_rejected_between_two_binds_that_fail_alike_is_told_to_hav
     caplog.set_level("INFO")
     journal = journal_of(Handed())
     for _ in range(3):
-        journal.put(replace(decided(Outcome.REJECTED, "InUse"), detail="6 in use"))
-        journal.put(replace(decided(Outcome.FAILED, "BindFailed"), detail="no right"))
+        journal.put(replace(decided(Decided.REJECTED, "InUse"), detail="6 in use"))
+        journal.put(replace(decided(Decided.FAILED, "BindFailed"), detail="no right"))
     assert [record.message for record in caplog.records] == ["rejected", "failed"]
 
 
@@ -195,10 +195,10 @@ def test_a_binding_of_which_nobody_knew_is_closed_where_the_pod_is_seen_on_its_n
 ) -> None:
     opened = Opened()
     assert opened.told == ["BindOutcomeUnknown"]
-    opened.journal.put(decided(Outcome.OFFERED, "Fits"))
+    opened.journal.put(decided(Decided.OFFERED, "Fits"))
     landed(opened.journal)
     landed(opened.journal)
-    assert (opened.last.outcome, opened.last.at, opened.last.node) == (Outcome.BOUND, 9.0, N1)
+    assert (opened.last.outcome, opened.last.at, opened.last.node) == (Decided.BOUND, 9.0, N1)
     assert [(item.claim, item.device) for item in opened.last.given] == [("a", device("n1", 0))]
     assert opened.told == ["BindOutcomeUnknown", "DevicesAllocated"]
     assert b'decisions_total{outcome="Bound"} 1.0' in opened.journal.metrics.exposition()[0]
@@ -257,7 +257,7 @@ def test_a_binding_of_a_pod_that_was_given_nothing_is_closed_as_well() -> None:
     plain = replace(POD, uid=Uid("plain"))
     opened.journal.ended(replace(ORDER, uid=plain.uid), replace(OPEN, placement=None))
     opened.journal.shown(Changed(replace(SHOWN, uid=plain.uid)))
-    assert (opened.last.uid, opened.last.outcome) == (plain.uid, Outcome.BOUND)
+    assert (opened.last.uid, opened.last.outcome) == (plain.uid, Decided.BOUND)
 
 
 def test_so_many_are_left_open_and_no_more() -> None:
@@ -276,6 +276,6 @@ async def test_a_binding_of_which_the_service_did_not_know_is_closed_by_what_it_
 
         def is_bound() -> bool:
             last = journal.decisions.get(order.pod)
-            return last is not None and last.outcome is Outcome.BOUND
+            return last is not None and last.outcome is Decided.BOUND
 
         await until(is_bound)

@@ -6,7 +6,7 @@ from typing import Any
 from extender.model.names import NodeName
 from extender.scheduling.account import note_of, of_plan
 from extender.scheduling.binding import Binder
-from extender.scheduling.decision import Decision, Outcome
+from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
@@ -75,7 +75,7 @@ def devices(decision: Decision) -> list[object]:
 def test_r7_a_pod_that_waits_for_its_devices_is_told_of_them_and_why() -> None:
     scene = Scene()
     offer, waiting = scene.asked(N1, N2), scene.bound()
-    assert waiting.outcome is Outcome.WAITING
+    assert waiting.outcome is Decided.WAITING
     assert devices(waiting) == [device("n1", 0)]
     assert (waiting.best, waiting.basis, waiting.fitting) == (offer.best, offer.basis, 2)
     assert scene.placements() == 0.0
@@ -85,13 +85,13 @@ def test_r7_a_pod_that_has_waited_is_told_of_its_devices_once_it_is_bound_and_co
     scene = Scene()
     offer, _ = scene.asked(N1, N2), scene.bound()
     # Meanwhile the scheduler asks again: of nodes that will not do, and of the one where the devices are.
-    assert scene.asked(N2).outcome is Outcome.REJECTED
+    assert scene.asked(N2).outcome is Decided.REJECTED
     assert scene.asked(N1, N2).given == ()
-    assert scene.bound().outcome is Outcome.WAITING
+    assert scene.bound().outcome is Decided.WAITING
     reported(scene.world, "attached")
     scene.asked(N1, N2)
     bound = scene.bound()
-    assert bound.outcome is Outcome.BOUND
+    assert bound.outcome is Decided.BOUND
     assert (devices(bound), bound.best, bound.basis) == ([device("n1", 0)], offer.best, offer.basis)
     assert "gpu=gpu.example.com/n1/d0; score" in note_of(bound)
     assert scene.placements() == 1.0
@@ -109,7 +109,7 @@ def test_a_pod_that_turns_out_to_be_bound_is_counted_with_what_it_was_given() ->
     scene.world.server.put(held(claim("a", version=9), device("n1", 0), by=POD))
     scene.world.server.deliver(scene.world.belief)
     scene.told(Bound(replace(POD, node_name=N1)))
-    assert (scene.last.outcome, devices(scene.last)) == (Outcome.BOUND, [device("n1", 0)])
+    assert (scene.last.outcome, devices(scene.last)) == (Decided.BOUND, [device("n1", 0)])
     assert scene.placements() == 1.0
 
 
@@ -121,7 +121,7 @@ def test_devices_that_a_pod_has_lost_meanwhile_are_not_told() -> None:
     scene.world.server.deliver(scene.world.belief)
     scene.asked(N1)
     bound = scene.bound()
-    assert (bound.outcome, devices(bound)) == (Outcome.BOUND, [])
+    assert (bound.outcome, devices(bound)) == (Decided.BOUND, [])
     assert "no new devices" in note_of(bound)
 
 

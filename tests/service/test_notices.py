@@ -13,8 +13,7 @@ from extender.kube.fence import Fence
 from extender.kube.outcome import Done, Outcome, Refused, Unknown
 from extender.model.names import ObjectKey, Uid, is_dns_subdomain
 from extender.scheduling.account import note_of
-from extender.scheduling.decision import Decision
-from extender.scheduling.decision import Outcome as Ending
+from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.steps import Later, Refusal
 from extender.service.history import DOUBT
 from extender.service.notices import AGAIN_S, MOST_CAUSES, MOST_TOLD, MOST_WAITING, RETRY_S, TRIES, Alarm, Notices
@@ -47,14 +46,14 @@ def noticing(events: Events) -> Notices:
     return Notices(events, "one", 1e9)  # type: ignore[arg-type]  # only events are written
 
 
-def decided(outcome: Ending, reason: str, at: float = 0.0) -> Decision:
+def decided(outcome: Decided, reason: str, at: float = 0.0) -> Decision:
     return Decision(pod=POD.key, uid=POD.uid, at=at, generation=1, outcome=outcome, reason=reason, node=N1)
 
 
 def refused(number: int, at: float = 0.0) -> Decision:
     """Refuse one of many pods."""
     name = f"p{number}"
-    return replace(decided(Ending.REJECTED, "InUse", at), pod=ObjectKey("ns", name), uid=Uid(name))
+    return replace(decided(Decided.REJECTED, "InUse", at), pod=ObjectKey("ns", name), uid=Uid(name))
 
 
 async def told(notices: Notices, events: Events, *decisions: Decision, is_news: bool = True) -> list[str]:
@@ -88,7 +87,7 @@ async def tried(notices: Notices, events: Events, count: int) -> list[str]:
 async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
     events = Events()
     notices = noticing(events)
-    first, second = decided(Ending.REJECTED, "InUse"), decided(Ending.REJECTED, "NoMatch")
+    first, second = decided(Decided.REJECTED, "InUse"), decided(Decided.REJECTED, "NoMatch")
     assert await told(notices, events, first, second) == ["InUse", "NoMatch"]
     assert await told(notices, events, first, second) == []
     notices.forget(POD.uid)
@@ -98,7 +97,7 @@ async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
 
 def said(reason: str, detail: str, at: float = 0.0) -> Decision:
     """Refuse the pod, or fail to bind it, with *detail*."""
-    outcome = Ending.FAILED if reason == "BindFailed" else Ending.REJECTED
+    outcome = Decided.FAILED if reason == "BindFailed" else Decided.REJECTED
     return replace(decided(outcome, reason, at), detail=detail)
 
 
@@ -175,19 +174,19 @@ async def test_a_cause_that_reads_otherwise_at_each_attempt_is_told_a_few_times(
 async def test_the_same_is_told_again_before_the_api_server_has_forgotten_it(*, is_news: bool) -> None:
     events = Events()
     notices = noticing(events)
-    assert await told(notices, events, decided(Ending.REJECTED, "InUse", 7.0)) == ["InUse"]
+    assert await told(notices, events, decided(Decided.REJECTED, "InUse", 7.0)) == ["InUse"]
     for at, reasons in ((AGAIN_S + 6.9, []), (AGAIN_S + 7.0, ["InUse"]), (AGAIN_S + 7.1, []), (0.0, ["InUse"])):
-        assert await told(notices, events, decided(Ending.REJECTED, "InUse", at), is_news=is_news) == reasons
+        assert await told(notices, events, decided(Decided.REJECTED, "InUse", at), is_news=is_news) == reasons
 
 
 async def test_what_was_not_written_is_told_again_though_it_is_no_news() -> None:
     events = Events()
     notices = noticing(events)
     events.outcome = Unknown("no answer")
-    await told(notices, events, decided(Ending.FAILED, "BindFailed"))
+    await told(notices, events, decided(Decided.FAILED, "BindFailed"))
     events.outcome = Done({})
-    assert await told(notices, events, decided(Ending.FAILED, "BindFailed", RETRY_S - 1), is_news=False) == []
-    assert await told(notices, events, decided(Ending.FAILED, "BindFailed", RETRY_S), is_news=False) == ["BindFailed"]
+    assert await told(notices, events, decided(Decided.FAILED, "BindFailed", RETRY_S - 1), is_news=False) == []
+    assert await told(notices, events, decided(Decided.FAILED, "BindFailed", RETRY_S), is_news=False) == ["BindFailed"]
 
 
 async def test_what_there_was_no_room_for_is_told_again_though_it_is_no_news() -> None:
@@ -208,7 +207,7 @@ async def test_what_is_no_news_never_takes_the_place_of_news() -> None:
     for number in range(3 * MOST_WAITING):
         notices.put(refused(number), is_news=False)
     assert (len(notices._again), dropped) == (MOST_WAITING, [])
-    reasons = await told(notices, events, decided(Ending.BOUND, "DevicesAllocated"))
+    reasons = await told(notices, events, decided(Decided.BOUND, "DevicesAllocated"))
     assert (reasons[0], len(reasons)) == ("DevicesAllocated", MOST_WAITING + 1)
 
 
@@ -216,22 +215,22 @@ async def test_what_is_no_news_never_takes_the_place_of_news() -> None:
 async def test_what_is_so_no_longer_is_not_told_again(ending: str) -> None:
     events = Events()
     notices = noticing(events)
-    notices.put(decided(Ending.REJECTED, "InUse"), is_news=False)
+    notices.put(decided(Decided.REJECTED, "InUse"), is_news=False)
     if ending == "parted":
         notices.forget(POD.uid)
     elif ending == "bound":
-        notices.put(decided(Ending.BOUND, "DevicesAllocated"))
+        notices.put(decided(Decided.BOUND, "DevicesAllocated"))
     else:
-        notices.put(decided(Ending.REJECTED, "NoMatch"), is_news=False)
+        notices.put(decided(Decided.REJECTED, "NoMatch"), is_news=False)
     expected = {"parted": [], "bound": ["DevicesAllocated"], "otherwise": ["NoMatch"]}[ending]
     assert await written(notices, events) == expected
 
 
 async def test_what_is_put_again_while_it_is_written_is_not_written_twice() -> None:
     events = Events()
-    notices, again = noticing(events), decided(Ending.REJECTED, "InUse", 1.0)
+    notices, again = noticing(events), decided(Decided.REJECTED, "InUse", 1.0)
     key = POD.uid, "InUse@n1"
-    assert await notices._write(key, decided(Ending.REJECTED, "InUse"))
+    assert await notices._write(key, decided(Decided.REJECTED, "InUse"))
     assert await notices._write(key, again)
     assert events.reasons == ["InUse"]
 
@@ -248,7 +247,7 @@ async def test_alarms_of_one_subject_are_told_again_one_after_another() -> None:
 async def test_nothing_is_remembered_of_a_pod_that_was_told_to_be_bound() -> None:
     events = Events()
     notices = noticing(events)
-    assert await told(notices, events, decided(Ending.BOUND, "DevicesAllocated")) == ["DevicesAllocated"]
+    assert await told(notices, events, decided(Decided.BOUND, "DevicesAllocated")) == ["DevicesAllocated"]
     assert not notices._told
 
 
@@ -304,9 +303,9 @@ async def test_what_was_not_written_is_tried_again_after_other_news_and_under_th
     notices = noticing(events)
     notices.counted = counted.append
     events.outcomes, events.outcome = [outcome], Done({})
-    await told(notices, events, decided(Ending.BOUND, "DevicesAllocated"))
+    await told(notices, events, decided(Decided.BOUND, "DevicesAllocated"))
     assert (events.names[1:], counted) == ([], [])
-    notices.put(decided(Ending.FAILED, "BindFailed"))
+    notices.put(decided(Decided.FAILED, "BindFailed"))
     assert await tried(notices, events, 2) == ["BindFailed", "DevicesAllocated"]
     assert events.names[0] == events.names[2]
     assert counted == ["written", "written"]
@@ -412,7 +411,7 @@ async def test_names_are_in_the_order_of_what_they_tell() -> None:
     notices = noticing(events)
     moments = [1_795_372_114.073475, 1_795_372_114.5, 1_795_372_483.0]
     for reason, at in zip(("InUse", "NoMatch", "PoolClosed"), moments, strict=True):
-        await told(notices, events, decided(Ending.REJECTED, reason, at))
+        await told(notices, events, decided(Decided.REJECTED, reason, at))
     assert events.names == sorted(events.names)
     # So they are among those of kube-scheduler: a nanosecond in hexadecimal digits.
     assert [round(int(name.rpartition(".")[2][:16], 16) / 1e9, 6) for name in events.names] == moments
@@ -420,14 +419,14 @@ async def test_names_are_in_the_order_of_what_they_tell() -> None:
 
 async def test_what_is_told_of_one_moment_has_names_of_its_own() -> None:
     events = Events()
-    await told(noticing(events), events, decided(Ending.REJECTED, "InUse"), decided(Ending.REJECTED, "NoMatch"))
+    await told(noticing(events), events, decided(Decided.REJECTED, "InUse"), decided(Decided.REJECTED, "NoMatch"))
     assert len(set(events.names)) == 2
 
 
 @pytest.mark.parametrize("name", ["p" * 253, "p" * 199 + "-" + "p" * 53, "p" * 199 + "." + "p" * 53])
 async def test_a_long_name_is_cut_off_to_a_name(name: str) -> None:
     events = Events()
-    await told(noticing(events), events, replace(decided(Ending.REJECTED, "InUse"), pod=ObjectKey("ns", name)))
+    await told(noticing(events), events, replace(decided(Decided.REJECTED, "InUse"), pod=ObjectKey("ns", name)))
     assert is_dns_subdomain(events.names[0])
 
 
