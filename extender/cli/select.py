@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import orjson
 
-from extender.allocation.cel import CompileError, Outcome, Verdict
+from extender.allocation.cel import CompileError, Verdict
 from extender.cli.complaints import ANSWERED, UNREADABLE, complain, refuse
 from extender.cli.outcomes import outcomes
 from extender.cli.slices import Reading
 from extender.cli.table import aligned, printable, width_shown
-from extender.model.names import DeviceKey
 
 SUMMARY = "say which devices a CEL selector matches"
 DESCRIPTION = (
@@ -46,7 +45,10 @@ def run(arguments: Namespace) -> int:
     reading = Reading(arguments.file)
     try:
         arguments.expression.encode()
-        answers = [_answer(key, outcome) for key, outcome in outcomes(arguments.expression, reading.slices())]
+        answers = [
+            Answer(*key, WORDS[outcome.verdict], outcome.error)
+            for key, outcome in outcomes(arguments.expression, reading.slices())
+        ]
     except CompileError as error:
         return refuse(error.pointed(arguments.expression))
     except UnicodeEncodeError:
@@ -56,10 +58,6 @@ def run(arguments: Namespace) -> int:
     complain(*map(printable, reading.complaints))
     sys.stdout.buffer.write(_json(answers) if arguments.output == "json" else _table(answers).encode())
     return UNREADABLE if reading.complaints else ANSWERED
-
-
-def _answer(key: DeviceKey, outcome: Outcome) -> Answer:
-    return Answer(*key, WORDS[outcome.verdict], outcome.error)
 
 
 def _json(answers: list[Answer]) -> bytes:

@@ -13,6 +13,7 @@ from extender.scheduling.decision import Decided, Decision
 from extender.service.parts import Service
 
 Tell = Callable[[str], None]
+PATIENCE_S = 30.0
 WORDS = {
     Decided.BOUND: "bound",
     Decided.REJECTED: "waits",
@@ -25,8 +26,8 @@ WORDS = {
 class Story:
     """A demonstration on a cluster behind *api* that *service* serves."""
 
-    def __init__(self, api: Api, service: Service, tell: Tell, *, patience_s: float = 30.0) -> None:
-        self._api, self._service, self._tell, self._patience_s = api, service, tell, patience_s
+    def __init__(self, api: Api, service: Service, tell: Tell) -> None:
+        self._api, self._service, self._tell = api, service, tell
         self._news = asyncio.Event()
         self._placed: set[str] = set()
         self._said: dict[str, str] = {}
@@ -71,7 +72,7 @@ class Story:
 
     async def _until(self, is_so: Callable[[], bool]) -> None:
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(PATIENCE_S):
                 while not is_so():
                     self._news.clear()
                     await self._news.wait()

@@ -28,6 +28,8 @@ CHUNK_BYTES: Final = 128 << 10
 # What a connection with TLS takes to be closed, when the request on it was cut short: the session forgets about it.
 FAREWELL_S: Final = 0.1
 SUCCESS: Final = 200
+# How long the API server may take to answer, where nobody says otherwise.
+TIMEOUT_S: Final = 10.0
 
 
 class Stream:
@@ -101,25 +103,25 @@ class Api:
             await asyncio.sleep(FAREWELL_S)
 
     async def call(
-        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = 10.0
+        self, method: str, path: str, *, query: Query = (), body: Body | None = None, timeout_s: float = TIMEOUT_S
     ) -> Answer | Unanswered:
         """Send one request and return the whole response, whatever its status."""
         return await self._asked(Request(method, path, query, body), timeout_s)
 
-    async def read_as(self, content_type: str, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
+    async def read_as(self, content_type: str, path: str, *, timeout_s: float = TIMEOUT_S) -> Answer | Unanswered:
         """Get what is at *path* in another encoding than JSON."""
         request = Request("GET", path)
         request.accept = content_type
         return await self._asked(request, timeout_s)
 
-    async def ask_once(self, path: str, *, timeout_s: float = 10.0) -> Answer | Unanswered:
+    async def ask_once(self, path: str) -> Answer | Unanswered:
         """Get what is at *path*, and drop the connection: behind one address there may be several API servers."""
-        return await self._asked(Request("GET", path, is_last=True), timeout_s)
+        return await self._asked(Request("GET", path, is_last=True), TIMEOUT_S)
 
-    async def open(self, path: str, query: Query = (), *, timeout_s: float = 10.0) -> Stream | Answer | Unanswered:
+    async def open(self, path: str, query: Query = ()) -> Stream | Answer | Unanswered:
         """Begin to read a response that does not end; one that is no success is returned whole."""
         request = Request("GET", path, query)
-        return await self._within(timeout_s, request, self._admitted(request, self._streamed))
+        return await self._within(TIMEOUT_S, request, self._admitted(request, self._streamed))
 
     async def _asked(self, request: Request, timeout_s: float) -> Answer | Unanswered:
         began = time.perf_counter()

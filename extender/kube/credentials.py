@@ -119,15 +119,15 @@ class FileCredentials:
         self._why = why
 
 
-async def credentials(kubeconfig: str | None = None, context: str | None = None) -> FileCredentials:
+async def credentials(kubeconfig: str | None = None) -> FileCredentials:
     """Return the credentials of *kubeconfig*; without one those that $KUBECONFIG names, of the pod, or by default.
 
     Who names another cluster in a pod, as in a pipeline, does not mean the one that the pod is part of.
     """
-    if kubeconfig is None and context is None and HOST in os.environ and not os.environ.get(NAMED):
+    if kubeconfig is None and HOST in os.environ and not os.environ.get(NAMED):
         found = FileCredentials(_of_this_pod())
     else:
-        found = FileCredentials(_of_one_context(kubeconfig, context))
+        found = FileCredentials(_of_one_context(kubeconfig))
     try:
         await found.renew()
     except asyncio.CancelledError:
@@ -136,9 +136,9 @@ async def credentials(kubeconfig: str | None = None, context: str | None = None)
     return found
 
 
-def _of_one_context(kubeconfig: str | None, context: str | None) -> Callable[[], Awaitable[Loaded]]:
-    """Return what reads *context* time and again, or the one that is current at first: later people change that."""
-    chosen = context
+def _of_one_context(kubeconfig: str | None) -> Callable[[], Awaitable[Loaded]]:
+    """Return what reads the context that is current at first time and again: later people change which is current."""
+    chosen: str | None = None
 
     async def load() -> Loaded:
         nonlocal chosen

@@ -51,11 +51,7 @@ def mended(text: bytes) -> bytes:
         return text
     # Whatever backslash is left begins an escape.
     hidden = text.replace(BACKSLASH, HIDDEN)
-    return _unicode(_shallow(_paired(hidden)).replace(HIDDEN, BACKSLASH))
-
-
-def _paired(hidden: bytes) -> bytes:
-    return HALVES.sub(TEMPLATE, hidden)
+    return _unicode(_shallow(HALVES.sub(TEMPLATE, hidden)).replace(HIDDEN, BACKSLASH))
 
 
 def _shallow(hidden: bytes) -> bytes:

@@ -19,11 +19,12 @@ from extender.model.claim import Consumer, ResourceClaim
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, ObjectKey, PoolKey, Uid
 from extender.state.belief import Belief
-from extender.state.claims import Asked
 from extender.state.ledger import ClaimHold, Promise
 
 NOBODY: Final = Uid("")
 LEFT: Final = "its devices are reserved for pods that are gone"
+# How long devices may be left to a pod that is gone before something is done about it.
+LEAK_S: Final = 15.0
 # Claims that are looked at in one go.
 PIECE: Final = 128
 
@@ -57,15 +58,10 @@ class Audit(NamedTuple):
 
 @dataclass(slots=True)
 class Auditor:
-    """Compares, again and again.
-
-    patience_s: how long something may look wrong before it is told; leak_s: how long devices may be left to a pod that
-    is gone before something is done about it.
-    """
+    """Compares, again and again. patience_s: how long something may look wrong before it is told."""
 
     belief: Belief
     patience_s: float = 60.0
-    leak_s: float = 15.0
     _since: dict[Finding, float] = field(default_factory=dict)
     _told: frozenset[Finding] = frozenset()
 
@@ -85,7 +81,7 @@ class Auditor:
         sure = {found: at for found, at in self._since.items() if found.detail != LEFT or at <= bound_at}
         lasting = frozenset(found for found, since in sure.items() if now - since >= self.patience_s)
         fresh, self._told = lasting - self._told, lasting
-        leaks = {each for each, since in sure.items() if each.detail == LEFT and now - since >= self.leak_s}
+        leaks = {each for each, since in sure.items() if each.detail == LEFT and now - since >= LEAK_S}
         return Audit(lasting, fresh, frozenset(leaks))
 
     def forget(self) -> None:
@@ -177,7 +173,7 @@ def _limited(snapshot: Snapshot) -> Iterator[PoolKey]:
 def _leaks(belief: Belief, claims: Sequence[ResourceClaim]) -> Iterator[Finding | None]:
     wanted = set[Uid]()
     for number, pod in enumerate(tuple(belief.pods)):
-        wanted |= {claim.uid for claim in _allocated(belief.cluster.claims.asked_by(pod))}
+        wanted |= {claim.uid for claim in belief.cluster.claims.given_to(pod)}
         if number % PIECE == 0:
             yield None
     for number, claim in enumerate(claims):
@@ -197,10 +193,6 @@ def _unused(claim: ResourceClaim, belief: Belief) -> str:
 def _is_of_others(claim: ResourceClaim, belief: Belief) -> bool:
     """Tell whether somebody else has allocated *claim*: a pod of theirs may ask for it, and it is not known which."""
     return bool(claim.writers) and belief.ownership.domain.writer not in claim.writers
-
-
-def _allocated(asked: object) -> tuple[ResourceClaim, ...]:
-    return asked.allocated if isinstance(asked, Asked) else ()
 
 
 def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:

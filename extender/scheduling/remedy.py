@@ -62,8 +62,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
 
 def has_devices(pod: Pod, belief: Belief) -> bool:
     """Tell whether *pod* has a claim with devices that nobody else uses: perhaps it was about to be bound with it."""
-    asked = belief.cluster.claims.asked_by(pod)
-    return isinstance(asked, Asked) and any(is_alone_in(claim, pod) for claim in asked.allocated)
+    return any(is_alone_in(claim, pod) for claim in belief.cluster.claims.given_to(pod))
 
 
 def _is_in_the_way(claim: ResourceClaim, belief: Belief, now: float) -> bool:

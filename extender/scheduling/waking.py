@@ -111,7 +111,7 @@ class Waker:
         """Whether anybody waits; a round in which nothing has changed and nobody is rested costs nothing."""
         return bool(self._waiting)
 
-    def round(self, now: float, most: int = MOST, looks: int = LOOKS) -> Iterator[Wake | None]:
+    def round(self, now: float, most: int = MOST) -> Iterator[Wake | None]:
         """Choose whom to wake, by priority and then by age. A question that fits nowhere is not asked again.
 
         After each pod that was looked at others may do something, and after some that were passed over: what comes is
@@ -120,7 +120,7 @@ class Waker:
         is_news, is_due = self._turn(now)
         if not is_due:
             return
-        hopeless, passed = set[object](), 0
+        hopeless, passed, looks = set[object](), 0, LOOKS
         self._last, self._next = now, now + self.patience_s
         for pod in self._in_line(now, is_news=is_news):
             if not (most and looks):

@@ -117,6 +117,11 @@ class Claims:
             tuple(claim for uid, claim in found.items() if has[uid]),
         )
 
+    def given_to(self, pod: Pod) -> tuple[ResourceClaim, ...]:
+        """Return the claims of *pod* that have devices; none where it is not known which claims it has."""
+        asked = self.asked_by(pod)
+        return asked.allocated if isinstance(asked, Asked) else ()
+
     def _resolved(
         self, pod: Pod, entry: PodClaim, status: PodClaimStatus | None
     ) -> ResourceClaim | Waiting | Unclear | None:
@@ -130,7 +135,7 @@ class Claims:
         if not status.claim_name:
             return None
         claim = self._usable(ObjectKey(pod.key.namespace, status.claim_name))
-        if isinstance(claim, ResourceClaim) and not _is_made_for(claim, pod):
+        if isinstance(claim, ResourceClaim) and (pod.key.namespace, pod.uid) not in _controllers(claim):
             return Waiting(f"claim {claim.key.name} was not made for this pod")
         return claim
 
@@ -141,10 +146,6 @@ class Claims:
         if claim.problem is not None:
             return Unclear(f"claim {key.name} cannot be read: {claim.problem.path}: {claim.problem.message}")
         return Waiting(f"claim {key.name} is being deleted") if claim.is_deleting else claim
-
-
-def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    return (pod.key.namespace, pod.uid) in _controllers(claim)
 
 
 def _controllers(claim: ResourceClaim) -> frozenset[Owner]:

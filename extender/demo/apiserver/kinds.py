@@ -1,6 +1,7 @@
 """The kinds of objects that the API server has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from extender.model.frozen import dataclass
@@ -37,35 +38,14 @@ LEASE: Final = Kind(name="Lease", plural="leases", group="coordination.k8s.io", 
 
 def kinds(dra_version: str = "v1", *, has_rules: bool = True) -> Mapping[tuple[str, str, str], Kind]:
     """Return all kinds by group, version and plural: devices in *dra_version*, with taint rules or without."""
-    rule = Kind(name="DeviceTaintRule", plural="devicetaintrules", group=DRA, version=dra_version, has_status=True)
-    return _by_path(
-        (
-            POD,
-            NODE,
-            NAMESPACE,
-            EVENT,
-            LEASE,
-            Kind(name="ResourceSlice", plural="resourceslices", group=DRA, version=dra_version),
-            Kind(name="DeviceClass", plural="deviceclasses", group=DRA, version=dra_version),
-            Kind(
-                name="ResourceClaim",
-                plural="resourceclaims",
-                group=DRA,
-                version=dra_version,
-                is_namespaced=True,
-                has_status=True,
-            ),
-            Kind(
-                name="ResourceClaimTemplate",
-                plural="resourceclaimtemplates",
-                group=DRA,
-                version=dra_version,
-                is_namespaced=True,
-            ),
-            *([rule] if has_rules else ()),
-        )
-    )
-
-
-def _by_path(listed: Iterable[Kind]) -> Mapping[tuple[str, str, str], Kind]:
+    of_devices = partial(Kind, group=DRA, version=dra_version)
+    listed = [
+        *(POD, NODE, NAMESPACE, EVENT, LEASE),
+        of_devices(name="ResourceSlice", plural="resourceslices"),
+        of_devices(name="DeviceClass", plural="deviceclasses"),
+        of_devices(name="ResourceClaim", plural="resourceclaims", is_namespaced=True, has_status=True),
+        of_devices(name="ResourceClaimTemplate", plural="resourceclaimtemplates", is_namespaced=True),
+    ]
+    if has_rules:
+        listed.append(of_devices(name="DeviceTaintRule", plural="devicetaintrules", has_status=True))
     return {(kind.group, kind.version, kind.plural): kind for kind in listed}

@@ -10,6 +10,7 @@ from extender.model.frozen import dataclass
 
 Json = dict[str, Any]
 SUCCESS: Final = 200
+TIMEOUT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Filtered:
 class Extender:
     """An extender at *url*, called with names of nodes alone. Only a 200 counts; its body may still tell an error."""
 
-    def __init__(self, url: str, timeout_s: float = 15.0) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), trust_env=False)
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S), trust_env=False)
 
     async def close(self) -> None:
         await self._session.close()
