@@ -1,9 +1,10 @@
 """The cluster of the demonstration: DGX-1V and DGX H100 with four network cards each, and what is asked of them."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from extender.demo.apiserver.kinds import Json
+
 GPU, NIC = "gpu.nvidia.com", "dra.net"
 ROOT: Final = "resource.kubernetes.io/pcieRoot"
 NUMA: Final = "resource.kubernetes.io/numaNode"

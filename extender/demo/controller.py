@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.kinds import DRA, POD
+from extender.demo.apiserver.kinds import DRA, POD, Json
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import Key, key_of
-
-Json = dict[str, Any]
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"

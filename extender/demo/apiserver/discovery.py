@@ -1,11 +1,9 @@
 """What the API server says that it has."""
 
 from collections.abc import Iterable
-from typing import Any
 
-from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.kinds import Json, Kind
 
-Json = dict[str, Any]
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 

@@ -1,10 +1,8 @@
 """Failures as the API server reports them: a Status object."""
 
-from typing import Any, Final
+from typing import Final
 
-from extender.demo.apiserver.kinds import Kind
-
-Json = dict[str, Any]
+from extender.demo.apiserver.kinds import Json, Kind
 
 REASONS: Final = {
     400: "BadRequest",

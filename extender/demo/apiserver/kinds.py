@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from extender.model.frozen import dataclass
 
+Json = dict[str, Any]
 DRA: Final = "resource.k8s.io"
 
 

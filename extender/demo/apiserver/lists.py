@@ -1,16 +1,15 @@
 """Lists, whole or in pages; all pages show the moment at which the first was asked for."""
 
 import base64
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.kinds import Json, Kind
 from extender.demo.apiserver.selection import EVERYTHING, Selection
 from extender.demo.apiserver.store import Store
 
-Json = dict[str, Any]
 KEPT_MOMENTS: Final = 50
 # Which objects a list shows, and of which moment.
 Moment = tuple[Kind, str, Selection, int]

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, datetime
 from random import SystemRandom
-from typing import Any
 from uuid import uuid4
 
 from extender.demo.apiserver.failure import Failure, already_exists, conflict, invalid, modified, not_found
-from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.kinds import Json, Kind
 from extender.demo.apiserver.store import Key, Store
 from extender.demo.apiserver.strategy import on_create, on_status, on_update, signed
 
-Json = dict[str, Any]
 CHANCE = SystemRandom()
 ALPHABET = string.ascii_lowercase + string.digits
 # What a write cannot change of an object's metadata.

@@ -1,9 +1,10 @@
 """Who may do what, as far as an API server in memory knows: everybody everything, but for what it was told to deny."""
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from extender.demo.apiserver.kinds import Json
+
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 VERSION: Final = {"major": "1", "minor": "37", "gitVersion": "v1.37.0"}
 

@@ -1,13 +1,12 @@
 """Field selectors: of which objects a client wants to be told."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.kinds import POD, Kind
+from extender.demo.apiserver.kinds import POD, Json, Kind
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 OPERATORS: Final = (("!=", False), ("==", True), ("=", True))
 EVERYWHERE: Final = frozenset(("metadata.name", "metadata.namespace"))
 # What else pods can be selected by, as far as anybody here asks for it.

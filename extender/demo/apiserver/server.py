@@ -9,7 +9,7 @@ from aiohttp import web
 
 from extender.demo.apiserver import discovery
 from extender.demo.apiserver.failure import Failure, success
-from extender.demo.apiserver.kinds import kinds
+from extender.demo.apiserver.kinds import Json, kinds
 from extender.demo.apiserver.lists import Lists
 from extender.demo.apiserver.patch import apply_patch, json_patch, merge_patch, strategic_patch
 from extender.demo.apiserver.paths import Target, split, target_of
@@ -19,7 +19,6 @@ from extender.demo.apiserver.selection import Selection, selection_of
 from extender.demo.apiserver.store import Store
 from extender.demo.apiserver.watch import Watch
 
-Json = dict[str, Any]
 PATCHES: Final = {
     "application/json-patch+json": json_patch,
     "application/merge-patch+json": merge_patch,

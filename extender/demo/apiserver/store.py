@@ -6,15 +6,14 @@ What is stored is never modified: writes put other objects in its place, and rea
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.kinds import Json, Kind
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 Key = tuple[str, str]  # namespace and name
 
 FIRST_REVISION: Final = 1000

@@ -1,12 +1,10 @@
 """What each kind makes of what is written: defaults, parts that a write cannot reach, and what is refused."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from extender.demo.apiserver.failure import invalid
-from extender.demo.apiserver.kinds import Kind
+from extender.demo.apiserver.kinds import Json, Kind
 
-Json = dict[str, Any]
 RESERVATIONS_MAX = 256
 # Of each kind, the field of the status whose manager is kept.
 SIGNED = {"ResourceClaim": "allocation", "Pod": "nominatedNodeName"}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 from extender.demo.apiserver.failure import Failure
 from extender.demo.apiserver.kinds import Kind
@@ -10,7 +10,6 @@ from extender.demo.apiserver.selection import EVERYTHING, Selection
 from extender.demo.apiserver.store import Record, Store, event_line
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 # A bookmark comes this long before a watch ends by itself, so that the next begins where this one ended.
 BEFORE_THE_END_S: Final = 2.0
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
+from extender.demo.apiserver.kinds import Json
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 SUCCESS: Final = 200
 TIMEOUT_S: Final = 15.0
 

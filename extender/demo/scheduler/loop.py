@@ -4,10 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from extender.demo.apiserver.failure import Failure
-from extender.demo.apiserver.kinds import DRA, NODE, POD
+from extender.demo.apiserver.kinds import DRA, NODE, POD, Json
 from extender.demo.apiserver.registry import now as timestamp
 from extender.demo.apiserver.server import ApiServer
 from extender.demo.apiserver.store import key_of
@@ -16,7 +16,6 @@ from extender.demo.scheduler.nodes import feasible, is_ready
 from extender.demo.scheduler.queue import BACKOFF_S, Queue
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 UNSCHEDULABLE: Final = "Unschedulable"
 ERROR: Final = "SchedulerError"
 

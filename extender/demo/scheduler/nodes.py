@@ -1,8 +1,6 @@
 """What the scheduler's own plugins would say of nodes, as far as a pretend cluster needs it."""
 
-from typing import Any
-
-Json = dict[str, Any]
+from extender.demo.apiserver.kinds import Json
 
 
 def feasible(pod: Json, nodes: list[Json]) -> list[str]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from extender.demo.apiserver.kinds import Json
 from extender.model.frozen import dataclass
 
-Json = dict[str, Any]
 BACKOFF_S: Final = 0.2
 
 
