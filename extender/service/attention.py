@@ -15,7 +15,6 @@ from extender.kube.pace import stirred
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.endings import Order, Result
 from extender.scheduling.expiry import Expiry
 from extender.scheduling.leaving import finds_another
 from extender.scheduling.needs import Needs, Unplaceable, made_for, needs_of
@@ -125,10 +124,6 @@ class Attention:
         """Tell the scheduler nothing of *pod* for what was before: it has just asked."""
         self._steers.pop(pod.uid, None)
         self._freeing.cleared.pop(pod.uid, None)
-
-    def ended(self, order: Order, result: Result) -> None:
-        """Remember a pod whose devices are being made ready."""
-        self.waits.ended(order, result)
 
     async def begin(self) -> bool:
         """Look after what was before we began: claims that are half written, and pods that were refused; as a round."""

@@ -214,7 +214,7 @@ class Service:
         """The bindings under way, no more than one for each pod."""
         ignored = self.settings.allocation.ignored_resources
         binder = Binder(self.belief, self.minds.chooser, time.time, self.offers.has, ignored)
-        ended = (self.journal.ended, self.attention.ended, self.planner.trips.ended)
+        ended = (self.journal.ended, self.attention.waits.ended, self.planner.trips.ended)
         return Binds(binder, self.carrier, left_of(self.settings.api.bind_seconds), ended)
 
     @cached_property

@@ -217,7 +217,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         nominating = _nominating(planner, writes, now, lambda: health.begun.is_set() and leading.leads(), recent)
     stirred += [attention, nominating]
 
-    offers, ended = Offers(), (journal.ended, attention.ended, planner.trips.ended)
+    offers, ended = Offers(), (journal.ended, attention.waits.ended, planner.trips.ended)
     binds = Binds(Binder(belief, chooser, now, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
     parts = belief, planner, chooser, binds, journal, attention, offers, Hearing(belief, now)
     told = nominating.asked, nominating.answered, nominating.evicting

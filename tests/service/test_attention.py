@@ -101,7 +101,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
 ) -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START + after_s)
-    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     if kind:
         reported(world, kind)
     for _ in range(2):
@@ -112,7 +112,7 @@ async def test_r7_a_pod_is_woken_once_its_conditions_are_met_or_fail_or_time_out
 async def test_r7_a_pod_whose_devices_were_freed_is_not_sent_back_to_them() -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
-    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     world.server.put(replace(world.server.claims[A], allocation=None, reserved_for=()))
     world.server.deliver(world.belief)
     await attention.waits.ready()
@@ -125,7 +125,7 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
 ) -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START + READY_WITHIN_S + 1, Steps(world))
-    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     await attention.waits.ready()
     if is_asked_about:
         attention.offered(POD)
@@ -141,7 +141,7 @@ async def test_r7_devices_that_cannot_be_made_ready_are_freed_where_nobody_asks_
 async def test_r7_where_the_scheduler_does_ask_such_devices_are_freed_as_soon_as_any_that_keep_a_pod_away() -> None:
     world = waiting()
     attention = attention_of(world.belief, Wakes(), START + READY_WITHIN_S + 1, Steps(world))
-    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     await attention.waits.ready()
     plan = attention.waker.planner.plan(POD, ["n2"], 0.0)
     assert isinstance(plan, Rejection)
@@ -208,8 +208,8 @@ async def test_r7_devices_of_a_pod_whose_class_is_replaced_are_kept() -> None:
 async def test_r7_a_binding_that_did_not_begin_changes_nothing_about_devices_that_are_made_ready() -> None:
     world, wakes, order = waiting(), Wakes(), Order(POD.key, POD.uid, N1)
     attention = attention_of(world.belief, wakes, START)
-    attention.ended(order, NotBound("waiting", is_waiting=True))
-    attention.ended(order, NotBound(CROWDED, is_unbegun=True))
+    attention.waits.ended(order, NotBound("waiting", is_waiting=True))
+    attention.waits.ended(order, NotBound(CROWDED, is_unbegun=True))
     reported(world, "attached")
     await attention.waits.ready()
     assert wakes.woken == [(POD.key.name, N1)]
@@ -232,7 +232,7 @@ def crowd_that_waits(monkeypatch: pytest.MonkeyPatch, pods: int) -> tuple[Attent
 
     monkeypatch.setattr(Belief, "contested", contested)
     for each in everybody:
-        attention.ended(Order(each.key, each.uid, N1), NotBound("waiting", is_waiting=True))
+        attention.waits.ended(Order(each.key, each.uid, N1), NotBound("waiting", is_waiting=True))
     return attention, looked
 
 
@@ -281,7 +281,7 @@ async def test_r7_a_pod_whose_claim_comes_to_be_in_the_way_while_it_is_made_read
 ) -> None:
     world, wakes = waiting(), Wakes()
     attention = attention_of(world.belief, wakes, START)
-    attention.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     await attention.waits.round(lambda: 0.0)
     monkeypatch.setattr(Belief, "contested", lambda _belief, _claim: device("n1", 0))
     await attention.waits.round(lambda: LOOK_S)
@@ -303,7 +303,7 @@ async def test_o1_what_we_refused_before_another_led_frees_nothing_that_it_has_g
     # As it was before: refused so often that its claim was about to be freed, and sent to another node.
     attention._refusals[POD.uid] = Habits().attempts
     attention._steers[POD.uid] = True
-    attention.ended(Order(POD.key, POD.uid, N2), NotBound("waiting", is_waiting=True))
+    attention.waits.ended(Order(POD.key, POD.uid, N2), NotBound("waiting", is_waiting=True))
     reported(world, "attached")
     await term(attention, 9)
     assert allocation_of(world.server, "a") is not None

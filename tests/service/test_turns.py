@@ -194,7 +194,7 @@ async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(s
     work.waits.belief = world.belief
     work.waits.wall = lambda: START + READY_WITHIN_S + 1
     api.hung.add(POD.key.namespace)
-    work.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    work.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
     assert [await api.after(work) for _ in range(2)] == [["p"], ["p"]]
     api.hung.clear()
     assert [await api.after(work) for _ in range(2)] == [["p"], []]
