@@ -40,9 +40,9 @@ class Resource:
 
     name: str
     kind: Kind
-    group: str
-    versions: tuple[str, ...]
     parse: Callable[[object, str], Noun | Problem]
+    group: str = CORE
+    versions: tuple[str, ...] = ("v1",)
     only: str = ""
     served_as: str = ""
     is_vital: bool = True
@@ -90,22 +90,18 @@ class Served:
         return "/".join(filter(None, (f"{root}{inside}/{plural}", name, subresource)))
 
 
+def of_any_version(parse: Callable[[object], Noun | Problem]) -> Callable[[object, str], Noun | Problem]:
+    """Read what is written alike in each version."""
+    return lambda raw, _version: parse(raw)
+
+
 DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 
-NODES: Final = Resource(
-    name="nodes",
-    kind=Node,
-    group=CORE,
-    versions=("v1",),
-    parse=lambda raw, _version: parse_node(raw),
-    reading=reading_of(PartOfNode),
-)
+NODES: Final = Resource(name="nodes", kind=Node, parse=of_any_version(parse_node), reading=reading_of(PartOfNode))
 PODS: Final = Resource(
     name="pods",
     kind=Pod,
-    group=CORE,
-    versions=("v1",),
-    parse=lambda raw, _version: parse_pod(raw),
+    parse=of_any_version(parse_pod),
     only="spec.nodeName=",  # of pods that have a node all that counts is what they take
     rest_s=0.005,
     reading=reading_of(PartOfWaitingPod),
@@ -113,9 +109,7 @@ PODS: Final = Resource(
 BOUND: Final = Resource(
     name="boundpods",
     kind=Footprint,
-    group=CORE,
-    versions=("v1",),
-    parse=lambda raw, _version: parse_footprint(raw),
+    parse=of_any_version(parse_footprint),
     only="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler counts them
     served_as="pods",
     is_vital=False,  # it makes scores better, and allocations no more correct
@@ -125,18 +119,14 @@ BOUND: Final = Resource(
 SLICES: Final = Resource(name="resourceslices", kind=ResourceSlice, group=DRA, versions=DRA_VERSIONS, parse=parse_slice)
 CLAIMS: Final = Resource(name="resourceclaims", kind=ResourceClaim, group=DRA, versions=DRA_VERSIONS, parse=parse_claim)
 CLASSES: Final = Resource(
-    name="deviceclasses",
-    kind=DeviceClass,
-    group=DRA,
-    versions=DRA_VERSIONS,
-    parse=lambda raw, _version: parse_class(raw),
+    name="deviceclasses", kind=DeviceClass, group=DRA, versions=DRA_VERSIONS, parse=of_any_version(parse_class)
 )
 RULES: Final = Resource(
     name="devicetaintrules",
     kind=DeviceTaintRule,
     group=DRA,
     versions=("v1", "v1beta2", "v1alpha3"),
-    parse=lambda raw, _version: parse_rule(raw),
+    parse=of_any_version(parse_rule),
 )
 RESOURCES: Final = (NODES, PODS, SLICES, CLAIMS, CLASSES, RULES, BOUND)
 

@@ -70,9 +70,6 @@ TEXTS: Final = {
     Word.NOT_OFFERED: "devices are free on nodes that were not looked at in this attempt",
 }
 
-# Nobody is refused with these: the scheduler has seen the claim that we have not, so that the pod is tried again.
-UNTOLD: Final = frozenset((Word.CLAIM_WAITING,))
-
 
 def is_told(message: str) -> bool:
     """Tell whether *message*, which kube-scheduler wrote, has a refusal of ours in it."""
