@@ -1,8 +1,10 @@
 """One table of functions: what the checker knows of each variant, and what computes it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
+from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.types import Type
 from extender.allocation.cel.values import classes_of
 from extender.model.frozen import dataclass
@@ -57,46 +59,41 @@ def is_of(value: object, expected: Type) -> bool:
 
 def function(name: str, parameters: Iterable[Type], result: Type, compute: Computation | None) -> Overload:
     """Declare ``name(parameters)``."""
-    given = tuple(parameters)
-    return Overload(
-        name, is_member=False, parameters=given, result=result, compute=compute, classes=tuple(map(classes_of, given))
-    )
+    return _declared(name, tuple(parameters), result, compute, is_member=False)
 
 
 def method(name: str, parameters: Iterable[Type], result: Type, compute: Computation | None) -> Overload:
     """Declare ``receiver.name(...)``; the receiver is the first parameter."""
-    given = tuple(parameters)
-    return Overload(
-        name, is_member=True, parameters=given, result=result, compute=compute, classes=tuple(map(classes_of, given))
-    )
+    return _declared(name, tuple(parameters), result, compute, is_member=True)
+
+
+def _declared(
+    name: str, parameters: tuple[Type, ...], result: Type, compute: Computation | None, *, is_member: bool
+) -> Overload:
+    return Overload(name, is_member, parameters, result, compute, classes=tuple(map(classes_of, parameters)))
 
 
 def metered(overload: Overload) -> Overload:
     """Let the computation spend from the budget, which it takes as its first argument."""
-    return Overload(
-        overload.name,
-        overload.is_member,
-        overload.parameters,
-        overload.result,
-        overload.compute,
-        is_metered=True,
-        is_guarded=overload.is_guarded,
-        classes=overload.classes,
-    )
+    return replace(overload, is_metered=True)
 
 
 def unguarded(overload: Overload) -> Overload:
     """Leave all tests of types to the computation, which then serves every variant of the name."""
-    return Overload(
-        overload.name,
-        overload.is_member,
-        overload.parameters,
-        overload.result,
-        overload.compute,
-        is_metered=overload.is_metered,
-        is_guarded=False,
-        classes=overload.classes,
-    )
+    return replace(overload, is_guarded=False)
+
+
+def succeeds(compute: Computation) -> Computation:
+    """Tell whether *compute* has a value: what ``isQuantity`` is to ``quantity``."""
+
+    def test(*arguments: object) -> bool:
+        try:
+            compute(*arguments)
+        except Failed:
+            return False
+        return True
+
+    return test
 
 
 @cache

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.library.conversions import to_string
+from extender.allocation.cel.library.strings import ESCAPES
 from extender.allocation.cel.limits import MAX_CHARACTERS, Budget
 from extender.allocation.cel.overloads import Overload, metered, method
 from extender.allocation.cel.types import DYN, STRING, list_of
@@ -42,17 +43,6 @@ RULES = {
     "x": "only integers, byte buffers, and strings can be formatted as hex",
     "X": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
-}
-ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
 }
 
 

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
-from extender.allocation.cel.overloads import Overload, function, metered, method
+from extender.allocation.cel.overloads import Overload, function, metered, method, succeeds
 from extender.allocation.cel.types import BOOL, CIDR, INT, IP, STRING
 from extender.allocation.cel.values import Address, Network
 
@@ -45,17 +45,6 @@ def to_network(budget: Budget, text: str) -> Network:
     if int(prefix) > address.max_prefixlen:
         raise Failed("network address parse error during conversion from string: prefix length out of range")
     return Network(address, int(prefix))
-
-
-def _is(parse: Callable[[Budget, str], object]) -> Callable[[Budget, str], bool]:
-    def compute(budget: Budget, text: str) -> bool:
-        try:
-            parse(budget, text)
-        except Failed:
-            return False
-        return True
-
-    return compute
 
 
 def is_canonical(budget: Budget, text: str) -> bool:
@@ -107,9 +96,9 @@ def overloads() -> Iterator[Overload]:
     for name, result, compute in (
         ("ip", IP, to_address),
         ("ip.isCanonical", BOOL, is_canonical),
-        ("isIP", BOOL, _is(to_address)),
+        ("isIP", BOOL, succeeds(to_address)),
         ("cidr", CIDR, to_network),
-        ("isCIDR", BOOL, _is(to_network)),
+        ("isCIDR", BOOL, succeeds(to_network)),
     ):
         yield metered(function(name, (STRING,), result, compute))
     tests: tuple[tuple[str, Callable[[Address], bool]], ...] = (

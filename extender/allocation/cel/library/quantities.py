@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import Budget
-from extender.allocation.cel.overloads import Overload, function, metered, method
+from extender.allocation.cel.overloads import Overload, function, metered, method, succeeds
 from extender.allocation.cel.types import BOOL, DOUBLE, INT, QUANTITY, STRING
 from extender.allocation.cel.values import INT_MIN, Sum
 from extender.model.quantity import NANO, Quantity, integer_quantity, parse_quantity
@@ -19,14 +19,6 @@ def parse(budget: Budget, text: str) -> Quantity:
         return parse_quantity(text)
     except ValueError as error:
         raise Failed(str(error)) from None
-
-
-def is_quantity(budget: Budget, text: str) -> bool:
-    try:
-        parse(budget, text)
-    except Failed:
-        return False
-    return True
 
 
 def compare(one: Quantity, other: Quantity) -> int:
@@ -79,7 +71,7 @@ def whole(value: int) -> Quantity:
 
 def overloads() -> Iterator[Overload]:
     yield metered(function("quantity", (STRING,), QUANTITY, parse))
-    yield metered(function("isQuantity", (STRING,), BOOL, is_quantity))
+    yield metered(function("isQuantity", (STRING,), BOOL, succeeds(parse)))
     pair, mixed = (QUANTITY, QUANTITY), (QUANTITY, INT)
     yield function("sign", (QUANTITY,), INT, sign)
     yield method("isGreaterThan", pair, BOOL, lambda one, other: one.nanos > other.nanos)

@@ -11,7 +11,8 @@ from extender.allocation.cel.types import BOOL, INT, STRING, list_of
 SPACES = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-QUOTED = {
+# What Go's strconv writes for some characters in quotes.
+ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -22,8 +23,7 @@ QUOTED = {
     "\\": "\\\\",
     '"': '\\"',
 }
-QUOTING = str.maketrans(QUOTED)
-
+QUOTING = str.maketrans(ESCAPES)
 
 # All of a part may be met at each of so many places, before Python searches in a way that is linear. So many of these
 # meetings, of one character with another, cost a step.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from extender.allocation.cel.equality import IDENTIFIER
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import Budget
-from extender.allocation.cel.overloads import Overload, function, metered, method
+from extender.allocation.cel.overloads import Overload, function, metered, method, succeeds
 from extender.allocation.cel.types import BOOL, INT, SEMVER, STRING
 from extender.allocation.cel.values import INT_MAX
 from extender.model.semver import Semver, parse_semver
@@ -20,14 +20,6 @@ def parse(budget: Budget, text: str, normalize: bool = False) -> Semver:  # noqa
         return parse_semver(text, normalize=normalize)
     except ValueError as error:
         raise Failed(str(error)) from None
-
-
-def is_semver(budget: Budget, text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002 - an argument of CEL
-    try:
-        parse(budget, text, normalize)
-    except Failed:
-        return False
-    return True
 
 
 def compare(budget: Budget, one: Semver, other: Semver) -> int:
@@ -50,8 +42,8 @@ def overloads() -> Iterator[Overload]:
     pair = (SEMVER, SEMVER)
     yield metered(function("semver", (STRING,), SEMVER, parse))
     yield metered(function("semver", (STRING, BOOL), SEMVER, parse))
-    yield metered(function("isSemver", (STRING,), BOOL, is_semver))
-    yield metered(function("isSemver", (STRING, BOOL), BOOL, is_semver))
+    yield metered(function("isSemver", (STRING,), BOOL, succeeds(parse)))
+    yield metered(function("isSemver", (STRING, BOOL), BOOL, succeeds(parse)))
     yield metered(method("isGreaterThan", pair, BOOL, lambda budget, one, other: compare(budget, one, other) > 0))
     yield metered(method("isLessThan", pair, BOOL, lambda budget, one, other: compare(budget, one, other) < 0))
     yield metered(method("compareTo", pair, INT, compare))
