@@ -3,13 +3,19 @@
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import LONG
 from extender.allocation.cel.literals import in_int_range
-from extender.allocation.cel.program import Closure, Frame
-from extender.allocation.cel.values import INT_MIN, MISSING, NONE, Domains, Optional, UInt, Value, find, type_name
-
-BUDGET = 1
-MAPS = frozenset((dict, Domains))
-# The types of what may stand in square brackets.
-QUALIFIERS = frozenset((str, int, UInt, bool, float))
+from extender.allocation.cel.program import BUDGET, Closure, Frame
+from extender.allocation.cel.values import (
+    INT_MIN,
+    MAPS,
+    MISSING,
+    NONE,
+    PRIMITIVE,
+    Optional,
+    UInt,
+    Value,
+    find,
+    type_name,
+)
 
 
 def index_of(key: Value) -> int:
@@ -75,7 +81,7 @@ def index_closure(box: Closure, key: Closure, *, is_optional: bool) -> Closure:
         place = key(frame)
         if type(place) is str and len(place) > LONG:
             frame[BUDGET].walk(place)
-        if type(place) not in QUALIFIERS:
+        if type(place) not in PRIMITIVE:
             raise Failed(f"invalid qualifier type: {type_name(place)}")
         return take(value, place)
 

@@ -14,10 +14,11 @@ from extender.allocation.cel.library.regex import matches
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.literals import in_int_range
 from extender.allocation.cel.patterns import check
-from extender.allocation.cel.program import Closure, Frame
+from extender.allocation.cel.program import BUDGET, Closure, Frame
 from extender.allocation.cel.tree import Call, Ident, ListLiteral, Literal, MapLiteral, Node
 from extender.allocation.cel.values import (
     MISSING,
+    PRIMITIVE,
     UNHASHABLE,
     Key,
     Optional,
@@ -27,7 +28,6 @@ from extender.allocation.cel.values import (
     type_name,
 )
 
-BUDGET = 1
 Values = tuple[object, ...]
 # Literals of these are computed once; they cost little, whatever the text of the literal.
 FOLDED = CONVERSIONS | {"quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR", "url", "isURL"}
@@ -35,7 +35,6 @@ FOLDING_STEPS = 100_000
 EQUALITIES: dict[str, Callable[..., object]] = {"_==_": equal, "_!=_": not_equal}
 # Integers up to here are the same number as a double.
 EXACT = 2**53
-PRIMITIVE = frozenset((str, int, UInt, bool, float))
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "_<_": operator.lt,
     "_<=_": operator.le,

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from extender.allocation.cel.errors import Failed, no_overload
-from extender.allocation.cel.program import UNSET, Closure, Frame
+from extender.allocation.cel.program import BUDGET, DEVICE, UNSET, Closure, Frame
+from extender.allocation.cel.reads import GROUPS
 from extender.allocation.cel.values import MISSING, NONE, Domains, Optional, encoded, type_name
-
-DEVICE, BUDGET = 0, 1
 
 
 def device_value(frame: Frame) -> object:
@@ -103,7 +102,6 @@ def _domain_closure(group: str, domain: str) -> Closure:
     return lambda frame: dict(getattr(frame[DEVICE], group).get(domain, ()))
 
 
-GROUPS = frozenset(("attributes", "capacity"))
 FIELDS: dict[str, Closure] = {
     "driver": lambda frame: frame[DEVICE].driver,
     "allowMultipleAllocations": lambda frame: frame[DEVICE].allow_multiple_allocations,

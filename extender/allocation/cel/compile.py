@@ -6,8 +6,8 @@ from extender.allocation.cel.calls import searching_closure
 from extender.allocation.cel.check import check
 from extender.allocation.cel.errors import CompileError
 from extender.allocation.cel.library.regex import NAMES as SEARCHES
-from extender.allocation.cel.lower import FIRST_VARIABLE, Lowering
-from extender.allocation.cel.program import TOO_DEEP, Program
+from extender.allocation.cel.lower import Lowering
+from extender.allocation.cel.program import FIRST_VARIABLE, TOO_DEEP, Program
 from extender.allocation.cel.reads import reads_of
 from extender.allocation.cel.syntax import parse
 from extender.allocation.cel.tree import Call, walk

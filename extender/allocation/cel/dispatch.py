@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 
 from extender.allocation.cel.errors import Crashed, Failed, no_overload
 from extender.allocation.cel.overloads import Overload, table
-from extender.allocation.cel.program import Closure, Frame
+from extender.allocation.cel.program import BUDGET, Closure, Frame
 from extender.allocation.cel.tree import Call, Literal, Node
 from extender.allocation.cel.types import is_open
 from extender.allocation.cel.values import classes_of, type_name
 
-BUDGET = 1
 # The argument that upstream takes the measure of to tell the cost of a call, with no regard to what it is.
 MEASURED: dict[str, tuple[int, type]] = {"distinct": (0, tuple), "sort": (0, tuple), "flatten": (1, int)}
 

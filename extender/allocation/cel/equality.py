@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import LONG, Budget
 from extender.allocation.cel.values import (
+    MAPS,
     MISSING,
     Address,
-    Domains,
     Duration,
     Link,
     NamedFormat,
@@ -30,7 +30,6 @@ from extender.model.quantity import Quantity
 from extender.model.semver import Semver
 
 NUMBERS = frozenset((int, UInt, float))
-MAPS = frozenset((dict, Domains))
 STRICT = frozenset((Quantity, Sum, Semver, Address, Network, Link, NamedFormat))
 PLAIN = frozenset((str, bytes, bool))
 # Going down into a list or a map takes about as long as this many of the other steps.

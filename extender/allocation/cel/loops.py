@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable
 from extender.allocation.cel.errors import Crashed, Failed, no_overload
 from extender.allocation.cel.library.lists import sort_by
 from extender.allocation.cel.library.operators import put
-from extender.allocation.cel.program import UNSET, Closure, Frame
+from extender.allocation.cel.program import BUDGET, UNSET, Closure, Frame
 from extender.allocation.cel.tree import Call, ListLiteral, Literal, Logic, Loop, MapLiteral, Node
 from extender.allocation.cel.types import is_dyn
 from extender.allocation.cel.values import NONE, Domains, Optional, Value, decoded, type_name
 
-BUDGET = 1
 # The weights of upstream's cost model: what a loop costs beside its body, a list and a map that are built.
 TURN, LIST, MAP = 3, 10, 30
 # Literals cost nothing there; thousands of them in one list, evaluated in each turn, take long all the same.

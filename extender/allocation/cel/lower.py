@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.allocation.cel.access import QUALIFIERS, index_closure, present, select, select_optional
+from extender.allocation.cel.access import index_closure, present, select, select_optional
 from extender.allocation.cel.calls import call_closure, condition_closure, is_plain
 from extender.allocation.cel.closures import (
     device_value,
@@ -18,7 +18,7 @@ from extender.allocation.cel.errors import CompileError
 from extender.allocation.cel.limits import Budget
 from extender.allocation.cel.loops import bind_closure, loop_closure, optional_map_closure
 from extender.allocation.cel.patterns import CHECKED
-from extender.allocation.cel.program import Closure
+from extender.allocation.cel.program import FIRST_VARIABLE, Closure
 from extender.allocation.cel.reads import path_of
 from extender.allocation.cel.tree import (
     Bind,
@@ -35,11 +35,7 @@ from extender.allocation.cel.tree import (
     qualified_name,
 )
 from extender.allocation.cel.types import unwrap_optional
-from extender.allocation.cel.values import MISSING, UNHASHABLE, Optional, TypeValue, encoded, type_name
-
-FIRST_VARIABLE = 2
-# Run-time names of types whose static name differs.
-VALUE_NAMES = {"null": "null_type"}
+from extender.allocation.cel.values import MISSING, PRIMITIVE, UNHASHABLE, Optional, TypeValue, encoded, type_name
 
 
 @dataclass(slots=True)
@@ -89,12 +85,12 @@ class Lowering:
             return (lambda frame: frame[place]) if initial is None else lazy_closure(place, initial)
         if node.name == "device":
             return device_value
-        return self.fixed(node, type_value(node.name))
+        return self.fixed(node, TypeValue(node.name))
 
     def select(self, node: Select) -> Closure:
         name = qualified_name(node)
         if name in TYPE_NAMES and name is not None and node.type.kind == "type":
-            return self.fixed(node, type_value(name))
+            return self.fixed(node, TypeValue(name))
         aliases = dict.fromkeys(self.slots)
         path = path_of(node.operand, aliases)
         if path is not None:
@@ -127,7 +123,7 @@ class Lowering:
                 return known
         box, key = self.box(node.arguments[0]), self.lower(node.arguments[1])
         place = self.constant(node.arguments[1])
-        if place is not MISSING and type(place) not in QUALIFIERS and is_plain(node.arguments[1]):
+        if place is not MISSING and type(place) not in PRIMITIVE and is_plain(node.arguments[1]):
             raise CompileError(f"invalid qualifier type: {type_name(place)}", node.position)
         return index_closure(box, key, is_optional=node.name == "_[?_]")
 
@@ -145,18 +141,18 @@ class Lowering:
     def list(self, node: ListLiteral) -> Closure:
         items = tuple([self.lower(item) for item in node.items])
         values = tuple(self.constant(item) for item in node.items)
-        if not node.optional and MISSING not in [value if value is MISSING else None for value in values]:
+        if node.optional:
+            return optional_list(items, node.optional)
+        if all(value is not MISSING for value in values):
             return self.fixed(node, values)
-        if not node.optional:
-            return lambda frame: tuple([item(frame) for item in items])
-        return optional_list(items, node.optional)
+        return lambda frame: tuple([item(frame) for item in items])
 
     def map(self, node: MapLiteral) -> Closure:
         entries = tuple([(self.lower(key), self.lower(value)) for key, value in node.entries])
         constants = tuple((self.constant(key), self.constant(value)) for key, value in node.entries)
         if node.optional or any(part is MISSING for entry in constants for part in entry):
             return map_closure(entries, node.optional)
-        if all(type(key) in QUALIFIERS for key, _ in constants):
+        if all(type(key) in PRIMITIVE for key, _ in constants):
             return self.fixed(node, {encoded(key): value for key, value in constants})
         if any(type(key) in UNHASHABLE for key, _ in constants) and is_plain(node):
             # Upstream builds the map when it compiles the text, and comes to grief.
@@ -202,10 +198,6 @@ def is_stored(node: Node) -> bool:
 def stored_closure(operand: Closure) -> Closure:
     """Hide an optional, so that nothing can be selected from it."""
     return lambda frame: None if isinstance(value := operand(frame), Optional) else value
-
-
-def type_value(name: str) -> TypeValue:
-    return TypeValue(VALUE_NAMES.get(name, name) if name in VALUE_NAMES else name)
 
 
 LOWERINGS: dict[type[Node], Callable[..., Closure]] = {

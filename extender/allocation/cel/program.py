@@ -11,8 +11,9 @@ from extender.allocation.cel.reads import Path
 from extender.allocation.cel.values import Value, writable
 from extender.model.frozen import dataclass
 
-# Holds the device, the budget, and the local variables of one evaluation.
+# Holds the device, the budget, and the local variables of one evaluation, at these places.
 Frame = list[Value]
+DEVICE, BUDGET, FIRST_VARIABLE = 0, 1, 2
 Closure = Callable[[Frame], object]
 # What a variable holds before it is first read.
 UNSET = object()

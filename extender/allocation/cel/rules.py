@@ -22,12 +22,12 @@ def exists_one(checker: "Checker", node: Loop, _item: Type, _target: Type) -> Ty
 
 
 def filtering(checker: "Checker", node: Loop, item: Type, _target: Type) -> Type:
-    return accumulate(checker, node, (list_of(checker.fresh()), *(list_of(item),)), node.body.type)
+    return accumulate(checker, node, (list_of(checker.fresh()), list_of(item)), node.body.type)
 
 
 def mapping(checker: "Checker", node: Loop, _item: Type, _target: Type) -> Type:
     test = None if node.condition is None else node.condition.type
-    return accumulate(checker, node, (list_of(checker.fresh()), *(list_of(node.body.type),)), test)
+    return accumulate(checker, node, (list_of(checker.fresh()), list_of(node.body.type)), test)
 
 
 def map_entries(checker: "Checker", node: Loop, item: Type, _target: Type) -> Type:

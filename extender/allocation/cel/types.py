@@ -54,8 +54,8 @@ def map_of(key: Type, value: Type) -> Type:
     return Type("map", "map", (key, value))
 
 
-def type_of_type(described: Type | None = None) -> Type:
-    return Type("type", "type", () if described is None else (described,))
+def type_of_type(described: Type) -> Type:
+    return Type("type", "type", (described,))
 
 
 def optional_of(value: Type) -> Type:

@@ -252,6 +252,9 @@ def decoded(key: object) -> object:
 
 
 MISSING = object()
+MAPS = frozenset((dict, Domains))
+# The types of what may stand in square brackets, and is looked up quickly among constants.
+PRIMITIVE = frozenset((str, int, UInt, bool, float))
 UNEQUAL = frozenset((Quantity, Sum, Link, float))
 ALONE = frozenset((tuple, dict, Domains, Optional, Quantity, Sum, Link))
 # What Go cannot hash; upstream's interpreter comes to grief over such keys.

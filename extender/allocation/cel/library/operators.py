@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 
-from extender.allocation.cel.equality import MAPS, compare, equal, is_equal, not_equal
+from extender.allocation.cel.equality import compare, equal, is_equal, not_equal
 from extender.allocation.cel.errors import Failed, no_overload
 from extender.allocation.cel.library.clock import FIRST_SECOND, LAST_SECOND, NANOS
 from extender.allocation.cel.limits import LONG, Budget
@@ -28,6 +28,7 @@ from extender.allocation.cel.types import (
 from extender.allocation.cel.values import (
     INT_MAX,
     INT_MIN,
+    MAPS,
     MISSING,
     UINT_MAX,
     Duration,
