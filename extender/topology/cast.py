@@ -12,7 +12,7 @@ from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
 from extender.topology.alignment import cover
 from extender.topology.candidates import EXACT
-from extender.topology.companions import COMPARED, Companions, Weights
+from extender.topology.companions import COMPARED, ZONED, Companions
 from extender.topology.ground import Kind
 from extender.topology.memo import Memo
 from extender.topology.merits import Merits
@@ -49,10 +49,10 @@ class Wanted(NamedTuple):
 class Cast:
     """What is worked out of one situation."""
 
-    def __init__(self, scene: Scene, weights: Weights) -> None:
+    def __init__(self, scene: Scene) -> None:
         self.scene, self.ground = scene, scene.ground
         self.zoned = [at for at in scene.asks.values() if scene.roles[at] is Role.ZONE]
-        self.companions = Companions(scene, weights)
+        self.companions = Companions(scene)
         self.merits = Merits(self.companions)
         # The worth of zones by how many of those for whom they are are where.
         self._zonings: dict[tuple[int, ...], int] = {}
@@ -138,7 +138,7 @@ class Cast:
             cost += companions.stranding(at, leads, places)
         led = self.ground.at(places_of(leads))
         covered = sum(cover(led, self.ground.at(places_of(mask))) for mask in chosen.values())
-        return companions.weights.zoned * covered // 1000 - cost
+        return ZONED * covered // 1000 - cost
 
     @cached_property
     def _housed(self) -> tuple[int, ...]:

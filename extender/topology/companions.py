@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
-from typing import Final, NamedTuple
+from typing import Final
 
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, cover, paired
 from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
-from extender.topology.policy import KEEPING, ZONE
+from extender.topology.policy import KEEPING
 from extender.topology.quality import ONE
 from extender.topology.residual import measure
 from extender.topology.scene import Scene
@@ -24,30 +24,20 @@ from extender.topology.shape import mask_of, places_of
 COMPARED: Final = 256
 # More than whatever closeness or costs come to.
 CHOSEN: Final = 1000 * ONE
+# What alignment counts beside links, of a thousand: with partners, and with zones.
+PARTNERED: Final = 500
+ZONED: Final = 200
 # What a stranded device loses of its worth, of a thousand.
 STRANDED: Final = 700
-
-
-class Weights(NamedTuple):
-    """What alignment counts beside links, of a thousand.
-
-    zone: what each further NUMA node costs, nothing where rankings have that already; keeping: what is left.
-    """
-
-    partner: int = 500
-    zoned: int = 200
-    zone: int = 1000 * ZONE // ONE
-    keeping: int = KEEPING
 
 
 class Companions:
     """Chooses for one question on one board what goes with what was chosen."""
 
-    def __init__(self, scene: Scene, weights: Weights) -> None:
+    def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.weights = weights
         # Of all devices that pods are placed around, one is worth this much as part of what is left.
-        self.loss = weights.keeping * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
+        self.loss = KEEPING * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
         self._shares: dict[tuple[At, int], int] = {}
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
@@ -84,7 +74,7 @@ class Companions:
 
         def bound(places: tuple[int, ...]) -> int:
             close = sorted([*before, *map(near.__getitem__, places)], reverse=True)[: len(rows)]
-            return self.weights.partner * (sum(close) // max(1, len(close))) // 1000 - lost
+            return PARTNERED * (sum(close) // max(1, len(close))) // 1000 - lost
 
         return bound
 
@@ -93,7 +83,7 @@ class Companions:
         ground, every = self.scene.ground, taken | mask_of(places)
         lost = self.loss * kind.stranded(self.scene.free_anchors(leads), self.scene.left(every))
         partners = ground.at(places_of(every & mask_of(kind.places)))
-        return self.weights.partner * paired(ground.at(places_of(leads)), partners).mean // 1000 - lost
+        return PARTNERED * paired(ground.at(places_of(leads)), partners).mean // 1000 - lost
 
     def _distinct(self, places: Sequence[int], costs: Mapping[int, int], count: int) -> list[int]:
         """Leave out those of which there are *count* that are as good: of functions of one NIC there are many."""
@@ -114,7 +104,7 @@ class Companions:
         extra = [-costs[column] if column in costs else CHOSEN for column in columns]
         weights = [
             [
-                self.weights.partner * affinity(sites[row], sites[column]) // 1000 // pairs + more
+                PARTNERED * affinity(sites[row], sites[column]) // 1000 // pairs + more
                 for column, more in zip(columns, extra, strict=True)
             ]
             for row in rows
@@ -186,7 +176,7 @@ class Companions:
             if key not in known:
                 before = [place for place in places_of(taken) if places and drivers[place] == drivers[places[0]]]
                 covered = cover(led, ground.at((*before, *places)))
-                known[key] = self.weights.zoned * covered // 1000 - self.stranding(at, leads, places)
+                known[key] = ZONED * covered // 1000 - self.stranding(at, leads, places)
             return known[key]
 
         return worth

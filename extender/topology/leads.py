@@ -12,6 +12,7 @@ from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
 from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
+from extender.topology.companions import PARTNERED, ZONED
 from extender.topology.ground import Anchored
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
@@ -92,18 +93,18 @@ class Leads:
             chosen = self.cast.companions.partners(kind, leads, self.taken, among, count) if count else ()
             value += self.cast.merits.stranding(kind, leads, mask_of(chosen))
             mean = paired(self.ground.at(places_of(leads)), self.ground.at(chosen)).mean
-            value += self.cast.companions.weights.partner * mean // 1000
+            value += PARTNERED * mean // 1000
         return value + self.cast.zoning(leads)
 
     def _bound(self, leads: int) -> int:
         """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
-        weights, bound = self.cast.companions.weights, self.cast.merits.base(leads)
+        bound = self.cast.merits.base(leads)
         for kind in self.ground.kinds:
             bound += self.cast.merits.stranding(kind, leads, 0)
         for count, near in self._nearest:
             best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
-            bound += weights.partner * sum(best) // max(1, len(best)) // 1000
-        return bound + weights.zoned * len(self.cast.zoned) * ONE // 1000
+            bound += PARTNERED * sum(best) // max(1, len(best)) // 1000
+        return bound + ZONED * len(self.cast.zoned) * ONE // 1000
 
     @cached_property
     def _nearest(self) -> list[tuple[int, dict[int, int]]]:

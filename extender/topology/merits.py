@@ -8,9 +8,10 @@ from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.choice import Choice
-from extender.topology.companions import Companions
+from extender.topology.companions import PARTNERED, ZONED, Companions
 from extender.topology.ground import Anchored, Kind
 from extender.topology.memo import Memo
+from extender.topology.policy import ZONE
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 from extender.topology.shape import mask_of, places_of
@@ -58,7 +59,7 @@ class Merits:
     def apart(self, devices: int) -> int:
         """Return what it counts that devices are on several NUMA nodes."""
         further = max(1, zones_of(self.ground.at(places_of(devices)))) - 1
-        return -self.companions.weights.zone * ONE // 1000 * further
+        return -ZONE * further
 
     def stranding(self, kind: Kind, leads: int, taken: int) -> int:
         """Return what it counts that anchors have lost their partners, or that those without were taken."""
@@ -95,7 +96,7 @@ class Merits:
             pairing = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(partners)))
             near = [value for claim in _claims_of(picks, partners) for value in self._near(claim, picks, partners)]
             words = _pairs(near, noun_of(kind.driver), self._noun(places_of(leads)))
-            yield Part("partners", self.companions.weights.partner * pairing.mean // 1000, words)
+            yield Part("partners", PARTNERED * pairing.mean // 1000, words)
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""
@@ -114,7 +115,7 @@ class Merits:
             covered = cover(self.ground.at(places_of(led)), self.ground.at(zoned))
             few = "" if covered == ONE else f"{100 * covered // ONE}% of "
             words = f"{noun_of(driver)} on {few}the {self._noun(places_of(led))}s' NUMA nodes"
-            yield Part("cover", self.companions.weights.zoned * covered // 1000, words)
+            yield Part("cover", ZONED * covered // 1000, words)
 
     def _driver(self, place: int) -> str:
         return self.ground.board.candidates[place].key.driver

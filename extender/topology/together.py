@@ -9,7 +9,6 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal
 from extender.topology.cast import Cast, Sets, Wanted
-from extender.topology.companions import Weights
 from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
 from extender.topology.memo import Memo
@@ -20,14 +19,13 @@ from extender.topology.shape import mask_of
 SITUATIONS: Final = 16
 # Sets that are passed over without a pause; then the search looks at all, at a step for each.
 PATIENCE: Final = 1000
-WEIGHTS: Final = Weights()
 
 
 class Together:
     """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*."""
 
-    def __init__(self, ground_of: Grounds, otherwise: Preference, weights: Weights = WEIGHTS) -> None:
-        self._ground_of, self._otherwise, self._weights = ground_of, otherwise, weights
+    def __init__(self, ground_of: Grounds, otherwise: Preference) -> None:
+        self._ground_of, self._otherwise = ground_of, otherwise
         self._chosen: Memo[int, Cast] = Memo(SITUATIONS)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
@@ -65,7 +63,7 @@ class Together:
         known = self._chosen.get(id(situation))
         if known is None or known.scene.situation is not situation:
             ground = self._ground_of(situation)
-            known = self._chosen[id(situation)] = Cast(Scene(situation, ground), self._weights)
+            known = self._chosen[id(situation)] = Cast(Scene(situation, ground))
         return known
 
     def _sets(self, cast: Cast, wanted: Wanted) -> Sets:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.topology.choice import Aim, Chooser
-from extender.topology.companions import STRANDED, Weights
+from extender.topology.companions import PARTNERED, STRANDED, ZONED
 from extender.topology.policy import KEEPING, MOST_ZONES, STEP, ZONE
 from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix, Residual, measure
@@ -62,8 +62,8 @@ def test_what_is_left_of_a_large_node_never_counts_more_than_what_policies_prefe
     value = Residual(Quality(flat), Mix.of({2: 1, 5: 1, 8: 1})).value(flat.full)
     assert value > 3 * ONE
     # Beside it count links, NUMA nodes and partners, and what is left stranded by two drivers of each kind.
-    weights, stranded = Weights(), KEEPING * STRANDED * size // (1000 * measure(size))
-    beside = 1000 * (weights.partner + 2 * weights.zoned) + 4 * stranded
+    stranded = KEEPING * STRANDED * size // (1000 * measure(size))
+    beside = 1000 * (PARTNERED + 2 * ZONED) + 4 * stranded
     assert ONE + MOST_ZONES * ZONE + KEEPING * value // 1000 + beside <= STEP
 
 
