@@ -19,7 +19,7 @@ class Ensemble:
     Where it *joins*, single devices that lead are chosen together on any board.
     """
 
-    def __init__(self, together: Together, alone: Framed, *, joins: bool = False) -> None:
+    def __init__(self, together: Together, alone: Framed, *, joins: bool) -> None:
         self._together, self._alone, self._joins = together, alone, joins
 
     def order(self, situation: Situation) -> Sequence[Turn]:

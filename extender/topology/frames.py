@@ -1,6 +1,6 @@
 """Which way of valuing devices is meant for an ask: what partitions leave, what shares cost, or links."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from extender.allocation.attempt import Pick
@@ -12,26 +12,14 @@ from extender.topology.partitioned import Partitioned
 from extender.topology.shape import mask_of
 from extender.topology.shared import Shared
 
-Allowed = Callable[[Situation, At, int], int]
-
-
-def anything(situation: Situation, at: At, mask: int) -> int:
-    """Allow all of *mask*."""
-    del situation, at
-    return mask
-
 
 class Framed:
     """Leaves partitions and shares to those who know of them, and whole devices to who is there *otherwise*.
 
-    Whole devices of which somebody has a part are not offered to the latter: they cannot be given. *allowed* tells
-    which devices an ask may have at all.
+    Whole devices of which somebody has a part are not offered to the latter: they cannot be given.
     """
 
-    def __init__(
-        self, partitioned: Partitioned, shared: Shared, otherwise: Preference, allowed: Allowed = anything
-    ) -> None:
-        self._allowed = allowed
+    def __init__(self, partitioned: Partitioned, shared: Shared, otherwise: Preference) -> None:
         self._partitioned = partitioned
         self._shared = shared
         self._otherwise = otherwise
@@ -43,7 +31,7 @@ class Framed:
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterable[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first."""
-        mask, seen = self._allowed(situation, at, mask), replace(situation, given=tuple(picks))
+        seen = replace(situation, given=tuple(picks))
         if self._partitioned.concerns(seen, at, mask):
             return self._partitioned.sets(situation, at, mask, size, picks)
         if self._shared.concerns(seen, at, mask):

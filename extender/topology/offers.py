@@ -12,18 +12,16 @@ CARRIED: Final = 8
 class Offer(NamedTuple):
     """Places that can be taken together; the least offer is the best.
 
-    loss: how much less is left, of ONE; left: what its chips have before; opening: what it costs others that chips are
-    touched that nobody had a part of; ranks: of the devices by name.
+    loss: how much less is left, of ONE; left: what its chips have before; ranks: of the devices by name.
     """
 
     loss: int
     left: int
-    opening: int
     ranks: tuple[int, ...]
     places: tuple[int, ...]
 
 
-NO_OFFER: Final = Offer(0, 0, 0, (), ())
+NO_OFFER: Final = Offer(0, 0, (), ())
 
 
 class Menu(NamedTuple):
@@ -85,7 +83,6 @@ def _both(one: Offer, other: Offer) -> Offer:
     return Offer(
         one.loss + other.loss,
         one.left + other.left,
-        one.opening + other.opening,
         tuple(sorted(one.ranks + other.ranks)),
         tuple(sorted(one.places + other.places)),
     )

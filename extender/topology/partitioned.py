@@ -15,7 +15,7 @@ from extender.topology.appraisal import Appraisal, Part
 from extender.topology.chips import Chip, chips_of, draws, ledgers_of, rest_of
 from extender.topology.memo import Memo
 from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
-from extender.topology.partitions import EVEN, KEPT, Demand, Pattern, Remains, Rest, share_of
+from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING, Placing
 from extender.topology.portions import spared
 from extender.topology.quality import ONE
@@ -26,17 +26,7 @@ BOARDS: Final = 1 << 14
 PATTERNS: Final = 1 << 8
 # More than all that is left of some chips may change by: which chips are taken comes first where a node is packed.
 CHIPS: Final = 1000 * ONE
-# What it costs those who want whole devices that a device is one no more, where that is known.
-Opening = Callable[[Situation, int], int]
-
-
 PlacingOf = Callable[[At], Placing]
-
-
-def nothing(situation: Situation, whole: int) -> int:
-    """Say that nobody misses a whole device."""
-    del situation, whole
-    return 0
 
 
 def protecting(at: At) -> Placing:
@@ -61,24 +51,18 @@ class State(NamedTuple):
 
 
 class Partitioned:
-    """Tries sets of partitions by what they leave whole; then the fullest chip, the one least missed, then by name.
+    """Tries sets of partitions by what they leave whole; then the fullest chip, then by name.
 
     Where *placing_of* says so the fullest or the emptiest chips come first.
     """
 
-    def __init__(
-        self,
-        demand: Demand = EVEN,
-        opening: Opening = nothing,
-        placing_of: PlacingOf = protecting,
-        known: Known | None = None,
-    ) -> None:
-        self._demand, self._opening, self._placing_of = demand, opening, placing_of
+    def __init__(self, placing_of: PlacingOf = protecting, known: Known | None = None) -> None:
+        self._placing_of = placing_of
         self._known = known or Known(Memo(BOARDS), Memo(PATTERNS))
 
     def placed(self, placing_of: PlacingOf) -> "Partitioned":
         """Return the same for other policies, which shares all that is remembered."""
-        return Partitioned(self._demand, self._opening, placing_of, self._known)
+        return Partitioned(placing_of, self._known)
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether parts of chips are among *mask*: whole ones alone are better told apart by their links."""
@@ -116,7 +100,7 @@ class Partitioned:
         ranks = _ranks(situation.board)
         cut = mask & mask_of(place for state in states for place in state.chip.cuts if _draws_now(situation, place))
         placing = self._placing_of(at)
-        menus = [_menu(state, self._touched(situation, state, placing), cut, size, ranks) for state in states]
+        menus = [_menu(state, _touched(state, placing), cut, size, ranks) for state in states]
         menus.append(menu_of_loose(sorted((ranks[place], place) for place in places_of(mask & ~cut)), size))
         return ordered(menus, size)
 
@@ -134,15 +118,6 @@ class Partitioned:
             parts = [_spare(situation.board, states, taken, placing)]
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
-    def _touched(self, situation: Situation, state: State, placing: Placing) -> Offer:
-        """Return what every offer of a chip has to begin with."""
-        left = _left(state)
-        is_untouched = state.chip.wholes and state.rest == state.chip.pattern.untouched
-        whole = (state.chip.wholes & -state.chip.wholes).bit_length() - 1
-        loss = {Placing.PACK: left * CHIPS, Placing.SPREAD: -left * CHIPS}.get(placing, 0)
-        opening = self._opening(situation, whole) if is_untouched else 0
-        return NO_OFFER._replace(loss=loss, left=left, opening=opening)
-
     def _states(self, situation: Situation) -> list[State]:
         chips = self._chips_of(situation.board)
         ledgers = ledgers_of(situation, {chip.pool for chip in chips})
@@ -159,7 +134,7 @@ class Partitioned:
     def _remains_of(self, pattern: Pattern) -> Remains:
         known = self._known.remains.get(pattern)
         if known is None:
-            known = self._known.remains[pattern] = Remains(pattern, self._demand)
+            known = self._known.remains[pattern] = Remains(pattern)
         return known
 
 
@@ -174,6 +149,13 @@ def _parts(chip: Chip) -> int:
 
 def _draws_now(situation: Situation, place: int) -> bool:
     return draws(situation, place, (other for _, other in situation.given))
+
+
+def _touched(state: State, placing: Placing) -> Offer:
+    """Return what every offer of a chip has to begin with."""
+    left = _left(state)
+    loss = {Placing.PACK: left * CHIPS, Placing.SPREAD: -left * CHIPS}.get(placing, 0)
+    return NO_OFFER._replace(loss=loss, left=left)
 
 
 def _menu(state: State, touched: Offer, mask: int, size: int, ranks: dict[int, int]) -> Menu:

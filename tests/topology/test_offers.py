@@ -11,7 +11,7 @@ def menu(first: int, losses: list[int]) -> Menu:
     places = range(first, first + len(losses))
     sizes = [
         sorted(
-            Offer(sum(losses[place - first] for place in chosen), 0, 0, chosen, chosen)
+            Offer(sum(losses[place - first] for place in chosen), 0, chosen, chosen)
             for chosen in combinations(places, size)
         )
         for size in range(len(losses) + 1)

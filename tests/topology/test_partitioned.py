@@ -221,16 +221,6 @@ def test_whole_ones_are_those_of_which_nobody_has_a_part() -> None:
     assert not preference.concerns(parts, FIRST_AT, mask_of(()))
 
 
-def test_of_untouched_gpus_the_one_that_is_missed_least_is_cut() -> None:
-    def missed(seen: Situation, whole: int) -> int:
-        return {"gpu-0": 5, "gpu-1": 3, "gpu-2": 4}[seen.board.candidates[whole].key.device]
-
-    names = ("gpu-0", "gpu-1", "gpu-2")
-    for held, best in (("", "1:1g6"), ("0:3g0", "0:1g6"), ("1", "2:1g6")):
-        asked = case(names, [claim(request("1g.5gb"))], full(held))
-        assert short(given(asked, Partitioned(opening=missed))) == [best]
-
-
 def test_demand_is_counted_by_profile() -> None:
     board = situation(case(TWO, [claim(request("1g.5gb"))])).board
     told = {Partitioned().profile(board, place) for place in range(len(board.candidates))}
