@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from extender.allocation.features import Features
+from extender.allocation.masks import mask_of
 from extender.allocation.pools import Pool, pools_of
 from extender.allocation.tainting import Tainting
 from extender.model.device import Device, ResourceSlice
@@ -55,20 +56,12 @@ def board_of(
     honours_rules = features.device_taints and features.device_taint_rules
     applied = tainting if honours_rules and tainting.rules else None
     known: Shared = {} if shared is None else shared
-    candidates = tuple(
-        chain.from_iterable(
-            _candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.here
-        )
-    )
-    shareable = sum(
-        1 << place for place, item in enumerate(candidates) if item.device.traits.allow_multiple_allocations
-    )
-    pending = tuple(
-        chain.from_iterable(
-            _candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.pending
-        )
-    )
-    unready = sum(1 << place for place, item in enumerate(candidates) if item.device.traits.binding_conditions)
+    here = (_candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.here)
+    updating = (_candidates(item, index, applied, known) for index, pool in enumerate(pools) for item in pool.pending)
+    candidates, pending = tuple(chain.from_iterable(here)), tuple(chain.from_iterable(updating))
+    traits = [candidate.device.traits for candidate in candidates]
+    shareable = mask_of(place for place, its in enumerate(traits) if its.allow_multiple_allocations)
+    unready = mask_of(place for place, its in enumerate(traits) if its.binding_conditions)
     return Board(node, pools, candidates, shareable, pending, unready)
 
 

@@ -10,7 +10,7 @@ from extender.allocation.attempt import Attempt
 from extender.allocation.board import Candidate
 from extender.allocation.capacity import gives
 from extender.allocation.eligibility import Met, is_here, obstacles
-from extender.allocation.holders import places_of
+from extender.allocation.masks import places_of
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.work import Toll, Work

@@ -10,7 +10,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
-from extender.allocation.holders import places_of
+from extender.allocation.masks import places_of
 from extender.allocation.question import RESULTS, At
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE

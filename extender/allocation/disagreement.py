@@ -7,7 +7,7 @@ from operator import or_
 from typing import NamedTuple
 
 from extender.allocation.eligibility import Met
-from extender.allocation.holders import bits_of, places_of
+from extender.allocation.masks import bits_of, places_of
 from extender.allocation.question import At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE

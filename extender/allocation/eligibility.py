@@ -8,6 +8,7 @@ from extender.allocation.capacity import Draw, Unusable, draw, fits
 from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, Verdict
 from extender.allocation.features import Features
 from extender.allocation.formula import Test
+from extender.allocation.masks import mask_of
 from extender.allocation.pools import Unreadable, reaches
 from extender.allocation.question import Ask
 from extender.allocation.selectors import Selector
@@ -63,7 +64,7 @@ class Eligible:
     @property
     def reachable(self) -> int:
         """The candidates that a search looks at."""
-        return self.free | sum(1 << place for place in self.errors)
+        return self.free | mask_of(self.errors)
 
 
 class Sights:

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 from extender.allocation.attempt import ANYTHING, Attempt
 from extender.allocation.eligibility import Eligible, Met
-from extender.allocation.holders import AllHolders, bits_of, kinds_of, places_of
+from extender.allocation.holders import AllHolders, kinds_of
+from extender.allocation.masks import bits_of, mask_of, places_of
 from extender.allocation.preference import Turn, in_order
 from extender.allocation.question import RESULTS, At, ClaimQuestion
 from extender.allocation.situation import Situation
@@ -104,7 +105,7 @@ class Foresight:
         self._kinds = kinds_of(situation, self._holders)
         self._has_admin = any(ask.is_admin for ask in situation.asks.values())
         self._wanted: dict[tuple[int, int], int] = {}
-        self._covered = {at: sum(1 << rule for rule in rules) for at, rules in situation.covered.items()}
+        self._covered = {at: mask_of(rules) for at, rules in situation.covered.items()}
         # Asks under the same rules, of which none derives what a rule compares, are left the same candidates.
         self._groups = {at: self._group(at) for at in situation.asks}
         self._work = 0

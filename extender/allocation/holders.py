@@ -1,9 +1,9 @@
 """Which candidates have which values of what rules compare, and which candidates differ in nothing that matters."""
 
-from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
+from extender.allocation.masks import bits_of, places_of
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
@@ -118,16 +118,3 @@ def has_opaque(situation: Situation) -> bool:
         for rule in rules
         for place in places_of(situation.eligible[at].free)
     )
-
-
-def bits_of(mask: int) -> Iterator[int]:
-    """Yield the bits of *mask*, each as a mask of its own."""
-    while mask:
-        yield mask & -mask
-        mask &= mask - 1
-
-
-def places_of(mask: int) -> Iterator[int]:
-    """Yield the positions of the bits of *mask*."""
-    for bit in bits_of(mask):
-        yield bit.bit_length() - 1

@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import NamedTuple, Protocol
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 
@@ -71,8 +72,7 @@ class Tightest:
         free: dict[int, int] = {}
         for place, usage in enumerate(situation.usages):
             free[candidates[place].pool] = free.get(candidates[place].pool, 0) + (not usage.is_held)
-        places = [place for place in range(mask.bit_length()) if mask >> place & 1]
-        yield from combinations(sorted(places, key=lambda place: (free[candidates[place].pool], place)), size)
+        yield from combinations(sorted(places_of(mask), key=lambda place: (free[candidates[place].pool], place)), size)
 
 
 class ReadyFirst:
@@ -101,7 +101,7 @@ class ReadyFirst:
         if unready not in (0, mask) and size:
             yield from self._ready_first(situation, at, (mask & ~unready, unready), size, picks)
             first = yield from gathered(every, ORDERED, PAID)
-            yield from sorted(first, key=lambda places: sum(unready >> place & 1 for place in places))
+            yield from sorted(first, key=lambda places: (mask_of(places) & unready).bit_count())
         yield from every
 
     def _ready_first(
@@ -111,7 +111,7 @@ class ReadyFirst:
         if ready.bit_count() >= size:
             yield from self._preference.sets(situation, at, ready, size, picks)
             return
-        known = tuple(place for place in range(ready.bit_length()) if ready >> place & 1)
+        known = places_of(ready)
         given = (*picks, *(Pick(at, place) for place in known))
         patience = PATIENCE
         for places in self._preference.sets(situation, at, others, size - len(known), given):

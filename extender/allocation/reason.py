@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from extender.allocation.attempt import Attempt
 from extender.allocation.causes import KEPT, Shortage, causes
 from extender.allocation.disagreement import can_be_common, devices, disagreement, listed, needed_by
-from extender.allocation.holders import places_of
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.work import Toll, Work, finished
@@ -194,4 +194,4 @@ def _left(attempt: Attempt, at: At, ask: Ask) -> int:
     free = attempt.situation.eligible[at].free
     if not ask.takes_all:
         return free
-    return sum(1 << place for place in places_of(free) if attempt.fits(at, ask, place))
+    return mask_of(place for place in places_of(free) if attempt.fits(at, ask, place))

@@ -1,6 +1,6 @@
 """Everything about a question and a node that a search looks up and never changes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -8,6 +8,7 @@ from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
 from extender.allocation.counters import Ledger, ledger_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.pools import Pool
 from extender.allocation.question import RESULTS, Ask, At, Question, Rule, Slot
 from extender.allocation.usage import Usage
@@ -118,8 +119,7 @@ def examining(
     values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
     for at, ask in question.asks.items():
         for rule in question.covered[at] if ask.derivations else ():
-            free = [place for place in range(len(usages)) if found[at].free >> place & 1]
-            yield from values[at.claim][rule].deriving(ask, free)
+            yield from values[at.claim][rule].deriving(ask, places_of(found[at].free))
     return Situation(
         question=question,
         board=board,
@@ -131,7 +131,7 @@ def examining(
         usage_of=usage_of,
         judge=judge,
         shareable=board.shareable if question.features.consumable_capacity else 0,
-        shared=_mask(usage.shares > 0 or bool(usage.consumed) for usage in usages),
+        shared=mask_of(place for place, usage in enumerate(usages) if usage.shares > 0 or usage.consumed),
     )
 
 
@@ -154,7 +154,3 @@ def _check_results(question: Question, at: At, found: dict[At, Eligible]) -> Non
 
 def _count(ask: Ask, found: Eligible) -> int:
     return len(found.every) if ask.takes_all else ask.count
-
-
-def _mask(flags: Iterable[bool]) -> int:
-    return sum(1 << place for place, flag in enumerate(flags) if flag)

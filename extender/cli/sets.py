@@ -3,12 +3,13 @@
 from itertools import islice
 from typing import Any, Final
 
+from extender.allocation.masks import places_of
 from extender.topology.choice import Aim, Choice, Chooser
 from extender.topology.forms import Forms
 from extender.topology.links import Links
 from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix
-from extender.topology.shape import places_of, shape_of
+from extender.topology.shape import shape_of
 
 SHOWN: Final = 10
 MEGA_PER_GIGA: Final = 1000

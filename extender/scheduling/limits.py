@@ -7,6 +7,7 @@ from typing import Final
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.eligibility import Eligible
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import NO_SET, PASSED, Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -17,7 +18,6 @@ from extender.topology.choice import Chooser
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
 from extender.topology.policy import Policy, Wish
-from extender.topology.shape import mask_of, places_of
 from extender.topology.traits import is_forbidden
 
 # Sets that are passed over because a policy does not have them; then only sets of one NUMA node are asked for.

@@ -6,6 +6,7 @@ from typing import Final
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Preference, Tightest
 from extender.allocation.question import Ask, At, Question
 from extender.allocation.situation import Situation
@@ -30,7 +31,6 @@ from extender.topology.policy import STEP, UNREADY, Placing, Policy
 from extender.topology.ratings import APART
 from extender.topology.residual import Mix
 from extender.topology.scene import offered
-from extender.topology.shape import mask_of, places_of
 from extender.topology.shared import Shared
 from extender.topology.together import Together
 from extender.topology.words import graded_parts, parts_of

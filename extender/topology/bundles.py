@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import NODE, affinity
 from extender.topology.memo import Memo
-from extender.topology.shape import mask_of, places_of
 
 # States of one structure that are remembered.
 STATES = 1 << 14

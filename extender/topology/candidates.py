@@ -3,8 +3,9 @@
 from itertools import islice
 from operator import add
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.cells import Cell, cells, whole
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 
 # Devices up to which all sets are looked at.
 EXACT = 12

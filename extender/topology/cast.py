@@ -8,6 +8,7 @@ from operator import and_, or_
 from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
 from extender.topology.alignment import cover
@@ -17,7 +18,6 @@ from extender.topology.ground import Kind
 from extender.topology.memo import Memo
 from extender.topology.merits import Merits
 from extender.topology.scene import Role, Scene
-from extender.topology.shape import mask_of, places_of
 
 Sets = Iterator[tuple[int, ...]]
 # Sets whose worth is remembered: a search meets the same again behind each set that another ask was given.

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from extender.allocation.masks import mask_of, places_of
 from extender.model.frozen import dataclass
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 
 # A count, a weight, and the same of every part.
 Signature = tuple[int, int, tuple[Any, ...]]

@@ -5,13 +5,13 @@ from typing import Final
 
 from extender.allocation.board import Board, Candidate
 from extender.allocation.counters import Groups, Ledger, draws_of
+from extender.allocation.masks import mask_of
 from extender.allocation.pools import CounterKey
 from extender.allocation.situation import Situation
 from extender.model.device import Device
 from extender.model.frozen import dataclass
 from extender.model.quantity import Quantity
 from extender.topology.partitions import Cut, Pattern, Rest
-from extender.topology.shape import mask_of
 
 # Attributes that name a profile, without the driver's domain.
 PROFILES: Final = ("profile", "partitionProfile")

@@ -10,6 +10,7 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, cover, paired
 from extender.topology.assignment import assigned
@@ -18,7 +19,6 @@ from extender.topology.policy import KEEPING
 from extender.topology.quality import ONE
 from extender.topology.residual import measure
 from extender.topology.scene import Scene
-from extender.topology.shape import mask_of, places_of
 
 # Sets of zones that are compared with each other.
 COMPARED: Final = 256

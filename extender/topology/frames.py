@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of
 from extender.allocation.preference import Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal
 from extender.topology.partitioned import Partitioned
-from extender.topology.shape import mask_of
 from extender.topology.shared import Shared
 
 

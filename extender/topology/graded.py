@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Preference, Turn, fitting, gathered
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.grades import Grades
 from extender.topology.memo import Memo
-from extender.topology.shape import mask_of, places_of
 
 Sets = Iterator[tuple[int, ...]]
 # Situations that are remembered: searches of several nodes may take turns.

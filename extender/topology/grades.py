@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from extender.topology.shape import mask_of, places_of
+from extender.allocation.masks import mask_of, places_of
 
 
 class Grades(NamedTuple):

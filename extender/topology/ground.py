@@ -1,11 +1,12 @@
 """What stands where on a board: the devices that pods are placed around, those that go with them, and NUMA zones."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.aliases import Place
@@ -13,7 +14,6 @@ from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Choice
 from extender.topology.forms import Form
-from extender.topology.shape import mask_of, places_of
 
 
 class Ranking(Protocol):
@@ -51,7 +51,7 @@ class Anchored(NamedTuple):
 
     def inward(self, mask: int) -> int:
         """Turn a mask of candidates into one of the shape."""
-        return mask_of(index for index, place in enumerate(self.places) if mask >> place & 1)
+        return within(self.places, mask)
 
     def outward(self, mask: int) -> int:
         """Do the opposite."""
@@ -68,11 +68,11 @@ class Kind(NamedTuple):
 
     def stranded(self, anchors: int, partners: int) -> int:
         """Count the stranded; masks are of candidates."""
-        return self.bundles.stranded(_within(self.anchors, anchors), _within(self.places, partners))
+        return self.bundles.stranded(within(self.anchors, anchors), within(self.places, partners))
 
     def losses(self, anchors: int, partners: int) -> dict[int, int]:
         """Return what each free partner would strand; masks and places are of candidates."""
-        lost = self.bundles.losses(_within(self.anchors, anchors), _within(self.places, partners))
+        lost = self.bundles.losses(within(self.anchors, anchors), within(self.places, partners))
         return {self.places[index]: one for index, one in lost.items()}
 
 
@@ -165,7 +165,3 @@ Grounds = Callable[[Situation], Ground]
 def forms_of(ground: Ground) -> Iterator[Form]:
     """Yield what of a ground is large."""
     return (group.form for group in ground.groups if group.form)
-
-
-def _within(places: Sequence[int], mask: int) -> int:
-    return mask_of(index for index, place in enumerate(places) if mask >> place & 1)

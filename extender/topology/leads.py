@@ -7,6 +7,7 @@ from itertools import islice
 from math import comb
 from typing import Final
 
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import REST, Preference
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
@@ -16,7 +17,6 @@ from extender.topology.companions import PARTNERED, ZONED
 from extender.topology.ground import Anchored
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
-from extender.topology.shape import mask_of, places_of
 
 # Sets for which companions are looked for; the others go by their own worth.
 LOOKED: Final = 128

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.preference import NO_SET, Preference, Turn
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
 from extender.topology.choice import Chooser
 from extender.topology.policy import Wish
-from extender.topology.shape import mask_of, places_of
 
 # A value, and places among the candidates of a board.
 Valued = tuple[int, tuple[int, ...]]
@@ -91,19 +91,15 @@ class Linked:
 
 def _along_links(wired: Wired, mask: int, size: int) -> Iterator[tuple[int, ...]]:
     """Yield all sets of one shape that are linked: to ask that of each set would be too much."""
-    for found in wired.chooser.make.linked_sets(_inward(wired, mask), size):
+    for found in wired.chooser.make.linked_sets(within(wired.places, mask), size):
         yield _outward(wired, found) if found else NO_SET
 
 
 def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:
     """Yield sets of one shape. What may be taken counts as free, though others have a share of it."""
-    among, whole = _inward(wired, mask), _inward(wired, free)
+    among, whole = within(wired.places, mask), within(wired.places, free)
     for choice in wired.chooser.choices(whole | among, size, among):
         yield choice.value, _outward(wired, choice.mask)
-
-
-def _inward(wired: Wired, mask: int) -> int:
-    return mask_of(index for index, place in enumerate(wired.places) if mask >> place & 1)
 
 
 def _outward(wired: Wired, mask: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from extender.allocation.masks import mask_of
 from extender.model.frozen import dataclass
 from extender.model.node import Node
 from extender.topology.aliases import Member
@@ -10,7 +11,7 @@ from extender.topology.configuration import Configuration
 from extender.topology.forms import Form, Forms
 from extender.topology.kinds import grouped
 from extender.topology.links import Links, links_of
-from extender.topology.shape import Shape, mask_of
+from extender.topology.shape import Shape
 
 
 @dataclass(frozen=True, eq=False)

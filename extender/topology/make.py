@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
+from extender.allocation.masks import mask_of, places_of
 from extender.model.frozen import dataclass
 from extender.topology.links import Links
 from extender.topology.machine import Group
 from extender.topology.policy import Policy, Wish
 from extender.topology.quality import Quality
 from extender.topology.rings import SEARCHED, rings_at_once
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 from extender.topology.traits import generation_of, is_avoided, is_forbidden
 from extender.topology.webs import meshes, rings, webs
 

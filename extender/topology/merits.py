@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.appraisal import Appraisal, Part
@@ -14,7 +15,6 @@ from extender.topology.memo import Memo
 from extender.topology.policy import ZONE
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
-from extender.topology.shape import mask_of, places_of
 
 # Sets of which it is remembered how good they are for one ask.
 UNITIES: Final = 1 << 14

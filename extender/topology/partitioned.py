@@ -8,6 +8,7 @@ import numpy as np
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -19,7 +20,6 @@ from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING, Placing
 from extender.topology.portions import spared
 from extender.topology.quality import ONE
-from extender.topology.shape import mask_of, places_of
 
 # Boards and patterns that are remembered.
 BOARDS: Final = 1 << 14

@@ -3,10 +3,11 @@
 from itertools import combinations
 from typing import NamedTuple
 
+from extender.allocation.masks import places_of
 from extender.topology.candidates import EXACT, candidates
 from extender.topology.memo import Memo
 from extender.topology.rings import aggregate, bandwidth
-from extender.topology.shape import Shape, places_of
+from extender.topology.shape import Shape
 
 # Quality and all that is made of it are whole numbers, of which this many are one: equal sets have equal numbers.
 ONE = 1_000_000

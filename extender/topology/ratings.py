@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.distinct import either
 from extender.allocation.grid import Flags, grid_of
+from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
@@ -17,7 +18,6 @@ from extender.topology.grades import Grades
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
 from extender.topology.policy import PROTECT, STEP, Wish, graded
-from extender.topology.shape import mask_of, places_of
 
 Values = NDArray[np.int64]
 # Where a strict policy has no set; and where none of one kind is known: beyond all that sets can be worth.
@@ -129,7 +129,7 @@ class Ratings:
 
     def _without(self, machine: Machine, free: int, usable: int) -> int:
         """Return what a node is worth of which no set of one kind is known: it may have one of several."""
-        masks = ((group, _translated(group, free), _translated(group, free & usable)) for group in machine)
+        masks = ((group, within(group.indices, free), within(group.indices, free & usable)) for group in machine)
         if any(self.chooser_of(group).is_open(mine, self.size, among) for group, mine, among in masks):
             self.is_open = True
             return APART
@@ -140,7 +140,7 @@ class Ratings:
         zones = Counter[int | None]()
         for group in machine:
             chooser = self.chooser_of(group)
-            allowed = places_of(_translated(group, free) & ~chooser.make.forbidden)
+            allowed = places_of(within(group.indices, free) & ~chooser.make.forbidden)
             is_zoned = chooser.policy.numa is Wish.STRICT
             zones.update(chooser.make.zones[place] if is_zoned else None for place in allowed)
             if is_zoned:
@@ -151,7 +151,7 @@ class Ratings:
     def _best(self, machine: Machine, free: int, usable: int) -> Best | None:
         found = []
         for group in machine:
-            mine, among = _translated(group, free), _translated(group, free & usable)
+            mine, among = within(group.indices, free), within(group.indices, free & usable)
             choice = self.chooser_of(group).best(mine, self.size, among)
             if choice is not None:
                 found.append(Best(group, mine, choice))
@@ -194,11 +194,6 @@ class Gradings(Ratings):
         policy = self.chooser_of(machine[0]).policy if step else PROTECT
         fewest = max(0, self.size - ((needed | step) & ~avoided).bit_count())
         return sum(graded(policy, grades.worst(needed | step), fewest))
-
-
-def _translated(group: Group, mask: int) -> int:
-    """Return a mask in which devices are numbered as in the shape."""
-    return mask_of(place for place, index in enumerate(group.indices) if mask >> index & 1)
 
 
 def _integers(flags: Flags) -> Iterator[int]:

@@ -6,7 +6,8 @@ from itertools import combinations
 from math import comb
 from typing import Final
 
-from extender.topology.shape import Matrix, Shape, mask_of
+from extender.allocation.masks import mask_of
+from extender.topology.shape import Matrix, Shape
 
 # Steps for all sets of one size together: paths made longer by a device, and rings looked at while they are put
 # together. Of large machines not all sets are looked at; so many count as all.
@@ -157,9 +158,7 @@ def widest_ring(shape: Shape, places: Sequence[int]) -> int:
         return weights[-1]
     for weight in weights[:-1]:
         near = [
-            sum(
-                1 << index for index, other in enumerate(places) if other != one and shape.weights[one][other] >= weight
-            )
+            mask_of(index for index, other in enumerate(places) if other != one and shape.weights[one][other] >= weight)
             for one in places
         ]
         if _has_ring(near):

@@ -6,12 +6,12 @@ from functools import cached_property, reduce
 from operator import or_
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Turn, slack
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
-from extender.topology.shape import mask_of, places_of
 
 
 class Role(IntEnum):

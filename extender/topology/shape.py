@@ -1,6 +1,5 @@
 """How the devices of a node are connected, by number: what quality is worked out from, shared by all nodes alike."""
 
-from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -53,20 +52,3 @@ def _rows(matrix: NDArray[np.int64]) -> Matrix:
     # Of hundreds of devices there are ten thousands of pairs, but few weights: each is kept once.
     known: dict[int, int] = {}
     return tuple(tuple(known.setdefault(weight, weight) for weight in row) for row in matrix.tolist())
-
-
-def places_of(mask: int) -> tuple[int, ...]:
-    """List the bits of *mask*, lowest first."""
-    return tuple(_bits(mask))
-
-
-def mask_of(places: Iterable[int]) -> int:
-    """Do the opposite."""
-    return sum(1 << place for place in places)
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import places_of
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -17,7 +18,6 @@ from extender.topology.configuration import Configuration
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.policy import Placing
 from extender.topology.portions import WHOLE, Catalogue, left_of, spared, taken_of, valued
-from extender.topology.shape import places_of
 from extender.topology.typical import Ask, Typical
 
 # What a node has, where nothing is known of it: enough for everybody.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import mask_of
 from extender.allocation.preference import Preference, Turn
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -13,7 +14,6 @@ from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
 from extender.topology.memo import Memo
 from extender.topology.scene import Role, Scene
-from extender.topology.shape import mask_of
 
 # Situations that are remembered: searches of several nodes may take turns.
 SITUATIONS: Final = 16

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from extender.topology.shape import places_of
+from extender.allocation.masks import places_of
 
 STRIDE: Final = 50
 

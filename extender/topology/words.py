@@ -3,6 +3,7 @@
 from itertools import combinations
 from typing import Final
 
+from extender.allocation.masks import places_of
 from extender.topology.appraisal import Part
 from extender.topology.choice import Chooser
 from extender.topology.grades import Grades
@@ -10,7 +11,6 @@ from extender.topology.machine import Group
 from extender.topology.policy import Placing, Policy, graded
 from extender.topology.quality import ONE
 from extender.topology.rings import rings_at_once
-from extender.topology.shape import places_of
 
 # Links between two devices that are told one by one.
 FEW: Final = 4

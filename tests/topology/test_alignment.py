@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.assignment import assigned
 from extender.topology.bundles import Bundles
 from extender.topology.quality import ONE
-from extender.topology.shape import mask_of, places_of
 
 
 def place(root: str = "", *numa: int) -> Place:

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.choice import KEPT, Aim, Chooser
 from extender.topology.memo import Memo
 from extender.topology.residual import Mix
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 from tests.topology.shapes import CUBE_MESH, FLAT, PAIRS, TREE, drawn_shapes, levels, matrix, relabelled
 
 AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))

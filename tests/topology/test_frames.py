@@ -4,12 +4,12 @@ from itertools import product
 import pytest
 
 from extender.allocation.attempt import Pick
+from extender.allocation.masks import places_of
 from extender.allocation.preference import Preference, Tightest, Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.frames import Framed
 from extender.topology.partitioned import Partitioned
-from extender.topology.shape import places_of
 from extender.topology.shared import Shared
 from tests.topology.cases import FIRST_AT, broken_rules, given, situation
 from tests.topology.mig import case, claim, request

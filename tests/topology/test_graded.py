@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import GATHERED, NO_SET, PASSED, REST, Tightest
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -17,7 +18,6 @@ from extender.topology.frames import Framed
 from extender.topology.graded import ORDERED, Graded
 from extender.topology.grades import Grades
 from extender.topology.partitioned import Partitioned
-from extender.topology.shape import mask_of, places_of
 from extender.topology.shared import Shared
 from tests.topology.cases import FIRST_AT, broken_rules, situation
 from tests.topology.mig import case, claim, request

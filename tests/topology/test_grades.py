@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.grades import Grades
-from extender.topology.shape import mask_of, places_of
 
 DEVICES = 7
 

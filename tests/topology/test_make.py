@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.model.names import DriverName
 from extender.topology import choice, make, webs
 from extender.topology.choice import Aim, Chooser
@@ -15,7 +16,6 @@ from extender.topology.make import make_of
 from extender.topology.policies import SHIPPED
 from extender.topology.policy import Policy
 from extender.topology.quality import Quality
-from extender.topology.shape import mask_of, places_of
 from extender.topology.tables import shipped, with_shipped
 from tests.topology.machines import bare, gpus, member
 from tests.topology.torus import torus

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.situation import Situation
 from extender.topology.chips import chips_of
 from extender.topology.partitioned import Partitioned
 from extender.topology.policy import KEEPING, Placing
 from extender.topology.quality import ONE
-from extender.topology.shape import mask_of, places_of
 from tests.allocation.checker import violations
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation

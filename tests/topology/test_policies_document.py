@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 import yaml
 
+from extender.allocation.masks import mask_of
 from extender.config.file import parsed
 from extender.topology.choice import Aim, Choice, Chooser
 from extender.topology.demand import EXPECTED
@@ -15,7 +16,6 @@ from extender.topology.machine import groups_of
 from extender.topology.make import make_of
 from extender.topology.policies import ANNOTATION, SHIPPED
 from extender.topology.policy import Placing, Policy, Wish
-from extender.topology.shape import mask_of
 from extender.topology.tables import shipped
 from tests.topology.machines import machine
 from tests.tree import ROOT

@@ -3,8 +3,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.quality import ONE, Parts, Quality
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 from tests.topology.shapes import CUBE_MESH, FLAT, drawn_shapes, levels, matrix, relabelled
 
 

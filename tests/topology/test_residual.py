@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import mask_of, places_of
 from extender.topology.choice import Aim, Chooser
 from extender.topology.companions import PARTNERED, STRANDED, ZONED
 from extender.topology.policy import KEEPING, MOST_ZONES, STEP, ZONE
 from extender.topology.quality import ONE, Quality
 from extender.topology.residual import Mix, Residual, measure
-from extender.topology.shape import Shape, mask_of, places_of
+from extender.topology.shape import Shape
 from tests.topology.shapes import CUBE_MESH, drawn_shapes, levels, matrix, relabelled
 
 MIX = Mix.of({1: 40, 2: 30, 4: 25, 8: 5})

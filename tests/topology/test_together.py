@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
+from extender.allocation.masks import mask_of
 from extender.allocation.preference import REST, Tightest
 from extender.allocation.question import Question
 from extender.allocation.solve import FIRST, Manner, Solution, solve
@@ -21,7 +22,6 @@ from extender.topology.choice import Choice
 from extender.topology.ground import Anchored, Ground
 from extender.topology.leads import WORKED, Leads
 from extender.topology.quality import ONE
-from extender.topology.shape import mask_of
 from extender.topology.tables import shipped
 from extender.topology.together import Together
 from loadtests.quality.hopper import (

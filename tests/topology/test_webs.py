@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.shape import mask_of
+from extender.allocation.masks import mask_of
 from extender.topology.webs import STRIDE, meshes, rings
 
 Found = Callable[[Sequence[int], int, int], Iterator[int]]
