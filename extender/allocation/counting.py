@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.masks import places_of
-from extender.allocation.question import RESULTS, At
+from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
 from extender.allocation.work import Work
@@ -53,9 +53,8 @@ def is_countable(situation: Situation) -> bool:
 
 def courses_of(situation: Situation) -> list[Course] | None:
     """Return the courses of a countable situation that have enough devices, None where they are too many to count."""
-    slots = [(claim, slot) for claim, part in enumerate(situation.question.claims) for slot in range(len(part.slots))]
-    choices = [[At(*place, ask) for ask in range(len(situation.slots(place[0])[place[1]].asks))] for place in slots]
-    sets = 1 << min(len(slots), MOST_COUNTS)
+    choices = situation.question.slots.values()
+    sets = 1 << min(len(choices), MOST_COUNTS)
     if prod(map(len, choices)) * sets > MOST_COUNTS:
         return None
     by_value = _by_value(situation)
@@ -64,7 +63,7 @@ def courses_of(situation: Situation) -> list[Course] | None:
     counted = 0
     courses: list[Course] = []
     for way in product(*choices):
-        if not _is_allowed(situation, way):
+        if not is_allowed(situation.question, way):
             continue
         values = list(_values(situation, way, by_value))
         counted += prod(len(known) for _, known in values) * sets
@@ -91,11 +90,11 @@ def _by_value(situation: Situation) -> dict[tuple[At, int], ByValue] | None:
     return sorted_
 
 
-def _is_allowed(situation: Situation, way: Sequence[At]) -> bool:
-    """Tell whether no claim gets more results than it may have."""
-    sizes = [0] * len(situation.question.claims)
+def is_allowed(question: Question, way: Sequence[At]) -> bool:
+    """Tell whether no claim gets more results than it may have, where each of its slots is answered by this ask."""
+    sizes = [0] * len(question.claims)
     for at in way:
-        sizes[at.claim] += situation.asks[at].count
+        sizes[at.claim] += question.asks[at].count
     return max(sizes, default=0) <= RESULTS
 
 

@@ -41,9 +41,8 @@ class Lack(NamedTuple):
 
 def bound_slots(question: Question, claim: int, rule: int) -> Iterator[Places]:
     """Yield the asks of each slot of a claim that cannot escape a rule, whichever of its asks is chosen."""
-    for slot, wanted in enumerate(question.claims[claim].slots):
-        places = tuple(At(claim, slot, index) for index in range(len(wanted.asks)))
-        if all(rule in question.covered[at] for at in places):
+    for (owner, _), places in question.slots.items():
+        if owner == claim and all(rule in question.covered[at] for at in places):
             yield places
 
 
@@ -86,16 +85,12 @@ def _want(situation: Situation, alike: Sequence[Places], rule: int) -> Want:
             for bit in bits_of((values.at(ask, place) or 0) & ~OPAQUE):
                 holders[bit] = holders.get(bit, 0) | 1 << place
     names = tuple(situation.slots(at.claim)[at.slot].name for at, *_ in alike)
-    return Want(names, sum(min(needed_by(situation, at) for at in places) for places in alike), holders)
+    return Want(names, sum(min(map(situation.size, places)) for places in alike), holders)
 
 
 def can_be_common(situation: Situation, at: At) -> bool:
     """Tell whether an ask may be given a device that another one is given too."""
     return situation.asks[at].is_admin or bool(situation.eligible[at].free & situation.shareable)
-
-
-def needed_by(situation: Situation, at: At) -> int:
-    return len(situation.eligible[at].every) if situation.asks[at].takes_all else situation.asks[at].count
 
 
 def _too_alike(wants: Sequence[Want], attribute: str) -> Miss | None:

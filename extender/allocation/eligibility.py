@@ -67,6 +67,11 @@ class Eligible:
         return self.free | mask_of(self.errors)
 
 
+def size_of(ask: Ask, found: Eligible) -> int:
+    """Return how many devices *ask* takes."""
+    return len(found.every) if ask.takes_all else ask.count
+
+
 class Sights:
     """The candidates of a board, and what is pending, as selectors see them, each made when it is first looked at."""
 

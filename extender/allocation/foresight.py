@@ -67,24 +67,12 @@ def is_short(situation: Situation) -> bool:
 
     What comes after one that may err is not looked at: the error comes before.
     """
-    for claim, slot in in_order(situation):
-        places = places_in(situation, claim, slot)
+    for places in situation.question.slots.values():
         if any(situation.eligible[at].errors for at in places):
             return False
-        if all(_lacks(situation, at) for at in places):
+        if all(situation.eligible[at].free.bit_count() < situation.needed(at) for at in places):
             return True
     return False
-
-
-def places_in(situation: Situation, claim: int, slot: int) -> list[At]:
-    """Return the places of a slot's asks."""
-    return [At(claim, slot, index) for index in range(len(situation.slots(claim)[slot].asks))]
-
-
-def _lacks(situation: Situation, at: At) -> bool:
-    ask, found = situation.asks[at], situation.eligible[at]
-    needed = max(1, len(found.every)) if ask.takes_all else ask.count
-    return found.free.bit_count() < needed
 
 
 class Foresight:
@@ -105,6 +93,7 @@ class Foresight:
         self._kinds = kinds_of(situation, self._holders)
         self._has_admin = any(ask.is_admin for ask in situation.asks.values())
         self._wanted: dict[tuple[int, int], int] = {}
+        self._needed = {at: situation.needed(at) for at in situation.asks}
         self._covered = {at: mask_of(rules) for at, rules in situation.covered.items()}
         # Asks under the same rules, of which none derives what a rule compares, are left the same candidates.
         self._groups = {at: self._group(at) for at in situation.asks}
@@ -194,18 +183,14 @@ class Foresight:
         Of a list it is no more than that one of its alternatives can be had.
         """
         for claim, slot in self._turns[self._turn_of[Turn(at.claim, at.slot)] + 1 :]:
-            places = places_in(self.situation, claim, slot)
+            places = self.situation.question.slots[claim, slot]
             if any(self._errs.get(place, -1) >= 0 for place in places):
                 return
-            demands = [self._demand(attempt, left, place, self._count(place)) for place in places]
+            demands = [self._demand(attempt, left, place, self._needed[place]) for place in places]
             if len(demands) == 1:
                 yield demands[0]
             elif all(demand.mask.bit_count() < demand.size for demand in demands):
                 yield Demand(At(claim, slot, 0), 0, 1)
-
-    def _count(self, at: At) -> int:
-        ask = self.situation.asks[at]
-        return max(1, len(self.situation.eligible[at].every)) if ask.takes_all else ask.count
 
     def _compete(self, demands: Sequence[Demand]) -> bool:
         """Tell whether demands on devices that only one can have are more than these devices, by Hall's condition."""

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
-from extender.allocation.counting import MOST_COUNTS
+from extender.allocation.counting import MOST_COUNTS, is_allowed
 from extender.allocation.disagreement import bound_together
 from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
 from extender.allocation.offer import Offers
-from extender.allocation.question import RESULTS, At, ClaimQuestion, Question
+from extender.allocation.question import At, ClaimQuestion, Question
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.work import Work
 from extender.model.device import Attribute
@@ -118,14 +118,12 @@ class Plain:
         return reduce(np.minimum, (_lack(sizes[0], group) for group in groups), np.full(nodes, sum(sizes)))
 
     def _size(self, at: At) -> int:
-        return self.question.claims[at.claim].slots[at.slot].asks[at.ask].count
+        return self.question.asks[at].count
 
     def _within(self, at: At, mask: Words, choice: Sequence[Words]) -> Words:
         """Narrow what there is for an ask to one value of each rule that covers it."""
-        part = self.question.claims[at.claim]
-        slot = part.slots[at.slot]
         for rule, group in zip(self.rules, choice, strict=True):
-            if rule.claim == at.claim and part.rules[rule.rule].covers(slot, slot.asks[at.ask]):
+            if rule.claim == at.claim and rule.rule in self.question.covered[at]:
                 mask = mask & group
         return mask
 
@@ -135,17 +133,16 @@ class Plain:
 
 def plain_of(question: Question) -> Plain | None:
     """Return how counting answers *question*, None where a search has to."""
-    asks = [ask for part in question.claims for slot in part.slots for ask in slot.asks]
     rules = tuple(RuleAt(claim, rule) for claim, part in enumerate(question.claims) for rule in range(len(part.rules)))
-    slots = [slot for part in question.claims for slot in part.slots]
-    simple = all(not (ask.takes_all or ask.is_admin or ask.derivations) for ask in asks)
+    slots = question.slots.values()
+    simple = all(not (ask.takes_all or ask.is_admin or ask.derivations) for ask in question.asks.values())
     matching = all(rule.is_match for part in question.claims for rule in part.rules)
     if not (simple and matching) or len(slots) > MOST_SLOTS or len(rules) > MOST_RULES:
         return None
-    choices = prod(len(slot.asks) for slot in slots)
+    choices = prod(map(len, slots))
     if choices << len(slots) > MOST_COUNTS or not all(map(_is_qualified, question.claims)):
         return None
-    ways = tuple(_ways(question))
+    ways = tuple(way for way in product(*slots) if is_allowed(question, way))
     return Plain(question, ways, rules, choices) if ways else None
 
 
@@ -169,21 +166,6 @@ def path_of(attribute: str) -> Path:
     """Return the path of the column that has a rule's attribute; its name has a domain, or nothing has it."""
     domain, name = split_qualified(attribute, "")  # type: ignore[arg-type]  # no driver: a bare name belongs to nobody
     return ("attributes", domain, name)
-
-
-def _ways(question: Question) -> Iterator[tuple[At, ...]]:
-    """Yield the choices of an ask for each slot, as far as claims may have so many results."""
-    places = [
-        [At(claim, slot, ask) for ask in range(len(wanted.asks))]
-        for claim, part in enumerate(question.claims)
-        for slot, wanted in enumerate(part.slots)
-    ]
-    for way in product(*places):
-        sizes = [0] * len(question.claims)
-        for at in way:
-            sizes[at.claim] += question.claims[at.claim].slots[at.slot].asks[at.ask].count
-        if max(sizes, default=0) <= RESULTS:
-            yield way
 
 
 def _most_groups(codes: Codes) -> int:

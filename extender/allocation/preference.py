@@ -174,8 +174,7 @@ def gathered(
 
 def in_order(situation: Situation) -> list[Turn]:
     """Return the slots as they are asked."""
-    claims = range(len(situation.question.claims))
-    return [Turn(claim, slot) for claim in claims for slot in range(len(situation.slots(claim)))]
+    return [Turn(*place) for place in situation.question.slots]
 
 
 def turns_of(situation: Situation, preference: Preference | None) -> Sequence[Turn]:
@@ -206,5 +205,5 @@ def _within(situation: Situation, claim: int) -> list[Turn]:
 
 def slack(situation: Situation, turn: Turn) -> int:
     """Count the candidates beyond those that a slot needs, for the ask that leaves it most room."""
-    places = (At(*turn, index) for index in range(len(situation.slots(turn.claim)[turn.slot].asks)))
+    places = situation.question.slots[turn]
     return max(situation.eligible[at].free.bit_count() - situation.asks[at].count for at in places)

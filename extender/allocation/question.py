@@ -51,7 +51,6 @@ class Slot:
 
     name: str
     asks: tuple[Ask, ...]
-    is_list: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +86,16 @@ class At(NamedTuple):
 class Question:
     """All of a pod's unallocated claims; *classes* are those that they name.
 
-    asks has every ask by its place, covered the indices of the rules that bind it, alike the first ask that the same
-    devices suit. *may_crowd*: a claim may need more results than it can have, whatever is chosen. *has_choice*: between
-    alternatives.
+    asks has every ask by its place; slots the places of the asks of each slot, by claim and slot; covered the indices
+    of the rules that bind an ask; alike the first ask that the same devices suit. *may_crowd*: a claim may need more
+    results than it can have, whatever is chosen. *has_choice*: between alternatives.
     """
 
     claims: tuple[ClaimQuestion, ...]
     classes: Mapping[ClassName, DeviceClass]
     features: Features
     asks: Mapping[At, Ask]
+    slots: Mapping[tuple[int, int], tuple[At, ...]]
     covered: Mapping[At, tuple[int, ...]]
     alike: Mapping[At, At]
     may_crowd: bool
@@ -109,13 +109,15 @@ def ask(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass
     """
     compiled = tuple(_claim(claim, classes, features) for claim in claims)
     named = {ask.class_name for claim in compiled for slot in claim.slots for ask in slot.asks}
-    asks = dict(_asks(compiled))
+    slots = _slots(compiled)
+    asks = {at: compiled[at.claim].slots[at.slot].asks[at.ask] for places in slots.values() for at in places}
     _refuse_vast({formula.text for ask in asks.values() for formula in ask.formulas()})
     return Question(
         claims=compiled,
         classes={name: classes[name] for name in sorted(named)},
         features=features,
         asks=asks,
+        slots=slots,
         covered={at: _rules(compiled[at.claim], at, ask) for at, ask in asks.items()},
         alike=_alike(asks),
         may_crowd=any(map(_may_crowd, compiled)),
@@ -128,6 +130,7 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
 
     Its tests keep the names of who asked first: whoever tells what errs compiles it anew.
     """
+    # Field by field: ``replace`` takes longer, and every pod asks.
     return Question(
         claims=tuple(
             ClaimQuestion(claim, part.slots, part.rules) for part, claim in zip(question.claims, claims, strict=True)
@@ -135,6 +138,7 @@ def asked_by(question: Question, claims: Sequence[ResourceClaim], classes: Mappi
         classes={name: classes[name] for name in question.classes},
         features=question.features,
         asks=question.asks,
+        slots=question.slots,
         covered=question.covered,
         alike=question.alike,
         may_crowd=question.may_crowd,
@@ -152,11 +156,12 @@ def formulas(question: Question) -> set[Formula]:
     return {formula for ask in question.asks.values() for formula in ask.formulas()}
 
 
-def _asks(claims: Sequence[ClaimQuestion]) -> Iterator[tuple[At, Ask]]:
-    for claim, part in enumerate(claims):
-        for slot, wanted in enumerate(part.slots):
-            for index, ask in enumerate(wanted.asks):
-                yield At(claim, slot, index), ask
+def _slots(claims: Sequence[ClaimQuestion]) -> dict[tuple[int, int], tuple[At, ...]]:
+    return {
+        (claim, slot): tuple(At(claim, slot, index) for index in range(len(wanted.asks)))
+        for claim, part in enumerate(claims)
+        for slot, wanted in enumerate(part.slots)
+    }
 
 
 def _alike(asks: Mapping[At, Ask]) -> dict[At, At]:
@@ -201,10 +206,10 @@ def _slot(where: str, slot: RequestSlot, classes: Mapping[ClassName, DeviceClass
         asks = tuple(
             _ask(where, f"{slot.name}/{request.name}", request, classes, features) for request in slot.first_available
         )
-        return Slot(slot.name, asks, is_list=True)
+        return Slot(slot.name, asks)
     if slot.exactly is None:
         raise Refusal(f"{here}: exactly: neither this nor firstAvailable is set")
-    return Slot(slot.name, (_ask(where, slot.name, slot.exactly, classes, features),), is_list=False)
+    return Slot(slot.name, (_ask(where, slot.name, slot.exactly, classes, features),))
 
 
 def _ask(

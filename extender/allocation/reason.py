@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from extender.allocation.attempt import Attempt
 from extender.allocation.causes import KEPT, Shortage, causes
-from extender.allocation.disagreement import can_be_common, devices, disagreement, listed, needed_by
+from extender.allocation.disagreement import can_be_common, devices, disagreement, listed
 from extender.allocation.masks import mask_of, places_of
-from extender.allocation.question import Ask, At, Question
+from extender.allocation.question import At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.work import Toll, Work, finished
 from extender.model.frozen import dataclass
@@ -86,19 +86,16 @@ def explaining(situation: Situation) -> Work[Reason]:
 
 def _not_together(situation: Situation) -> Reason:
     """Say which requests exclude each other: those that ask for the same, where there is too little of it, or all."""
-    slots: dict[object, list[At]] = {}
-    for at in situation.asks:
-        slots.setdefault((at.claim, at.slot), []).append(at)
     exact: dict[At, list[At]] = {}
-    for at, *others in slots.values():
+    for at, *others in situation.question.slots.values():
         if not others:
             exact.setdefault(situation.question.alike[at], []).append(at)
     for alike in exact.values():
-        missing = sum(needed_by(situation, at) for at in alike) - situation.eligible[alike[0]].free.bit_count()
+        missing = sum(map(situation.size, alike)) - situation.eligible[alike[0]].free.bit_count()
         if missing > 0 and not can_be_common(situation, alike[0]):
             return _rivals(situation, alike, missing)
     claim, is_one = next(iter(situation.asks)).claim, len({at.claim for at in situation.asks}) == 1
-    if len(slots) == 1:
+    if len(situation.question.slots) == 1:
         text = f", request {situation.slots(claim)[0].name} has enough free devices, but cannot be given them together"
         return Reason(Shortage.TOGETHER, text, claim)
     text = "each request has enough free devices, but not all can be given them together"
@@ -107,7 +104,7 @@ def _not_together(situation: Situation) -> Reason:
 
 def _rivals(situation: Situation, alike: Sequence[At], missing: int) -> Reason:
     """Say how many devices are missing for requests that ask for the same, each of which has enough."""
-    needed, claim = sum(needed_by(situation, at) for at in alike), alike[0].claim
+    needed, claim = sum(map(situation.size, alike)), alike[0].claim
     text = f"need {needed} free {devices(needed)} together, has {needed - missing}"
     if len({at.claim for at in alike}) > 1:
         return Reason(Shortage.TOGETHER, f"{len(alike)} requests of the pod's claims {text}", missing=missing)
@@ -141,10 +138,8 @@ def _short_slot(situation: Situation, toll: Toll) -> Work[Reason | None]:
 def _distinct_slots(question: Question) -> Iterable[tuple[At, ...]]:
     """Return the asks of each slot; of slots that ask for the same only those of the first."""
     found: dict[object, tuple[At, ...]] = {}
-    for claim, part in enumerate(question.claims):
-        for slot, wanted in enumerate(part.slots):
-            places = tuple(At(claim, slot, index) for index in range(len(wanted.asks)))
-            found.setdefault(tuple((question.alike[at], question.asks[at].count) for at in places), places)
+    for places in question.slots.values():
+        found.setdefault(tuple((question.alike[at], question.asks[at].count) for at in places), places)
     return found.values()
 
 
@@ -167,11 +162,8 @@ def _hopelessness(reason: Reason) -> int:
 def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     """Explain why an ask could not be satisfied alone; nothing is given in *attempt*, before or after."""
     situation = attempt.situation
-    ask, found = situation.asks[at], situation.eligible[at]
-    needed = max(1, len(found.every)) if ask.takes_all else ask.count
-    left = _left(attempt, at, ask)
-    free = left.bit_count()
-    if free < needed or (ask.takes_all and not found.every):
+    ask, needed, left = situation.asks[at], situation.needed(at), _left(attempt, at)
+    if left.bit_count() < needed:
         yield from toll.paid(len(situation.usages) + len(situation.board.pending))
         kind, has, details = yield from causes(attempt, at, left, needed, toll)
         text = f", request {ask.name} needs {needed} free {devices(needed)}, has {has}: {details}"
@@ -189,9 +181,9 @@ def _shortage(attempt: Attempt, at: At, toll: Toll) -> Work[Reason | None]:
     return None
 
 
-def _left(attempt: Attempt, at: At, ask: Ask) -> int:
+def _left(attempt: Attempt, at: At) -> int:
     """Return what of the free candidates has enough left: of those that an ask takes all of that was not asked yet."""
-    free = attempt.situation.eligible[at].free
+    ask, free = attempt.situation.asks[at], attempt.situation.eligible[at].free
     if not ask.takes_all:
         return free
     return mask_of(place for place in places_of(free) if attempt.fits(at, ask, place))

@@ -107,10 +107,9 @@ class Search:
 
     def _alternatives(self, claim: int, slot: int) -> Branch:
         """Try the asks of a slot in turn; CROWDED only if all of them are, for then no earlier device matters."""
-        wanted = self.situation.slots(claim)[slot]
         crowded = True
-        for index, ask in enumerate(wanted.asks):
-            ending = yield self._ask(At(claim, slot, index), ask)
+        for at in self.situation.question.slots[claim, slot]:
+            ending = yield self._ask(at, self.situation.asks[at])
             if ending is Ending.FOUND:
                 return ending
             crowded = crowded and ending is Ending.CROWDED

@@ -7,7 +7,7 @@ from typing import Final
 from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
 from extender.allocation.counters import Ledger, ledger_of
-from extender.allocation.eligibility import Eligible, Judge, Met, eligible
+from extender.allocation.eligibility import Eligible, Judge, Met, eligible, size_of
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.pools import Pool
 from extender.allocation.question import RESULTS, Ask, At, Question, Rule, Slot
@@ -77,6 +77,14 @@ class Situation:
             for test in ask.tests
         )
 
+    def size(self, at: At) -> int:
+        """Return how many devices an ask takes."""
+        return size_of(self.asks[at], self.eligible[at])
+
+    def needed(self, at: At) -> int:
+        """Return how many devices an ask needs: who takes all there is has nothing where there is none."""
+        return max(self.size(at), int(self.asks[at].takes_all))
+
     def slots(self, claim: int) -> tuple[Slot, ...]:
         return self.question.claims[claim].slots
 
@@ -138,19 +146,13 @@ def examining(
 def _check_results(question: Question, at: At, found: dict[At, Eligible]) -> None:
     """Raise TooMany where the slots examined so far need more results than a claim may have, whatever is chosen."""
     part = question.claims[at.claim]
-    slot = part.slots[at.slot]
-    if at.ask < len(slot.asks) - 1:
+    if at != question.slots[at.claim, at.slot][-1]:
         return
-    least = sum(
-        min(_count(ask, found[At(at.claim, index, place)]) for place, ask in enumerate(wanted.asks))
-        for index, wanted in enumerate(part.slots[: at.slot + 1])
-    )
+    examined = (question.slots[at.claim, slot] for slot in range(at.slot + 1))
+    least = sum(min(size_of(question.asks[each], found[each]) for each in places) for places in examined)
     if least > RESULTS:
+        where = f"claim {part.claim.key.name}, request {part.slots[at.slot].name}"
         raise TooMany(
-            f"claim {part.claim.key.name}, request {slot.name}: {least} devices are more than the {RESULTS} of a claim",
+            f"{where}: {least} devices are more than the {RESULTS} of a claim",
             is_local=any(ask.takes_all for wanted in part.slots for ask in wanted.asks),
         )
-
-
-def _count(ask: Ask, found: Eligible) -> int:
-    return len(found.every) if ask.takes_all else ask.count

@@ -84,8 +84,7 @@ class Scene:
 
     def size(self, at: At) -> int:
         """Return how many devices an ask takes."""
-        ask = self.situation.asks[at]
-        return len(self.situation.eligible[at].every) if ask.takes_all else ask.count
+        return self.situation.size(at)
 
     def later(self, at: At, role: Role, picks: Sequence[Pick]) -> list[At]:
         """Return the asks of a role that are still to choose when *at* does."""
