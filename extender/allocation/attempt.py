@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from extender.allocation.counters import Groups, Ledger
-from extender.allocation.eligibility import Met, has_left
+from extender.allocation.eligibility import NOTHING, Met, has_left
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.allocation.values import OPAQUE
 
-NOTHING_TAKEN: Mapping[str, int] = {}
 # The state of a match rule before any device: every value is possible.
 ANYTHING = -1
 
@@ -138,7 +137,7 @@ class Attempt:
         if ask.is_admin or not (is_shareable or (ask.takes_all and self._measured)):
             return True
         drawn, device = self.situation.eligible[at].draws[place], self.situation.board.candidates[place].device
-        return has_left(drawn, device, self.situation.usages[place], self.shares.get(place, NOTHING_TAKEN))
+        return has_left(drawn, device, self.situation.usages[place], self.shares.get(place, NOTHING))
 
     @property
     def _measured(self) -> bool:
@@ -149,7 +148,7 @@ class Attempt:
             self.used |= 1 << place
             self.used_by[at.claim] |= 1 << place
         elif not ask.is_admin:
-            before = self.shares.get(place, NOTHING_TAKEN)
+            before = self.shares.get(place, NOTHING)
             drawn = self.situation.eligible[at].draws[place].amounts
             self.shares[place] = {name: before.get(name, 0) + amount.nanos for name, amount in drawn}
 

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 
 from extender.model.device import Capacity, RequestPolicy, ValidRange
 from extender.model.frozen import dataclass
-from extender.model.quantity import Quantity
+from extender.model.quantity import MAX_INT64, NANO, Quantity
 
-NANO = 10**9
 MILLI = 10**6
-MAX_INT64 = 2**63 - 1
 
 
 class Unusable(ValueError):  # noqa: N818 - an answer about a request and a device

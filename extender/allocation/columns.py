@@ -5,6 +5,7 @@ Codes mean nothing outside their column: two columns are equal when their rows d
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import field
+from operator import is_
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -83,6 +84,11 @@ class Column(Generic[V]):
         dictionary: Dictionary[V] = Dictionary()
         renamed = [0 if (value := values[code]) is None else dictionary.code(value) for code in used.tolist()]
         return frozen(np.array(renamed, np.int32)[codes], dictionary)
+
+
+def are_same(left: Sequence[object], right: Sequence[object]) -> bool:
+    """Tell whether these are the very same objects, as what never changes is as long as nothing takes its place."""
+    return len(left) == len(right) and all(map(is_, left, right))
 
 
 def frozen(codes: Codes, dictionary: Dictionary[V]) -> Column[V]:

@@ -23,16 +23,12 @@ class Grid:
     slices: Matrix
 
     def of_rows(self, values: NDArray[V]) -> NDArray[V]:
-        """Gather something for each row, [rows], into [n, width]; 0 where a node has no more devices."""
+        """Gather something for each row, [rows], into [n, width]; 0 or False where a node has no more devices."""
         return _gathered(values, self.rows)
 
     def of_slices(self, values: NDArray[V]) -> NDArray[V]:
         """Gather something for each slice, [slices], into [n, slice width]; 0 where a node has no more slices."""
         return _gathered(values, self.slices)
-
-    def flags(self, chosen: Flags) -> Flags:
-        """Gather bool[rows] into bool[n, width], False where a node has no more devices."""
-        return _gathered(chosen, self.rows)
 
 
 def _gathered(values: NDArray[V], places: Matrix) -> NDArray[V]:

@@ -66,7 +66,7 @@ class Plain:
         None where that takes too long, as it may where rules compare many values.
         """
         inventory, free = snapshot.inventory, grid.of_rows(snapshot.usage.codes) == 0
-        masks = {at: packed(grid.flags(offer.usable) & free) for at, offer in offers.of.items()}
+        masks = {at: packed(grid.of_rows(offer.usable) & free) for at, offer in offers.of.items()}
         groups: list[list[Words]] = []
         for rule in self.rules:
             codes = grid.of_rows(self._codes(inventory, rule))
@@ -98,7 +98,7 @@ class Plain:
         weights = grid.of_rows(offers.weights)
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
         for offer in offers.of.values():
-            matching, usable = grid.flags(offer.matching), grid.flags(offer.usable)
+            matching, usable = grid.of_rows(offer.matching), grid.of_rows(offer.usable)
             # What is kept from being given is so in use, too, and told before that.
             kept = np.where(matching & ~usable, weights, 0)
             parts += [(usable & ~taken).sum(axis=1), (usable & taken).sum(axis=1), kept.sum(axis=1)]
@@ -109,7 +109,7 @@ class Plain:
     def _lacking(self, rule: RuleAt, codes: Codes, grid: Grid, offers: Offers, free: Flags) -> Counts:
         """Describe what is missing under *rule*, as far as that is told."""
         slots, nodes = bound_together(self.question, *rule), len(grid.nodes)
-        flags = [reduce(or_, (grid.flags(offers.of[at].usable) for at in places)) & free for places, *_ in slots]
+        flags = [reduce(or_, (grid.of_rows(offers.of[at].usable) for at in places)) & free for places, *_ in slots]
         sizes = [sum(min(map(self._size, places)) for places in alike) for alike in slots]
         groups = _groups(np.where(reduce(or_, flags, np.False_), codes, 0))
         if len(slots) > 1:
@@ -229,10 +229,10 @@ def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
     held = grid.of_rows(usage.codes)
     # A device with shares that is not shareable, or no longer.
     odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[held]
-    looked_at, special = odd | (held == 0), grid.flags(offers.special) | odd
+    looked_at, special = odd | (held == 0), grid.of_rows(offers.special) | odd
     searched = np.zeros(grid.rows.shape, np.bool_)
     for offer in offers.of.values():
-        searched |= (grid.flags(offer.usable) & special) | (grid.flags(offer.errs) & looked_at)
+        searched |= (grid.of_rows(offer.usable) & special) | (grid.of_rows(offer.errs) & looked_at)
     narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
     ordinary = standing.table(lambda item: int(item.is_plain), absent=1).astype(np.bool_)[
         grid.of_slices(standing.codes)

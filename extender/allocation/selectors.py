@@ -1,7 +1,6 @@
 """Selectors over all devices at once: one evaluation for each distinct combination of what the expression reads."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from operator import is_
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.cel import Budget, Outcome, Path, Program, Verdict
 from extender.allocation.cells import DRIVER, FAULT, SHAREABLE
-from extender.allocation.columns import Codes, Column
+from extender.allocation.columns import Codes, Column, are_same
 from extender.allocation.inventory import Inventory
 from extender.allocation.projection import project
 from extender.allocation.sight import sight_of
@@ -91,7 +90,7 @@ class Selector:
             return self._last[3]
         paths = tuple(sorted(self._paths(inventory)))
         read = [inventory.columns.get(path) for path in paths]
-        if self._last and self._last[1] == inventory.rows and _are_same(self._last[2], read):
+        if self._last and self._last[1] == inventory.rows and are_same(self._last[2], read):
             self._last = ref(inventory), inventory.rows, read, self._last[3]
             return self._last[3]
         if paths != self._from:
@@ -153,11 +152,6 @@ class Selector:
 
     def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
         return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
-
-
-def _are_same(left: Sequence[object], right: Sequence[object]) -> bool:
-    """Tell whether these are the very same columns: a change makes others, and codes mean nothing across columns."""
-    return len(left) == len(right) and all(map(is_, left, right))
 
 
 def _values(columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Iterator[tuple[Hashable, ...]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.added import Taints
 from extender.allocation.cells import SHAREABLE, TRAITS
-from extender.allocation.columns import Codes, Column, Dictionary
+from extender.allocation.columns import Codes, Column, Dictionary, are_same
 from extender.allocation.eligibility import NODE_OPERATIONS
 from extender.allocation.grid import Grid
 from extender.allocation.inventory import Inventory
@@ -80,7 +80,7 @@ class States:
             return self
         columns = (*_published(self.question, snapshot.inventory), snapshot.usage, snapshot.inventory.standing)
         dictionaries = tuple(column.dictionary for column in columns)
-        if _are_same(dictionaries, self.dictionaries) and max(len(self._kinds), len(self._taints)) < KINDS:
+        if are_same(dictionaries, self.dictionaries) and max(len(self._kinds), len(self._taints)) < KINDS:
             self._seen = snapshot.inventory, snapshot.usage.dictionary
             return self
         return States(self.question, dictionaries, _seen=(snapshot.inventory, snapshot.usage.dictionary))
@@ -208,7 +208,3 @@ def _flags(offers: Offers, rows: Rows) -> Iterator[AnyColumn]:
     for offer in offers.of.values():
         codes = offer.matching[rows] + 2 * offer.usable[rows].astype(np.int32) + 4 * offer.errs[rows]
         yield Column(codes, EIGHT)
-
-
-def _are_same(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
-    return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))

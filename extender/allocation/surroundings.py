@@ -1,12 +1,11 @@
 """What is published where one node can see it: as long as that stays the same, changes elsewhere do not concern it."""
 
-from operator import is_
 from typing import Final
 
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
 
-# Slices, and in the place of too many of them everything that is published.
+# Slices, each of which is another one once it has changed; in the place of too many all that is published.
 Surroundings = tuple[object, ...]
 # Slices of shared pools that are told apart: one pool may have some on every node.
 MOST: Final = 64
@@ -27,8 +26,3 @@ def surroundings(snapshot: Snapshot, name: NodeName) -> Surroundings:
     if sum(map(len, ranges)) > MOST:
         return (inventory,)
     return own + tuple(inventory.slices[index] for pool in ranges for index in pool)
-
-
-def are_same(left: Surroundings, right: Surroundings) -> bool:
-    """Tell whether nothing has changed: a changed slice is another one."""
-    return len(left) == len(right) and all(map(is_, left, right))

@@ -5,9 +5,9 @@ from itertools import count
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from extender.allocation.columns import are_same
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.surroundings import Surroundings, are_same
 from extender.model.names import PoolKey
 from extender.topology.memo import Memo
 
@@ -24,7 +24,7 @@ class Editions:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._known: Memo[Pools, tuple[Surroundings, int]] = Memo(TOGETHER)
+        self._known: Memo[Pools, tuple[tuple[object, ...], int]] = Memo(TOGETHER)
         # Pools may have a slice for every node: these are compared once, not for each node that sees them.
         self._looked_up: WeakKeyDictionary[Inventory, dict[Pools, int]] = WeakKeyDictionary()
 

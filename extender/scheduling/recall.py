@@ -5,8 +5,9 @@ from dataclasses import field
 from operator import is_
 from typing import NamedTuple
 
+from extender.allocation.columns import are_same
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.surroundings import Surroundings, are_same, surroundings
+from extender.allocation.surroundings import Surroundings, surroundings
 from extender.model.frozen import dataclass
 from extender.model.names import DeviceKey, NodeName, Uid
 from extender.scheduling.needs import Needs

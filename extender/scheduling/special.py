@@ -34,7 +34,7 @@ class Special:
         known = self._known.get((id(fitter), at))
         if known is None or known[0] is not offers or known[1] is not layout:
             rows = offers.of[at].usable & offers.special
-            flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).flags(rows).any(axis=1), np.bool_)
+            flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).any(axis=1), np.bool_)
             known = self._known[id(fitter), at] = offers, layout, flags
         return known[2]
 
@@ -43,7 +43,7 @@ def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     """Value nodes by how many partitions nobody has, int64[nodes]: no less than what spreading counts."""
     offers, layout = fitter.offers_in(snapshot), snapshot.layout
     rows = offers.of[at].usable & offers.special & (snapshot.usage.codes == 0)
-    counted: Values = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
+    counted: Values = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
 
 
@@ -61,7 +61,7 @@ def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Valu
 def _unready(fitter: Fitter, at: At, snapshot: Snapshot, waiting: Flags) -> Values:
     offers, layout = fitter.offers_in(snapshot), snapshot.layout
     rows = offers.of[at].usable & ~waiting & ((snapshot.usage.codes == 0) | offers.special)
-    counted = grid_of(layout, np.arange(len(layout.nodes))).flags(rows).sum(axis=1, dtype=np.int64)
+    counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
     ask = fitter.question.asks[at]
     missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)
     if (layout.node_of_row[rows] < 0).any():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from extender.allocation.board import Board
 from extender.allocation.cells import DRIVER, SHAREABLE
-from extender.allocation.columns import Column
+from extender.allocation.columns import Column, are_same
 from extender.allocation.distinct import distinct
 from extender.allocation.inventory import Inventory
 from extender.allocation.passage import Passage, passage
@@ -65,9 +65,7 @@ class Atlas:
             return last[1]
         columns = self._columns(snapshot.inventory)
         dictionaries = tuple(column.dictionary for column in columns)
-        is_continued = len(dictionaries) == len(self._dictionaries) and not any(
-            map(is_not, dictionaries, self._dictionaries)
-        )
+        is_continued = are_same(dictionaries, self._dictionaries)
         if not is_continued:
             self._numbers, self._dictionaries, last = {}, dictionaries, None
         way = _way(last[0], snapshot) if last else None

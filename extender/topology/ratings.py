@@ -70,8 +70,8 @@ class Ratings:
     ) -> Iterable[Key]:
         """Say of each node which machine it is, what is free of it, and what is usable."""
         grid = grid_of(snapshot.layout, nodes)
-        frees = _integers(grid.flags(snapshot.usage.codes == 0))
-        return zip(numbers[nodes].tolist(), frees, _integers(grid.flags(usable)), strict=True)
+        frees = _integers(grid.of_rows(snapshot.usage.codes == 0))
+        return zip(numbers[nodes].tolist(), frees, _integers(grid.of_rows(usable)), strict=True)
 
     def _each(
         self, snapshot: Snapshot, usable: Flags, nodes: NDArray[np.int64], numbers: NDArray[np.int32]
@@ -91,8 +91,8 @@ class Ratings:
     def best(self, snapshot: Snapshot, usable: Flags, node: int) -> Best | None:
         """Return the best set of *node* with the devices that it is of."""
         grid = grid_of(snapshot.layout, np.array([node]))
-        free = next(_integers(grid.flags(snapshot.usage.codes == 0)))
-        among = next(_integers(grid.flags(usable)))
+        free = next(_integers(grid.of_rows(snapshot.usage.codes == 0)))
+        among = next(_integers(grid.of_rows(usable)))
         number = int(self.atlas.numbers(snapshot)[node])
         return self._best(self.atlas.machines[number], free, among)
 

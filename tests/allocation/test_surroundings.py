@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from extender.allocation.columns import are_same
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.surroundings import MOST, are_same, surroundings
+from extender.allocation.surroundings import MOST, surroundings
 from extender.model.change import Changed, Noun
 from extender.model.device import NodeSelection, ResourceSlice
 from extender.model.names import NodeName, PoolName
