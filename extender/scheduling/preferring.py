@@ -78,10 +78,10 @@ class Panel:
         """Tell what an ask thinks of each candidate of *board*."""
         generations, avoided, policy = [0] * len(board.candidates), 0, self.policies[at.claim]
         for group in self._memory.atlas.on(board) if policy.is_graded else ():
-            make = self.chooser(group, at).make
+            thought = self.chooser(group, at).make.grades
             for index, place in enumerate(group.indices):
-                generations[place] = make.generations[index] if make.generations else 0
-                avoided |= (make.avoided >> index & 1) << place
+                generations[place] = thought.worst(1 << index)
+                avoided |= (thought.avoided >> index & 1) << place
         return Grades(tuple(generations) if policy.prefer else (), avoided)
 
     def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from extender.model.frozen import dataclass
 from extender.topology.candidates import EXACT
-from extender.topology.grades import Grades
+from extender.topology.grades import EVEN
 from extender.topology.make import Make
 from extender.topology.memo import Memo
 from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, Wish, terms, worth
@@ -111,11 +111,11 @@ class Chooser:
     def _candidates(self, among: int, size: int) -> Collection[int]:
         """List the sets that are valued. In a large shape links tell which; what the policy looks at comes beside."""
         make = self.make
-        if make.shape.size <= EXACT or not (make.avoided or make.generations or make.zones):
+        if make.shape.size <= EXACT or (make.grades == EVEN and not make.zones):
             return self.quality.sets(among, size)
-        grades, found = Grades(make.generations, make.avoided), dict.fromkeys(self.quality.sets(among, size))
+        found = dict.fromkeys(self.quality.sets(among, size))
         for part in (among, *make.parts(among)):
-            for needed, step in grades.best(part, size):
+            for needed, step in make.grades.best(part, size):
                 sets = self.quality.sets(step, size - needed.bit_count())
                 found |= dict.fromkeys(needed | mask for mask in sets)
         return found
@@ -141,13 +141,14 @@ class Chooser:
 
     def _outlook(self, free: int, mask: int, quality: int, change: int) -> Outlook:
         make = self.make
+        avoided, generation = make.grades.worth(mask)
         return Outlook(
             size=mask.bit_count(),
             quality=quality,
             change=change,
             zones=make.zones_of(mask),
             is_linked=make.is_linked(mask),
-            generation=make.generation_of(mask),
-            avoided=(mask & make.avoided).bit_count(),
+            generation=generation,
+            avoided=avoided,
             free=free.bit_count(),
         )

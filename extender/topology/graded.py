@@ -10,7 +10,7 @@ from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Preference, Turn, fitting, gathered
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
-from extender.topology.grades import Grades
+from extender.topology.grades import EVEN, Grades
 from extender.topology.memo import Memo
 
 Sets = Iterator[tuple[int, ...]]
@@ -18,7 +18,6 @@ Sets = Iterator[tuple[int, ...]]
 SITUATIONS: Final = 16
 # Sets that are put in order by what is avoided, where that cannot be left aside; all of up to twelve devices.
 ORDERED: Final = 1000
-EVEN: Final = Grades()
 
 
 class Hopes(NamedTuple):

@@ -1,7 +1,7 @@
 """Devices in the order in which a policy wants them: first what it prefers most, last what it avoids."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from extender.allocation.masks import mask_of, places_of
 
@@ -47,3 +47,6 @@ class Grades(NamedTuple):
         for step in self.steps(others, self.worst(needed)):
             if step.bit_count() + needed.bit_count() >= size:
                 yield needed, step
+
+
+EVEN: Final = Grades()

@@ -9,6 +9,7 @@ import numpy as np
 
 from extender.allocation.masks import mask_of, places_of
 from extender.model.frozen import dataclass
+from extender.topology.grades import EVEN, Grades
 from extender.topology.links import Links
 from extender.topology.machine import Group
 from extender.topology.policy import Policy, Wish
@@ -26,15 +27,13 @@ STRIDES: Final = 20
 class Make:
     """*zones*: the NUMA node of each device; empty where the policy does not care, as is what else it leaves alone.
 
-    *peers*: for each device a mask of those that it is linked with; *generations*: how late it comes in what is
-    preferred; *avoided*, *forbidden*: masks of those that are better left, and that are.
+    *peers*: for each device a mask of those that it is linked with; *forbidden*: a mask of those that are never taken.
     """
 
     shape: Shape
     zones: tuple[int | None, ...] = ()
     peers: tuple[int, ...] = ()
-    generations: tuple[int, ...] = ()
-    avoided: int = 0
+    grades: Grades = EVEN
     forbidden: int = 0
 
     def zones_of(self, mask: int) -> int:
@@ -50,9 +49,6 @@ class Make:
         for place in places_of(mask) if self.zones else ():
             found[self.zones[place]] = found.get(self.zones[place], 0) | 1 << place
         return list(found.values())
-
-    def generation_of(self, mask: int) -> int:
-        return max((self.generations[place] for place in places_of(mask)), default=0) if self.generations else 0
 
     def is_linked(self, mask: int) -> bool:
         """Tell whether each two of a set are linked; where links lead to none of that size, whether a ring is there."""
@@ -114,8 +110,10 @@ def make_of(group: Group, policy: Policy) -> Make:
         shape=group.shape,
         zones=() if policy.numa is Wish.IGNORED else tuple(place.first_numa for place in group.links.places),
         peers=_peers(group.links) if policy.links is Wish.STRICT else (),
-        generations=tuple(generation_of(policy, member) for member in members) if policy.prefer else (),
-        avoided=mask_of(index for index, member in enumerate(members) if is_avoided(policy, member)),
+        grades=Grades(
+            generations=tuple(generation_of(policy, member) for member in members) if policy.prefer else (),
+            avoided=mask_of(index for index, member in enumerate(members) if is_avoided(policy, member)),
+        ),
         forbidden=mask_of(index for index, member in enumerate(members) if is_forbidden(policy, member)),
     )
 

@@ -184,10 +184,10 @@ class Gradings(Ratings):
         there = [index for group in machine for index in group.indices]
         generations, avoided, shareable = [0] * (max(there, default=-1) + 1), 0, 0
         for group in machine:
-            chooser = self.chooser_of(group)
+            thought = self.chooser_of(group).make.grades
             for place, (index, member) in enumerate(zip(group.indices, group.members, strict=True)):
-                generations[index] = chooser.make.generation_of(1 << place)
-                avoided |= (chooser.make.avoided >> place & 1) << index
+                generations[index] = thought.worst(1 << place)
+                avoided |= (thought.avoided >> place & 1) << index
                 shareable |= member.device.traits.allow_multiple_allocations << index
         grades = Grades(tuple(generations), avoided)
         needed, step = next(grades.best(mask_of(there) & usable & (free | shareable), self.size), (0, 0))

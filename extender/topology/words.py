@@ -25,8 +25,8 @@ def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part
         "kept": kept_text(chooser, free, mask) if group.links.is_known else "",
     }
     own = tuple(Part(name, terms._asdict()[name], text) for name, text in texts.items())
-    grades = Grades(chooser.make.generations, chooser.make.avoided)
-    return (*(part for part in own if part.value or part.text), *graded_parts(chooser.policy, grades, mask))
+    told = (part for part in own if part.value or part.text)
+    return (*told, *graded_parts(chooser.policy, chooser.make.grades, mask))
 
 
 def graded_parts(policy: Policy, grades: Grades, mask: int) -> tuple[Part, ...]:
