@@ -60,16 +60,11 @@ class Fault(NamedTuple):
 
 def reason_of(situation: Situation) -> Reason:
     """Explain why *situation* has no solution."""
-    return cause_of(situation).named(situation.question)
-
-
-def cause_of(situation: Situation) -> Reason:
-    """Explain the same without names of claims."""
-    return finished(explaining(situation))
+    return finished(explaining(situation)).named(situation.question)
 
 
 def explaining(situation: Situation) -> Work[Reason]:
-    """Do the same piece by piece."""
+    """Do the same piece by piece, without names of claims."""
     if not situation.board.candidates:
         return _without_devices(situation)
     toll = Toll(LOOKED_AT)

@@ -48,6 +48,11 @@ class Situation:
     given: tuple[tuple[At, int], ...] = ()
     _ledgers: dict[int, Ledger] = field(default_factory=dict)
 
+    @property
+    def unheld(self) -> int:
+        """The mask of the candidates that nobody holds."""
+        return mask_of(place for place, usage in enumerate(self.usages) if not usage.is_held)
+
     def bound(self, keys: Mapping[At, Sequence[object]]) -> "Situation":
         """Return the same where all devices of each ask in *keys*, which has a key for each candidate, have one key."""
         rules = [list(part.rules) for part in self.question.claims]

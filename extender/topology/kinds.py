@@ -17,9 +17,8 @@ def grouped(node: Node, members: Iterable[Member], configuration: Configuration)
     """Part the devices of a node by driver and kind, so that ``links_of`` can be asked of each part."""
     groups: dict[tuple[str, tuple[int, ...]], list[Member]] = {}
     for member in members:
-        about = tuple(
-            index for index, kind in enumerate(configuration.kinds) if _is_about(kind.match, node, member)
-        )  # fmt: skip
+        kinds = enumerate(configuration.kinds)
+        about = tuple(index for index, kind in kinds if _is_about(kind.match, node, member))
         groups.setdefault((member.key.driver, about), []).append(member)
     return tuple(tuple(groups[key]) for key in sorted(groups))
 

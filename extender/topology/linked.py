@@ -27,31 +27,23 @@ class Wired(NamedTuple):
 
 # Tells how the devices of a board are linked, and who chooses for an ask.
 Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
-
-
+# Tells which devices of a mask are whole: nobody has any part of them.
 Wholes = Callable[[Situation, int], int]
 
 
-def unheld(situation: Situation, mask: int) -> int:
-    """Return those of *mask* of which nobody has anything."""
-    return mask & mask_of(place for place, usage in enumerate(situation.usages) if not usage.is_held)
-
-
 def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
-    """Return the mask of what was picked, and is no longer free: who looks after devices takes none."""
+    """Return the mask of what was picked, and is no longer free: with adminAccess nothing is taken."""
     return mask_of({place for at, place in picks if not situation.asks[at].is_admin})
 
 
 class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
-    For claims that are *strict* there is nothing beside sets of one shape. *wholes* tells which devices are
-    there for sets of others.
+    For claims that are *strict* there is nothing beside sets of one shape. *wholes* tells what is free as a whole: by
+    that it is judged what a set leaves.
     """
 
-    def __init__(
-        self, wiring: Wiring, otherwise: Preference, strict: Collection[int] = (), wholes: Wholes = unheld
-    ) -> None:
+    def __init__(self, wiring: Wiring, otherwise: Preference, strict: Collection[int], wholes: Wholes) -> None:
         self._wiring = wiring
         self._otherwise = otherwise
         self._strict = strict

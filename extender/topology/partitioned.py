@@ -77,9 +77,8 @@ class Partitioned:
 
     def wholes(self, situation: Situation, mask: int) -> int:
         """Return those of *mask* that are whole: no one has any part of them."""
-        unheld = mask_of(place for place in places_of(mask) if not situation.usages[place].is_held)
         parts = sum(_parts(chip) for chip in self._chips_of(situation.board))
-        return self.possible(situation, unheld & ~parts)
+        return self.possible(situation, mask & situation.unheld & ~parts)
 
     def possible(self, situation: Situation, mask: int) -> int:
         """Return *mask* without that for which counters do not suffice any more."""

@@ -65,14 +65,13 @@ class Scene:
         if len(self.situation.asks) == 1:
             return False
         leading = [at for at in self.asks.values() if self.roles[at] is Role.LEAD]
-        # Who looks after devices takes none, and leads nobody.
+        # What is asked for with adminAccess is only looked at: it leads nobody.
         is_taken = not any(ask.is_admin for ask in self.situation.asks.values())
         return is_taken and len(leading) > 1 and all(self.size(at) == 1 for at in leading)
 
     @cached_property
     def unheld(self) -> int:
-        """The mask of what nobody holds."""
-        return mask_of(place for place, usage in enumerate(self.situation.usages) if not usage.is_held)
+        return self.situation.unheld
 
     def order(self) -> list[Turn]:
         """Return the slots in turn: what takes all first, for it has no choice; in each role the most constrained."""

@@ -32,7 +32,7 @@ def linked(*shapes: Shape) -> Linked:
             for chooser, start in zip(choosers, starts, strict=True)
         ]
 
-    return Linked(wiring, Tightest())
+    return Linked(wiring, Tightest(), (), lambda situation, mask: mask & situation.unheld)
 
 
 def devices(count: int) -> list[Device]:
