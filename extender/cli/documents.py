@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 import orjson
 
 from extender.kube.decoding import decoded
-from extender.model.parse import Noun, parse_list
+from extender.model.parse import Readable, parse_list
 from extender.model.problem import Problem
 
 
@@ -38,7 +38,7 @@ def documents(text: bytes) -> Iterator[object]:
         yield from _by_line(text) if _is_one_per_line(text) else (_document(text),)
 
 
-def objects(text: bytes) -> Iterator[Noun | Problem | NotJson]:
+def objects(text: bytes) -> Iterator[Readable | Problem | NotJson]:
     """Yield each object of *text*, those of lists one by one, or what is wrong in the place of one."""
     for document in documents(text):
         if isinstance(document, NotJson):

@@ -16,7 +16,7 @@ from extender.model.claim import ClaimTemplate, DeviceClass, OwnerReference, Res
 from extender.model.device import ResourceSlice
 from extender.model.names import ObjectKey, Uid
 from extender.model.node import Node, Pod, PodClaim, PodClaimStatus
-from extender.model.parse import Noun, key_of
+from extender.model.parse import Readable, key_of
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 from extender.scheduling.needs import Needs
@@ -37,7 +37,7 @@ class Unanswerable(ValueError):  # noqa: N818 - tells the user what to give inst
 class Recording:
     """Everything that a folder holds, and complaints about what could not be read."""
 
-    nouns: list[Noun] = field(default_factory=list)
+    nouns: list[Readable] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def all(self, kind: type[N]) -> tuple[N, ...]:
@@ -47,7 +47,7 @@ class Recording:
 def recording(folder: Path) -> Recording:
     """Read every .json file of *folder*. What is there more than once counts once, as it was read last."""
     found = Recording()
-    known: dict[tuple[type, ObjectKey], Noun] = {}
+    known: dict[tuple[type, ObjectKey], Readable] = {}
     files = sorted(folder.glob("*.json"))
     if not files:
         raise Unanswerable(f"{folder}: {'holds no .json file' if folder.is_dir() else 'is no folder'}")
@@ -70,7 +70,7 @@ def recording(folder: Path) -> Recording:
 def owned(found: Recording, taint: str) -> Recording:
     """Return *found* as the owner of the devices sees it: without the taint of the key *taint*, which is for others."""
     ownership = Ownership(Domain(taint=taint))
-    nouns: list[Noun] = []
+    nouns: list[Readable] = []
     for noun in found.nouns:
         if not isinstance(noun, DeviceTaintRule | ResourceSlice):
             nouns.append(noun)

@@ -13,15 +13,7 @@ from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
 Noun = ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule | Node | Pod | Footprint
-Kind = (
-    type[ResourceSlice]
-    | type[DeviceClass]
-    | type[ResourceClaim]
-    | type[DeviceTaintRule]
-    | type[Node]
-    | type[Pod]
-    | type[Footprint]
-)
+Kind = type[Noun]
 
 A = TypeVar("A")
 B = TypeVar("B")

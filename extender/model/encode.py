@@ -11,7 +11,6 @@ Json = dict[str, Any]
 
 
 def allocation(value: Allocation) -> Json:
-    """Spell an allocation."""
     devices = _without_empty(
         results=[_result(item) for item in value.devices], config=[_config(item) for item in value.config]
     )
@@ -55,7 +54,6 @@ def _config(item: DeviceConfig) -> Json:
 
 
 def node_selector(value: NodeSelector) -> Json:
-    """Spell a node selector."""
     terms = [
         _without_empty(matchExpressions=_requirements(term.expressions), matchFields=_requirements(term.fields))
         for term in value.terms

@@ -1,20 +1,15 @@
 """Nouns that say the same in the same words. Equality speaks of amounts alone: 1Gi equals 1073741824."""
 
-from extender.model.device import Capacity, Device, RequestPolicy, ResourceSlice
+from extender.model.device import Capacity, CounterConsumption, CounterSet, Device, RequestPolicy, ResourceSlice
 from extender.model.node import Node
 from extender.model.quantity import Quantity
 
 
 def is_spelled_alike(left: ResourceSlice, right: ResourceSlice) -> bool:
     """Tell whether two slices that are equal spell all of their amounts alike."""
-    if not all(map(_device_is_spelled_alike, left.devices, right.devices)):
-        return False
-    declared = (
-        (one.value, other.value)
-        for ours, theirs in zip(left.shared_counters, right.shared_counters, strict=True)
-        for one, other in zip(ours.counters, theirs.counters, strict=True)
+    return all(map(_device_is_spelled_alike, left.devices, right.devices)) and all(
+        map(_counters_are_spelled_alike, left.shared_counters, right.shared_counters)
     )
-    return all(_are_alike(one, other) for one, other in declared)
 
 
 def node_is_spelled_alike(left: Node, right: Node) -> bool:
@@ -23,17 +18,16 @@ def node_is_spelled_alike(left: Node, right: Node) -> bool:
 
 
 def _device_is_spelled_alike(left: Device, right: Device) -> bool:
-    for (_, one), (_, other) in zip(left.capacity, right.capacity, strict=True):
-        if not _capacity_is_spelled_alike(one, other):
-            return False
-    if left.traits is right.traits:
-        return True
-    drawn = (
-        (one.value, other.value)
-        for ours, theirs in zip(left.traits.consumes_counters, right.traits.consumes_counters, strict=True)
-        for one, other in zip(ours.counters, theirs.counters, strict=True)
+    capacities = zip(left.capacity, right.capacity, strict=True)
+    if not all(_capacity_is_spelled_alike(one, other) for (_, one), (_, other) in capacities):
+        return False
+    return left.traits is right.traits or all(
+        map(_counters_are_spelled_alike, left.traits.consumes_counters, right.traits.consumes_counters)
     )
-    return all(_are_alike(one, other) for one, other in drawn)
+
+
+def _counters_are_spelled_alike(left: CounterSet | CounterConsumption, right: CounterSet | CounterConsumption) -> bool:
+    return all(_are_alike(one.value, other.value) for one, other in zip(left.counters, right.counters, strict=True))
 
 
 def _capacity_is_spelled_alike(left: Capacity, right: Capacity) -> bool:

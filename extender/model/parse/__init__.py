@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
+from extender.model.change import Noun
 from extender.model.claim import ClaimTemplate, DeviceClass, ResourceClaim
 from extender.model.device import ResourceSlice
 from extender.model.footprint import Footprint
@@ -22,14 +23,15 @@ from extender.model.parse.slice import slice_of
 from extender.model.problem import Problem
 from extender.model.taint import DeviceTaintRule
 
-Noun = ResourceSlice | DeviceClass | ResourceClaim | ClaimTemplate | DeviceTaintRule | Node | Pod | Footprint
+# Templates are read from files alone: no list or watch tells of them.
+Readable = Noun | ClaimTemplate
 N = TypeVar("N")
 
 GROUP: Final = "resource.k8s.io"
 CORE: Final = ""
 VERSIONS: Final = {GROUP: ("v1", "v1beta2", "v1beta1", "v1alpha3"), CORE: ("v1",)}
 # How to read each kind, given its fields and the version that they are in.
-READERS: Final[Mapping[tuple[str, str], Callable[[Fields, str], Noun]]] = {
+READERS: Final[Mapping[tuple[str, str], Callable[[Fields, str], Readable]]] = {
     (GROUP, "ResourceSlice"): slice_of,
     (GROUP, "ResourceClaim"): claim_of,
     (GROUP, "ResourceClaimTemplate"): template_of,
@@ -61,12 +63,10 @@ def parse_rule(raw: object) -> DeviceTaintRule | Problem:
 
 
 def parse_node(raw: object) -> Node | Problem:
-    """Read one Node."""
     return _read(node_of, raw, "Node")
 
 
 def parse_pod(raw: object) -> Pod | Problem:
-    """Read one Pod."""
     return _read(pod_of, raw, "Pod")
 
 
@@ -89,7 +89,7 @@ def parse_footprint(raw: object) -> Footprint | Problem:
     return _read(footprint_of, raw, "Footprint")
 
 
-def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | Problem:
+def parse_object(raw: object, kind: str = "", api_version: str = "") -> Readable | Problem:
     """Read one object by its own kind and version, or by those of the list that it stands in."""
     fields = raw if isinstance(raw, dict) else {}
     kind = _text(fields, "kind") or kind or "object"
@@ -102,7 +102,7 @@ def parse_object(raw: object, kind: str = "", api_version: str = "") -> Noun | P
     return _read(lambda read: reader(read, version), raw, kind)
 
 
-def parse_list(raw: object) -> Iterator[Noun | Problem]:
+def parse_list(raw: object) -> Iterator[Readable | Problem]:
     """Read a kubectl List, a typed list whose items may lack kind and version, or a single object."""
     if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str) or not raw["kind"].endswith("List"):
         yield parse_object(raw)
@@ -115,7 +115,7 @@ def parse_list(raw: object) -> Iterator[Noun | Problem]:
         yield parse_object(item, raw["kind"].removesuffix("List"), _text(raw, "apiVersion"))
 
 
-def key_of(noun: Noun) -> ObjectKey:
+def key_of(noun: Readable) -> ObjectKey:
     """Return namespace and name of what was read."""
     return noun.key if isinstance(noun, ResourceClaim | ClaimTemplate | Pod | Footprint) else ObjectKey("", noun.name)
 

@@ -6,24 +6,14 @@ The API lets in versions that nobody can parse: it takes numbers of any length.
 from functools import lru_cache
 
 from extender.model.device import Attribute, AttributeKind, Scalar
-from extender.model.parse.fields import MAX_INT64, Fields, Malformed, int64, shared_name
+from extender.model.parse.fields import Fields, Malformed, int64, shared_name
+from extender.model.quantity import MAX_INT64
 from extender.model.semver import parse_semver
 
-SCALARS: tuple[tuple[str, AttributeKind], ...] = (
-    ("int", "int"),
-    ("bool", "bool"),
-    ("string", "string"),
-    ("version", "version"),
-)
-LISTS: tuple[tuple[str, AttributeKind], ...] = (
-    ("ints", "ints"),
-    ("bools", "bools"),
-    ("strings", "strings"),
-    ("versions", "versions"),
-)
-
-
-KNOWN = frozenset(name for name, _ in SCALARS + LISTS)
+# The fields that a value stands in, which are called what its kind is.
+SCALARS: tuple[AttributeKind, ...] = ("int", "bool", "string", "version")
+LISTS: tuple[AttributeKind, ...] = ("ints", "bools", "strings", "versions")
+KNOWN = frozenset((*SCALARS, *LISTS))
 
 Named = tuple[str, Attribute]
 
@@ -79,10 +69,8 @@ def _unusual(name: str, raw: object, body: Fields) -> Named:
 def _attribute(raw: object, path: str) -> Attribute:
     """Read an attribute; a value of the wrong JSON type is malformed, as it would be for Go."""
     fields = Fields.of(raw, path)
-    found = [
-        Attribute(kind, _value(fields.raw[name], kind, fields.at(name))) for name, kind in SCALARS if fields.has(name)
-    ]
-    found += [_list(fields, name, kind) for name, kind in LISTS if fields.has(name) and fields.raw[name] != []]
+    found = [Attribute(kind, _value(fields.raw[kind], kind, fields.at(kind))) for kind in SCALARS if fields.has(kind)]
+    found += [_list(fields, kind) for kind in LISTS if fields.has(kind) and fields.raw[kind] != []]
     if len(found) != 1:
         return Attribute("invalid", "unsupported attribute value" if not found else "more than one value")
     if fields.unknown(KNOWN):
@@ -90,8 +78,8 @@ def _attribute(raw: object, path: str) -> Attribute:
     return _checked(found[0])
 
 
-def _list(fields: Fields, name: str, kind: AttributeKind) -> Attribute:
-    return Attribute(kind, tuple(_value(item, name.removesuffix("s"), path) for item, path in fields.items(name)))
+def _list(fields: Fields, kind: AttributeKind) -> Attribute:
+    return Attribute(kind, tuple(_value(item, kind.removesuffix("s"), path) for item, path in fields.items(kind)))
 
 
 def _value(value: object, kind: str, path: str) -> Scalar:

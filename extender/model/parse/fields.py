@@ -6,9 +6,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
-from extender.model.quantity import Quantity, quantity_of
+from extender.model.quantity import MAX_INT64, MIN_INT64, Quantity, quantity_of
 
-MAX_INT64: Final = 2**63 - 1
 KEY: Final = itemgetter(0)
 # The same string for all names that are equal. Some releases of Python never let go of what ``sys.intern`` has seen,
 # and names come and go with nodes.
@@ -190,13 +189,12 @@ def int64(value: object, path: str) -> int:
     """Check that *value* is what Go would decode as an int64."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise Malformed(path, "is no integer")
-    if not -MAX_INT64 - 1 <= value <= MAX_INT64:
+    if not MIN_INT64 <= value <= MAX_INT64:
         raise Malformed(path, "does not fit into 64 bits")
     return value
 
 
 def quantity_at(value: object, path: str) -> Quantity:
-    """Read a quantity."""
     if value is None:
         raise Malformed(path, "is required")
     try:

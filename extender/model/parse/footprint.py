@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 from extender.model.footprint import PODS, Footprint, amounts_of, requested
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.names import NodeName, Uid
 from extender.model.node import FINISHED, Container
-from extender.model.parse.fields import Fields, Malformed, shared_name, shared_place
+from extender.model.parse.fields import Fields, Malformed, shared_place
+from extender.model.parse.metadata import key_of
 from extender.model.quantity import NANO, Amounts, Quantity, quantity_of
 
 # Requests as they are written, and those of a container with whether it is an init container and a sidecar.
@@ -25,8 +26,7 @@ OF_PODS_PREFIX: Final = "hugepages-"
 def footprint_of(fields: Fields) -> Footprint:
     """Read what a bound pod takes; raise Malformed where it makes no sense."""
     metadata, spec = fields.child("metadata"), fields.child("spec")
-    key = ObjectKey(shared_name(metadata.text("namespace")), metadata.required("name"))
-    node, uid = NodeName(shared_place(spec.required("nodeName"))), Uid(metadata.text("uid"))
+    key, node, uid = key_of(metadata), NodeName(shared_place(spec.required("nodeName"))), Uid(metadata.text("uid"))
     has_finished = fields.child("status").text("phase") in FINISHED
     return Footprint(key=key, uid=uid, node=node, amounts=() if has_finished else amounts_in(spec))
 

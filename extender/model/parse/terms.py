@@ -7,7 +7,6 @@ from extender.model.parse.alike import written_length
 from extender.model.parse.fields import Fields
 from extender.model.parse.footprint import amounts_in
 from extender.model.parse.selection import selector_of, toleration_of
-from extender.model.taint import Toleration
 from extender.model.terms import Terms
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -28,17 +27,13 @@ def terms_of(spec: Fields) -> Terms:
         amounts=amounts_in(spec),
         labels=spec.strings("nodeSelector"),
         affinity=_affinity(spec.child("affinity").child("nodeAffinity")),
-        tolerations=_tolerations(spec),
+        tolerations=tuple(toleration_of(entry) for entry in spec.objects("tolerations")),
         is_all=not _is_more(spec),
     )
 
 
 def _affinity(fields: Fields) -> NodeSelector | None:
     return selector_of(fields.child(REQUIRED)) if fields.has(REQUIRED) else None
-
-
-def _tolerations(spec: Fields) -> tuple[Toleration, ...]:
-    return tuple(toleration_of(entry) for entry in spec.objects("tolerations"))
 
 
 def _is_more(spec: Fields) -> bool:

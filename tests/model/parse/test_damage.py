@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.model.parse import Noun, parse_list, parse_object
+from extender.model.parse import Readable, parse_list, parse_object
 from extender.model.problem import Problem
 from tests.allocation.cel.expressions import seeded
 from tests.model.parse.damage import VERSIONS, damaged
@@ -31,7 +31,7 @@ JSON = st.recursive(
 def assert_read(raw: object) -> None:
     """Whatever is there is a noun, or a problem that can be printed."""
     for read in parse_list(raw):
-        assert isinstance(read, Noun | Problem)
+        assert isinstance(read, Readable | Problem)
         assert not isinstance(read, Problem) or str(read)
 
 
