@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
-from extender.allocation.cells import DRIVER, FAULT, SHAREABLE
+from extender.allocation.cells import FAULT
 from extender.allocation.columns import Column, Dictionary, frozen
 from extender.allocation.inventory import Inventory
 from extender.allocation.projection import project
-from extender.allocation.selectors import PIECE
+from extender.allocation.selectors import PIECE, read_by
 from extender.allocation.tainting import may_match, program_of, texts_of
 from extender.allocation.work import Work
 from extender.model.claim import DeviceClass
@@ -97,6 +97,5 @@ def _read(inventory: Inventory, texts: Sequence[str | None]) -> set[Path]:
     paths: set[Path] = {FAULT}
     for program in (program_of(text) for text in texts if text is not None):
         if program is not None:
-            everything = (DRIVER, SHAREABLE, *(path for path in inventory.columns if len(path) > 1))
-            paths |= set(everything) if program.reads is None else program.reads
+            paths |= read_by(program, inventory)
     return paths

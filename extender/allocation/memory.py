@@ -57,7 +57,7 @@ class Basis:
 
 
 class Span:
-    """What others remember of a question by the cluster as it was seen last goes with this; it says nothing."""
+    """A key for weak references, and nothing else: what others remember under it of the cluster goes with it."""
 
 
 @dataclass(slots=True)

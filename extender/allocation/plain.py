@@ -3,7 +3,7 @@
 By Hall's theorem: requests can be satisfied together if no subset of them wants more devices than there are for it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import reduce
 from itertools import product
 from math import prod
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.cel import Path
+from extender.allocation.columns import Codes, Column
 from extender.allocation.counting import MOST_COUNTS, is_allowed
 from extender.allocation.disagreement import bound_together
 from extender.allocation.grid import Flags, Grid, Words, packed
@@ -32,7 +33,6 @@ MOST_SLOTS = 6
 MOST_RULES = 2
 SCALARS = ("int", "bool", "string", "version")
 Yes = NDArray[np.bool_]
-Codes = NDArray[np.int32]
 Counts = NDArray[np.integer[Any]]
 Digits = NDArray[np.uint8]
 
@@ -69,7 +69,7 @@ class Plain:
         masks = {at: packed(grid.of_rows(offer.usable) & free) for at, offer in offers.of.items()}
         groups: list[list[Words]] = []
         for rule in self.rules:
-            codes = grid.of_rows(self._codes(inventory, rule))
+            codes = grid.of_rows(self.column(inventory, rule).codes)
             if self._counts(groups) * _most_groups(codes) > MOST_COUNTS:
                 return None
             # Without any value there is one group, of no devices: who is bound by the rule gets none.
@@ -103,7 +103,7 @@ class Plain:
             kept = np.where(matching & ~usable, weights, 0)
             parts += [(usable & ~taken).sum(axis=1), (usable & taken).sum(axis=1), kept.sum(axis=1)]
         for rule in self.rules:
-            parts.append(self._lacking(rule, grid.of_rows(self._codes(inventory, rule)), grid, offers, ~taken))
+            parts.append(self._lacking(rule, grid.of_rows(self.column(inventory, rule).codes), grid, offers, ~taken))
         return np.stack(parts, axis=1).astype(np.int64)
 
     def _lacking(self, rule: RuleAt, codes: Codes, grid: Grid, offers: Offers, free: Flags) -> Counts:
@@ -127,8 +127,9 @@ class Plain:
                 mask = mask & group
         return mask
 
-    def _codes(self, inventory: Inventory, rule: RuleAt) -> Codes:
-        return inventory.column(path_of(self.question.claims[rule.claim].rules[rule.rule].attribute)).codes
+    def column(self, inventory: Inventory, rule: RuleAt) -> Column[Hashable]:
+        """Return the column that has what a rule compares."""
+        return inventory.column(path_of(self.question.claims[rule.claim].rules[rule.rule].attribute))
 
 
 def plain_of(question: Question) -> Plain | None:
@@ -156,9 +157,7 @@ def can_count(plain: Plain, inventory: Inventory) -> bool:
     return all(
         isinstance(value, Attribute) and value.kind in SCALARS
         for rule in plain.rules
-        for value in inventory.column(
-            path_of(plain.question.claims[rule.claim].rules[rule.rule].attribute)
-        ).dictionary.values[1:]
+        for value in plain.column(inventory, rule).dictionary.values[1:]
     )
 
 

@@ -88,7 +88,7 @@ class Selector:
         """Do the same piece by piece. Who stops on the way loses nothing: what was evaluated is known next time."""
         if self._last and self._last[0]() is inventory:
             return self._last[3]
-        paths = tuple(sorted(self._paths(inventory)))
+        paths = tuple(sorted(read_by(self.program, inventory)))
         read = [inventory.columns.get(path) for path in paths]
         if self._last and self._last[1] == inventory.rows and are_same(self._last[2], read):
             self._last = ref(inventory), inventory.rows, read, self._last[3]
@@ -124,13 +124,6 @@ class Selector:
                 due %= PIECE
         return Sweep(tuple(distinct), codes.take(projection.codes))
 
-    def _paths(self, inventory: Inventory) -> frozenset[Path]:
-        """Name the columns that can make a difference; an attribute without a value does so whatever is read."""
-        if self.program.reads is not None:
-            return self.program.reads | {FAULT}
-        published = {path for path in inventory.columns if len(path) > 1}
-        return frozenset(published | {DRIVER, SHAREABLE, FAULT})
-
     def _recalled(self, columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Work[Known]:
         """Return what is known; where that is all that may be, forget first what none of *rows* has any more."""
         known = self._known
@@ -152,6 +145,13 @@ class Selector:
 
     def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
         return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
+
+
+def read_by(program: Program, inventory: Inventory) -> frozenset[Path]:
+    """Name the columns that can make a difference; an attribute without a value does so whatever is read."""
+    if program.reads is not None:
+        return program.reads | {FAULT}
+    return frozenset((DRIVER, SHAREABLE, FAULT, *(path for path in inventory.columns if len(path) > 1)))
 
 
 def _values(columns: Sequence[Column[Hashable]], rows: NDArray[np.int64]) -> Iterator[tuple[Hashable, ...]]:

@@ -22,6 +22,7 @@ class Usage:
 
 
 UNUSED = Usage()
+WHOLE = Usage(dedicated=1)
 
 
 class Hold(NamedTuple):
@@ -45,9 +46,6 @@ def _usage_of(result: AllocatedDevice, *, sharing: bool) -> Usage:
         return WHOLE
     consumed = tuple(sorted((name, amount.nanos) for name, amount in result.consumed_capacity if amount.nanos))
     return Usage(shares=1, consumed=consumed)
-
-
-WHOLE = Usage(dedicated=1)
 
 
 def add(left: Usage, right: Usage) -> Usage:

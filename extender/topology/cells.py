@@ -31,7 +31,7 @@ class Cell:
 
 @lru_cache(maxsize=256)
 def whole(shape: Shape) -> Cell:
-    """Return the cell of all devices."""
+    """Return the cell of all devices of a shape."""
     return _cell(shape if shape.is_tree else _closed(shape), shape.full)
 
 

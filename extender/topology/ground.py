@@ -54,7 +54,7 @@ class Anchored(NamedTuple):
         return within(self.places, mask)
 
     def outward(self, mask: int) -> int:
-        """Do the opposite."""
+        """Turn a mask of the shape into one of candidates."""
         return mask_of(place for index, place in enumerate(self.places) if mask >> index & 1)
 
 

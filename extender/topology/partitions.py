@@ -103,7 +103,10 @@ EVEN: Demand = {}
 
 
 class Remains:
-    """P and V of one pattern; each is worked out once."""
+    """What is left of chips of one pattern, each worked out once.
+
+    P is how many partitions of a profile can still be had together, V what all that is left is worth.
+    """
 
     def __init__(self, pattern: Pattern, demand: Demand = EVEN) -> None:
         self.pattern = pattern

@@ -60,7 +60,7 @@ class Quality:
         return [sum(chosen) for chosen in combinations(bits, size)]
 
     def of(self, mask: int) -> int:
-        """Return q, between nothing and ONE."""
+        """Return how good a set is, between nothing and ONE."""
         known = self._of.get(mask)
         if known is None:
             parts, best = self.parts(mask), self.best(mask.bit_count())

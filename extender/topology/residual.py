@@ -31,7 +31,10 @@ class Mix:
 
 
 class Packing:
-    """P for one shape, whatever is asked for; each is worked out once."""
+    """P for one shape, whatever is asked for: how much quality sets of a size have that are taken out of free devices.
+
+    Each is worked out once.
+    """
 
     def __init__(self, quality: Quality) -> None:
         self.quality = quality
@@ -105,7 +108,10 @@ def measure(size: int) -> int:
 
 
 class Residual:
-    """V for one shape and one mix; P may be shared with other mixes."""
+    """V for one shape and one mix: what free devices are worth, by P of the sizes that are asked for.
+
+    P may be shared with other mixes.
+    """
 
     def __init__(self, quality: Quality | Packing, mix: Mix) -> None:
         packing = quality if isinstance(quality, Packing) else Packing(quality)
