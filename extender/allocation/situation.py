@@ -117,18 +117,7 @@ def examining(
 
     Piece by piece: a claim may have hundreds of asks.
     """
-    found: dict[At, Eligible] = {}
-    toll = Toll(EXAMINED)
-    for at, ask in question.asks.items():
-        known = found.get(question.alike[at])
-        # Errors are told by the name of the ask.
-        if known is not None and not known.errors:
-            found[at] = known
-        else:
-            found[at] = eligible(ask, board, usages, judge, question.features)
-            yield from toll.paid(len(usages))
-        if question.may_crowd:
-            _check_results(question, at, found)
+    found = yield from _eligible(question, board, usages, judge)
     values = tuple(tuple(Values(rule, board, question.features) for rule in part.rules) for part in question.claims)
     for at, ask in question.asks.items():
         for rule in question.covered[at] if ask.derivations else ():
@@ -146,6 +135,23 @@ def examining(
         shareable=board.shareable if question.features.consumable_capacity else 0,
         shared=mask_of(place for place, usage in enumerate(usages) if usage.shares > 0 or usage.consumed),
     )
+
+
+def _eligible(question: Question, board: Board, usages: tuple[Usage, ...], judge: Judge) -> Work[dict[At, Eligible]]:
+    """Tell which devices each ask could be given, asks alike together."""
+    found: dict[At, Eligible] = {}
+    toll = Toll(EXAMINED)
+    for at, ask in question.asks.items():
+        known = found.get(question.alike[at])
+        # Errors are told by the name of the ask.
+        if known is not None and not known.errors:
+            found[at] = known
+        else:
+            found[at] = eligible(ask, board, usages, judge, question.features)
+            yield from toll.paid(len(usages))
+        if question.may_crowd:
+            _check_results(question, at, found)
+    return found
 
 
 def _check_results(question: Question, at: At, found: dict[At, Eligible]) -> None:

@@ -16,7 +16,6 @@ from extender.model.frozen import dataclass
 from extender.topology.portions import Catalogue, is_shared, left_of
 
 Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 NOBODY = -1
 
 

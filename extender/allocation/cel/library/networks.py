@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import CHARACTERS_PER_STEP, Budget
-from extender.allocation.cel.overloads import Overload, function, metered, method, succeeds
+from extender.allocation.cel.overloads import Computation, Overload, function, metered, method, succeeds
 from extender.allocation.cel.types import BOOL, CIDR, INT, IP, STRING
 from extender.allocation.cel.values import Address, Network
 
@@ -65,6 +65,10 @@ def contains_network(network: Network, other: Network) -> bool:
     return network.prefix <= other.prefix and contains_address(network, Address(other.address))
 
 
+def _of_text(parse: Computation, contains: Computation) -> Computation:
+    return lambda budget, network, text: contains(network, parse(budget, text))
+
+
 def masked(network: Network) -> Network:
     host = network.address.max_prefixlen - network.prefix
     kind = type(network.address)
@@ -111,23 +115,9 @@ def overloads() -> Iterator[Overload]:
     for name, test in tests:
         yield method(name, (IP,), BOOL, test)
     yield method("family", (IP,), INT, lambda ip: ip.address.version)
-    yield metered(
-        method(
-            "containsIP",
-            (CIDR, STRING),
-            BOOL,
-            lambda budget, net, text: contains_address(net, to_address(budget, text)),
-        )
-    )
+    yield metered(method("containsIP", (CIDR, STRING), BOOL, _of_text(to_address, contains_address)))
     yield method("containsIP", (CIDR, IP), BOOL, contains_address)
-    yield metered(
-        method(
-            "containsCIDR",
-            (CIDR, STRING),
-            BOOL,
-            lambda budget, net, text: contains_network(net, to_network(budget, text)),
-        )
-    )
+    yield metered(method("containsCIDR", (CIDR, STRING), BOOL, _of_text(to_network, contains_network)))
     yield method("containsCIDR", (CIDR, CIDR), BOOL, contains_network)
     yield method("ip", (CIDR,), IP, lambda network: Address(network.address))
     yield method("prefixLength", (CIDR,), INT, lambda network: network.prefix)
