@@ -59,7 +59,7 @@ class NameTable:
     def _probed(self, words: Words) -> Rows:
         hashes = _hash(words, self._multipliers)
         slots = self._slots(hashes)
-        wrong = np.flatnonzero(self._hashes.take(slots) != hashes)
+        wrong = (self._hashes.take(slots) != hashes).nonzero()[0]
         for _ in range(self._longest_probe):
             if not len(wrong):
                 break
@@ -102,9 +102,7 @@ def _words_of(data: bytes | NDArray[np.uint8], width: int) -> Words:
 
 
 def _hash(words: Words, multipliers: Words) -> Words:
-    hashes: Words = words[:, 0] * multipliers[0]
-    for column in range(1, words.shape[1]):
-        hashes += words[:, column] * multipliers[column]
+    hashes: Words = words @ multipliers
     hashes ^= hashes >> np.uint64(32)
     hashes *= SPREAD
     return hashes

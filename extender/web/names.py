@@ -105,13 +105,14 @@ def plain_names(json: bytes) -> Names | None:
 
     Plain is ASCII without escapes, commas or control characters, and nothing between two strings but a comma.
     """
-    if not (json.startswith(b'["') and json.endswith(b'"]') and json.isascii()) or b"\\" in json:
+    if not (json.startswith(b'["') and json.endswith(b'"]')) or b"\\" in json:
         return None
-    letters = np.frombuffer(json, np.uint8)
-    quotes = np.flatnonzero(letters == QUOTE)
+    letters = np.frombuffer(json, np.int8)
+    quotes = (letters == QUOTE).nonzero()[0]
     closing, opening = quotes[1:-1:2], quotes[2::2]
     is_even = len(quotes) % 2 == 0
     if not is_even or (opening - closing != APART).any() or (letters[closing + 1] != COMMA).any():
         return None
     has_commas = np.count_nonzero(letters == COMMA) != len(closing)
+    # What is no ASCII is less than nothing here.
     return None if has_commas or letters.min() < SPACE else Names(json, quotes=quotes)

@@ -160,6 +160,15 @@ def test_both_paths_read_the_same_names(names: list[str]) -> None:
     assert len(quick.names) == len(names)
 
 
+@pytest.mark.parametrize("quick_from", [0, sys.maxsize])
+def test_what_else_is_called_as_the_names_are_is_not_taken_for_them(quick_from: int) -> None:
+    metadata = {**POD["metadata"], "labels": {"NodeNames": '"NodeNames":["x"]}'}}
+    body = orjson.dumps({"Pod": {**POD, "metadata": metadata}, "NodeNames": ["b", "c"]})
+    twice = body.replace(b'{"Pod"', b'{"NodeNames":["a"],"Pod"')
+    assert twice != body
+    assert candidates_of(body, quick_from).names == candidates_of(twice, quick_from).names == ["b", "c"]
+
+
 @given(st.lists(NAME, max_size=4), st.binary(max_size=3), st.data())
 def test_names_taken_for_plain_are_what_json_says(names: list[str], inserted: bytes, data: st.DataObject) -> None:
     json = orjson.dumps(names)
