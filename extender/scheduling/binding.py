@@ -40,6 +40,7 @@ from extender.scheduling.steps import (
     Step,
     told_by,
 )
+from extender.scheduling.unkept import unkept_of
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -192,6 +193,9 @@ class _Work:
             if isinstance(found, NotHad):
                 return found
             self.written.append(found)
+            problem = unkept_of(found.claim, allocation)
+            if problem:
+                return NotHad(problem)
         for claim in self.needs.allocated:
             found = yield from reserve(claim, self.needs.pod)
             if isinstance(found, NotHad):

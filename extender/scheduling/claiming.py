@@ -32,6 +32,7 @@ from extender.scheduling.steps import (
     told_by,
     vain,
 )
+from extender.scheduling.unkept import unshared
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -140,7 +141,8 @@ def _looked_up(
         return _lost(claim, pod, belief, "is gone" if is_gone(outcome) else f"cannot be read: {told_by(outcome)}")
     if fresh.allocation is not None:
         belief.accepted(pod.uid, fresh)
-        if same_devices(fresh.allocation, allocation) and is_reserved_for(fresh, pod):
+        is_written = any(same_devices(fresh.allocation, each) for each in (allocation, unshared(allocation)))
+        if is_written and is_reserved_for(fresh, pod):
             # Perhaps by another of our kind, which chose alike and may have sent a Binding, or take it back just now:
             # it is touched, so that what was sent for that, based on its own write, cannot land after our Binding.
             found = yield from reserve(fresh, pod)

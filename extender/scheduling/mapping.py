@@ -23,6 +23,7 @@ from extender.scheduling.steps import (
     pod_in,
     told_by,
 )
+from extender.scheduling.unkept import unmapped
 
 
 def mapped(
@@ -48,7 +49,11 @@ def mapped(
         if problem:
             return NotHad(problem)
         outcome = yield from patiently(MapExtended(fresh, claim, hidden))
-    return pod_in(outcome) or NotHad(f"the pod's status could not be written: {told_by(outcome)}")
+    done = pod_in(outcome)
+    if done is None:
+        return NotHad(f"the pod's status could not be written: {told_by(outcome)}")
+    problem = unmapped(done, claim)
+    return NotHad(problem) if problem else done
 
 
 def unmade(made: Iterable[ResourceClaim], freed: Mapping[Uid, bool], pod: Pod) -> Generator[Step, Outcome, None]:

@@ -84,10 +84,10 @@ class Plane:
         """Return what speaks to the API server as one of USERS, or with a token of somebody else."""
         return Client(self.url, token or self.tokens[user], self.authority)
 
-    def kubeconfig(self, user: str) -> Path:
-        """Return a file with which programs are one of USERS."""
-        path = self.folder / f"{user}.kubeconfig"
-        path.write_text(json.dumps(kubeconfig(self.url, self.authority, self.tokens[user])))
+    def kubeconfig(self, user: str, url: str = "") -> Path:
+        """Return a file with which programs are one of USERS; *url* is that of another API server than the first."""
+        path = self.folder / f"{user}{url.rpartition(':')[2]}.kubeconfig"
+        path.write_text(json.dumps(kubeconfig(url or self.url, self.authority, self.tokens[user])))
         return path
 
     def start(self) -> None:
@@ -135,11 +135,17 @@ class Plane:
         self._run("kube-controller-manager", *arguments["kube-controller-manager"])
 
     @asynccontextmanager
-    async def second_server(self, etcd: str = "") -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
-        """Run one more API server, on the same etcd if no other is named; give its address, and its process."""
+    async def second_server(
+        self, etcd: str = "", gates: str = ""
+    ) -> AsyncIterator[tuple[str, subprocess.Popen[bytes]]]:
+        """Run one more API server, on the same etcd if no other is named; give its address, and its process.
+
+        *gates* are set for it, beside those of the first.
+        """
         name, url = "kube-apiserver-2", f"https://127.0.0.1:{free_port()}"
         changed = {"--secure-port": url.rpartition(":")[2], **({"--etcd-servers": etcd} if etcd else {})}
         kept = [each for each in self._arguments("kube-apiserver") if each.partition("=")[0] not in changed]
+        kept += [f"--feature-gates={gates}"] if gates else []
         self._run(name, *kept, *(f"{key}={value}" for key, value in changed.items()), program="kube-apiserver")
         process = self.running[name]
         try:

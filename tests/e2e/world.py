@@ -517,9 +517,13 @@ async def staged(
     *,
     port: int = 0,
     changed: Callable[[Object], None] | None = None,
+    url: str = "",
 ) -> AsyncIterator[Stage]:
-    """Run the service and kube-scheduler, its configuration *changed*, against *plane*."""
-    async with served(plane, settings, port=port) as made, behind(plane, made.server_port, changed):
+    """Run the service and kube-scheduler, its configuration *changed*, against *plane*.
+
+    *url*: of the API server that the service speaks to, if it is not the first.
+    """
+    async with served(plane, settings, port=port, url=url) as made, behind(plane, made.server_port, changed):
         yield made
 
 
@@ -544,10 +548,12 @@ def impatient(configuration: Object) -> None:
 
 
 @asynccontextmanager
-async def served(plane: Plane, settings: Settings | None = None, *, port: int = 0) -> AsyncIterator[Stage]:
+async def served(
+    plane: Plane, settings: Settings | None = None, *, port: int = 0, url: str = ""
+) -> AsyncIterator[Stage]:
     """Run the service alone."""
     options = Options(verbs=Address("127.0.0.1", port), probes=Address("127.0.0.1", 0))
-    access = await credentials(str(plane.kubeconfig("extender")))
+    access = await credentials(str(plane.kubeconfig("extender", url)))
     async with running(accepting(settings or Settings()), access, options) as service, plane.client() as admin:
         heard = Heard(service.answers.planner)
         service.answers.planner = heard  # type: ignore[assignment]  # it answers the same
