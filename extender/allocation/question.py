@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from extender.allocation.configuration import excess, least
 from extender.allocation.features import Features
 from extender.allocation.formula import Derivation, Formula, Test, formula_of
 from extender.model.claim import Constraint, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, flaws_in
@@ -194,6 +195,8 @@ def _claim(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], featu
     _refuse_flawed(f"{where}: devices.", flaws_in(claim.spec.config))
     slots = tuple(_slot(where, slot, classes, features) for slot in claim.spec.requests)
     rules = tuple(_rule(where, index, rule) for index, rule in enumerate(claim.spec.constraints))
+    if flaw := excess(least(claim.spec, classes)):
+        raise Refusal(f"{where}: {flaw}")
     return ClaimQuestion(claim, slots, rules)
 
 

@@ -6,12 +6,13 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from extender.allocation.board import Candidate
+from extender.allocation.configuration import ENTRIES, excess
 from extender.allocation.eligibility import NODE_OPERATIONS
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Ask, At, ClaimQuestion, Question
 from extender.allocation.situation import Situation
 from extender.allocation.solve import Solution
-from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig
+from extender.model.claim import AllocatedDevice, Allocation, DeviceConfig, ResourceClaim
 from extender.model.device import NodeSelection
 from extender.model.names import NodeName
 from extender.model.node import Node
@@ -110,9 +111,20 @@ def _config(
 ) -> tuple[DeviceConfig, ...]:
     if release < Release.V1_37:
         classes = _class_config if release >= Release.V1_35 else _class_config_by_request
-        return (*classes(question, chosen), *_repeated_claim_config(part, chosen))
+        repeated = *classes(question, chosen), *_repeated_claim_config(part, chosen)
+        # Without repetitions they are fewer and say the same; every release takes and reads them so.
+        if len(repeated) <= ENTRIES:
+            return repeated
     entries = [*_class_config(question, chosen), *_claim_config(part, chosen)]
     return tuple(_widened(entry, part, chosen) for entry in entries)
+
+
+def overfull(claims: Iterable[ResourceClaim], given: Iterable[Allocation]) -> str:
+    """Say which of *claims* is *given* more configuration than an allocation can have; nothing where none is."""
+    for claim, allocation in zip(claims, given, strict=True):
+        if flaw := excess(len(allocation.config)):
+            return f"claim {claim.key.name}: {flaw}"
+    return ""
 
 
 def _class_config_by_request(question: Question, chosen: Sequence[Ask]) -> Iterator[DeviceConfig]:

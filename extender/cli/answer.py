@@ -12,7 +12,7 @@ from extender.allocation.extended import in_words
 from extender.allocation.pools import Unreadable
 from extender.allocation.question import Question, Refusal, ask, formulas
 from extender.allocation.reason import Reason, reason_of
-from extender.allocation.result import Release, allocations, is_usable
+from extender.allocation.result import Release, allocations, is_usable, overfull
 from extender.allocation.solve import Failure, Manner, Solution, Undecided
 from extender.allocation.work import finished
 from extender.cli.case import Case
@@ -99,6 +99,8 @@ def _answer(context: Context, node: Node) -> Callable[[float], NodeAnswer]:
         message = str(error)
         return lambda micros: NodeAnswer(node=node.name, fatal_error=message, micros=micros)
     match found:
+        case Solution() if flaw := overfull((part.claim for part in context.question.claims), written):
+            return lambda micros: NodeAnswer(node=node.name, fatal_error=flaw, micros=micros)
         case Solution():
             fresh = iter(written)
             everything = tuple(claim.allocation or next(fresh) for claim in context.claims)

@@ -103,6 +103,8 @@ class _Judged:
         match placement:
             case Placement():
                 return NodeAnswer(node=name, fits=True, allocations=self._allocations(placement))
+            case Vain(is_overfull=True):
+                return NodeAnswer(node=name, fatal_error=str(placement))
             case Vain(is_open=True):
                 return NodeAnswer(node=name, fits=None, node_error=str(placement))
             case Vain() if unwanted.policies:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from extender.allocation.choose import choosing
 from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
-from extender.allocation.result import Release, allocations, is_usable, written
+from extender.allocation.result import Release, allocations, is_usable, overfull, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution, Undecided
 from extender.allocation.work import counted
@@ -104,7 +104,9 @@ class Chooser:
         if not isinstance(given, _Given):
             return given
         hidden = needs.hidden(resources) if resources and needs.made is None else None
-        return Placement(node, tuple(zip(claims, given.allocations, strict=True)), hidden, given.appraisal)
+        placement = Placement(node, tuple(zip(claims, given.allocations, strict=True)), hidden, given.appraisal)
+        flaw = overfull(claims, given.allocations)
+        return Vain(flaw, is_overfull=True) if flaw else placement
 
     def _given(self, snapshot: Snapshot, number: int, claims: tuple[ResourceClaim, ...]) -> _Given | Vain | str:
         """Give what was given on a node that was in the same state, or search."""

@@ -17,6 +17,7 @@ from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.plans import GIVEN_UP, Moment, Offer, Plain, Plan, Rejection, Trouble, nowhere, unwanted
 from extender.scheduling.possible import Possible
+from extender.scheduling.precedent import Vain
 from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
 from extender.scheduling.refining import is_open, is_settled, refined
 from extender.scheduling.roll import Roll
@@ -248,6 +249,7 @@ class Planner:
         if not len(ranking.nodes):
             own = self.possible.own(needs.pod, None)
             return unwanted(surveyed, nodes, own, is_open=is_open(self.chooser.taste, surveyed))
+        placement: Placement | Vain | str = ""
         for place, number in enumerate(ranking.nodes[:TRIES].tolist()):
             placement = self.chooser.place(needs, names[number])
             if isinstance(placement, Placement):
@@ -259,6 +261,8 @@ class Planner:
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
                 return Offer(told, placement, best, len(nodes), surveyed)
+        if isinstance(placement, Vain) and placement.is_overfull:
+            return Rejection(Word.QUESTION, placement.message)
         return Trouble("the devices that were counted on could not be chosen")
 
     def _told(

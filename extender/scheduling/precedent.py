@@ -48,10 +48,14 @@ class Precedent(NamedTuple):
 
 
 class Vain(NamedTuple):
-    """What is said of each node in a state in which nothing was found; *is_open*: the search was given up."""
+    """What is said of each node in a state in which nothing was found; *is_open*: the search was given up.
+
+    *is_overfull*: devices were found, and with them more configuration than can be written.
+    """
 
     message: str
     is_open: bool = False
+    is_overfull: bool = False
 
     def __str__(self) -> str:
         return self.message

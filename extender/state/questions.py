@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import is_
 from typing import NamedTuple
 
+from extender.allocation.configuration import ENTRIES, excess, least
 from extender.allocation.extended import Groups, by_service
 from extender.allocation.features import Features
 from extender.allocation.fit import Fitter
@@ -176,7 +177,10 @@ def _weight(fitter: Fitter) -> int:
 
 
 def _key(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
-    return tuple((claim.is_classic, claim.problem, asked(claim.spec)) for claim in claims), _named(claims, classes)
+    named = _named(claims, classes)
+    most = sum(len(item.config) for item in named if item)
+    said = ((claim.is_classic, claim.problem, asked(claim.spec), _excess(claim, classes, most)) for claim in claims)
+    return tuple(said), tuple(map(_class, named))
 
 
 def asked(spec: ClaimSpec) -> Hashable:
@@ -189,13 +193,20 @@ def asked(spec: ClaimSpec) -> Hashable:
     return spec.requests, spec.constraints, strange, tuple(amount.spelling for amount in amounts)
 
 
-def _named(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Hashable:
-    """Return what the classes say that *claims* name: a changed class makes another question."""
+def _excess(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], most: int) -> str:
+    """Say that *claim* has too much configuration, which needs no counting where all its classes have only *most*."""
+    return excess(least(claim.spec, classes)) if most + len(claim.spec.config) > ENTRIES else ""
+
+
+def _named(claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> tuple[DeviceClass | None, ...]:
+    """Return the classes that *claims* name."""
     names = sorted({request.class_name for claim in claims for request in _requests(claim.spec)})
-    found = (classes.get(name) for name in names)
-    return tuple(
-        (item.name, item.selectors, item.unknown_fields, flaws_in(item.config)) if item else None for item in found
-    )
+    return tuple(map(classes.get, names))
+
+
+def _class(item: DeviceClass | None) -> Hashable:
+    """Return what a class says that decides: once it changes it makes another question."""
+    return (item.name, item.selectors, item.unknown_fields, flaws_in(item.config)) if item else None
 
 
 def _requests(spec: ClaimSpec) -> list[DeviceRequest]:
