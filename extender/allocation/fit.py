@@ -10,16 +10,28 @@ from extender.allocation.added import Taints, added_taints
 from extender.allocation.cel import Budget
 from extender.allocation.choose import choosing
 from extender.allocation.columns import Dictionary
+from extender.allocation.distinct import distinct
 from extender.allocation.grid import Grid, grid_of
 from extender.allocation.likeness import Likeness, State
-from extender.allocation.memory import NO_REASON, NODE_SIZE, SPARE, Basis, Draft, Reasons, Span, renumbered
+from extender.allocation.memory import (
+    NO_REASON,
+    NODE_SIZE,
+    SPARE,
+    Basis,
+    Draft,
+    Reasons,
+    Span,
+    Told,
+    renumbered,
+    way_of,
+)
 from extender.allocation.offer import Offers, offers_of
 from extender.allocation.passage import passage
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, formulas
 from extender.allocation.selectors import ROOM
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Manner, why_not
+from extender.allocation.solve import BEST, Manner, Solution, why_not
 from extender.allocation.state import Found, Naming, States
 from extender.allocation.verdict import VERDICTS, Fit, Verdict
 from extender.allocation.work import Work, finished
@@ -225,10 +237,15 @@ class Fitter:
             return
         chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
         yield
-        fits = yield from self.plain.answer(snapshot, chosen, offers)
-        if fits is None:
+        firsts = yield from self.plain.answer(snapshot, chosen, offers)
+        if firsts is None:
             return
+        fits = firsts < len(self.plain.ways)
         draft.verdicts[chosen.nodes] = fits
+        for first in distinct(firsts[fits]).tolist() if self.question.has_choice else ():
+            draft.reason_codes[chosen.nodes[firsts == first]] = draft.reasons.number(
+                way_of(self.question, self.plain.ways[first])
+            )
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
         yield
         described = self.plain.shortfalls(snapshot, rejected, offers)
@@ -256,8 +273,10 @@ class Fitter:
     def _found(self, draft: Draft, node: int) -> Work[Found]:
         """Search on one node."""
         answer = yield from choosing(draft.snapshot, node, self.question, self._any)
-        why = yield from why_not(answer)
-        return Found(VERDICTS[type(answer)], NO_REASON if why is None else draft.reasons.number(why))
+        told: Told | None = yield from why_not(answer)
+        if isinstance(answer, Solution) and self.question.has_choice:
+            told = way_of(self.question, answer.asks)
+        return Found(VERDICTS[type(answer)], NO_REASON if told is None else draft.reasons.number(told))
 
 
 def _compiled(question: Question) -> Work[None]:

@@ -1,7 +1,8 @@
 """What is remembered of a question between one answer and the next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from extender.allocation.added import Taints
 from extender.allocation.columns import Column
 from extender.allocation.inventory import Inventory
 from extender.allocation.offer import Offers
+from extender.allocation.question import At, Question
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.state import States
@@ -18,7 +20,7 @@ from extender.model.frozen import dataclass
 from extender.model.names import ClassName
 from extender.model.taint import DeviceTaintRule
 
-# Of a node that is not rejected, or on which the search was given up.
+# Of a node that fits and has no alternatives, or on which the search was given up.
 NO_REASON = -1
 # Reasons beyond those that the nodes of the last answer can have, before the others are forgotten.
 SPARE = 4096
@@ -56,6 +58,15 @@ class Basis:
         self.shortfalls[shortfall] = reason
 
 
+class Way(NamedTuple):
+    """Which ask of each list of alternatives the first solution on a node has: int16[lists], as bytes."""
+
+    asks: bytes
+
+
+Told = Reason | Fault | Way
+
+
 class Span:
     """A key for weak references, and nothing else: what others remember under it of the cluster goes with it."""
 
@@ -64,20 +75,21 @@ class Span:
 class Reasons:
     """The distinct reasons, without names of claims, and faults by the names of the question that nodes are asked.
 
-    Append-only, so that numbers given out stay true. Of faults beyond a number all are one that says nothing.
+    Of nodes that fit it is the ways, where there are alternatives. Append-only, so that numbers given out stay true. Of
+    faults beyond a number all are one that says nothing.
     """
 
-    all: list[Reason | Fault] = field(default_factory=list)
-    _numbers: dict[Reason | Fault, int] = field(default_factory=dict)
+    all: list[Told] = field(default_factory=list)
+    _numbers: dict[Told, int] = field(default_factory=dict)
     _faults: int = 0
-    _characters: int = 0
+    _bytes: int = 0
 
     @property
     def size(self) -> int:
         """About how many bytes these take."""
-        return REASON_SIZE * len(self.all) + self._characters
+        return REASON_SIZE * len(self.all) + self._bytes
 
-    def number(self, reason: Reason | Fault) -> int:
+    def number(self, reason: Told) -> int:
         """Return the number of *reason*, which is given one where it has none yet."""
         if isinstance(reason, Fault) and reason not in self._numbers:
             self._faults += 1
@@ -85,7 +97,7 @@ class Reasons:
         known = self._numbers.setdefault(reason, len(self.all))
         if known == len(self.all):
             self.all.append(reason)
-            self._characters += len(reason.text)
+            self._bytes += len(reason.asks if isinstance(reason, Way) else reason.text)
         return known
 
     def are_too_many(self, nodes: int) -> bool:
@@ -103,9 +115,20 @@ class Draft:
     states: States
 
 
-def renumbered(reasons: Sequence[Reason | Fault], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:
+def renumbered(reasons: Sequence[Told], codes: NDArray[np.int32]) -> tuple[Reasons, NDArray[np.int32]]:
     """Keep only the reasons that *codes* name, and number these anew."""
     kept = Reasons()
     used, places = np.unique(codes, return_inverse=True)
     fresh = [NO_REASON if code == NO_REASON else kept.number(reasons[code]) for code in used.tolist()]
     return kept, np.array(fresh, np.int32)[places]
+
+
+def lists_of(question: Question) -> list[tuple[int, int]]:
+    """Name the lists of alternatives by claim and slot."""
+    return list(dict.fromkeys(at[:2] for at in question.asks if at.ask))
+
+
+def way_of(question: Question, asks: Iterable[At]) -> Way:
+    """Return the way that *asks* are: of lists of which there is none it is the first."""
+    chosen = {at[:2]: at.ask for at in asks}
+    return Way(np.array([chosen.get(place, 0) for place in lists_of(question)], np.int16).tobytes())

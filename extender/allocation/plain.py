@@ -33,6 +33,7 @@ MOST_SLOTS = 6
 MOST_RULES = 2
 SCALARS = ("int", "bool", "string", "version")
 Yes = NDArray[np.bool_]
+Places = NDArray[np.int32]
 Counts = NDArray[np.integer[Any]]
 Digits = NDArray[np.uint8]
 
@@ -60,10 +61,11 @@ class Plain:
     rules: tuple[RuleAt, ...]
     choices: int
 
-    def answer(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> Work[Yes | None]:
-        """Tell for each node of *grid*, all of which must be plain, whether the question can be satisfied: bool[n].
+    def answer(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> Work[Places | None]:
+        """Tell for each node of *grid*, all of which must be plain, which of the ways can be had first: int32[n].
 
-        None where that takes too long, as it may where rules compare many values.
+        How many ways there are where none can. None where that takes too long, as it may where rules compare many
+        values.
         """
         inventory, free = snapshot.inventory, grid.of_rows(snapshot.usage.codes) == 0
         masks = {at: packed(grid.of_rows(offer.usable) & free) for at, offer in offers.of.items()}
@@ -78,13 +80,14 @@ class Plain:
                 groups[-1].append(group)
                 yield
             groups[-1] = groups[-1] or [np.zeros(len(grid.nodes), np.uint64)]
-        found = np.zeros(len(grid.nodes), np.bool_)
+        found, missed = np.zeros(len(grid.nodes), np.bool_), np.zeros(len(grid.nodes), np.int32)
         for way in self.ways:
             for choice in product(*groups):
                 wants = [Want(self._within(at, masks[at], choice), self._size(at)) for at in way]
                 found |= can_share(wants, len(grid.nodes))
                 yield
-        return found
+            missed += ~found
+        return missed
 
     def _counts(self, groups: Sequence[Sequence[Words]]) -> int:
         """Count the sets of slots that have to be looked at: as who searches one node counts them, or more."""

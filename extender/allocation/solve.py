@@ -10,7 +10,7 @@ from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
 from extender.allocation.holders import has_opaque
 from extender.allocation.preference import AsAsked, Preference, ReadyFirst, Tightest, turns_of
-from extender.allocation.question import Question
+from extender.allocation.question import At, Question
 from extender.allocation.reason import Fault, Reason, explaining
 from extender.allocation.search import Exhausted, Search
 from extender.allocation.situation import Situation, UsageOf, examining
@@ -35,6 +35,11 @@ class Solution:
 
     situation: Situation
     picks: tuple[Pick, ...]
+
+    @property
+    def asks(self) -> tuple[At, ...]:
+        """The asks that were given devices: of each list of alternatives one."""
+        return tuple(dict.fromkeys(pick.at for pick in self.picks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ class Part:
         if self.fit is None or self.question is None or self.fitter is None or self.taste is None:
             return ()
         policy, snapshot, later = self.policies[ats[0].claim], self.fit.snapshot, list[Lack]()
-        left: Flags = self.taste.slot(self.fitter, ats, policy, snapshot, self.needed) == NONE
+        values = self.taste.asks(self.fitter, ats, policy, snapshot, self.needed)
+        left: Flags = np.logical_and.reduce([each == NONE for each in values])
         for at in ats:
             may_have = _may_have(self.taste, self.fitter, at, policy, snapshot)
             later.append(Lack(self._lack(self.question, at), left & may_have))

@@ -159,7 +159,7 @@ def _part(
         return Part(nodes, fit, question, fitter)
     policies = taste.policies(claims)
     needed = taste.meet(needs.pod, question, fitter, snapshot)
-    values = taste.values(fitter, policies, snapshot, needed)
+    values = taste.values(fitter, policies, fit, needed)
     return Part(nodes, fit, question, fitter, policies, values, needed, taste)
 
 

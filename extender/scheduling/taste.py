@@ -14,6 +14,7 @@ from extender.allocation.grid import Flags
 from extender.allocation.question import RESULTS, At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Solution
+from extender.allocation.verdict import Fit
 from extender.model.claim import ResourceClaim
 from extender.model.names import Uid
 from extender.model.node import Pod
@@ -31,8 +32,8 @@ from extender.topology.demand import Demand
 from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
-from extender.topology.policy import STEP, Placing, Policy, Wish
-from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values
+from extender.topology.policy import Placing, Policy, Wish
+from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values, first_of, summed
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
@@ -166,20 +167,24 @@ class Taste:
         """Value nodes for a pod that needs no devices, by what it leaves to those who share them: int64[nodes]."""
         return self._tenants.beside_devices(pod, snapshot)
 
-    def values(
-        self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, needed: Beside = NO_NEEDS
-    ) -> Values:
+    def values(self, fitter: Fitter, policies: Sequence[Policy], fit: Fit, needed: Beside = NO_NEEDS) -> Values:
         """Estimate what each node has for a question, int64[nodes]: each ask by itself, as if there were no other.
 
         Where *is_exact* says so it is what the node's best devices are worth; elsewhere it is about that, or more.
         """
         total: Values | None = None
+        snapshot, chosen = fit.snapshot, fit.chosen()
         for claim, part in enumerate(fitter.question.claims):
             for slot, wanted in enumerate(part.slots):
                 ats = [At(claim, slot, index) for index in range(len(wanted.asks))]
-                values = self.slot(fitter, ats, policies[claim], snapshot, needed)
-                total = values if total is None else _summed(total, values)
-        return np.zeros(len(snapshot.layout.nodes), np.int64) if total is None else total
+                values = self.asks(fitter, ats, policies[claim], snapshot, needed)
+                found = first_of(values, chosen[claim, slot]) if len(ats) > 1 else values[0]
+                # Another request may take the devices of the first, and what is taken then may be ready.
+                unready = least_unready(fitter, ats, snapshot)
+                if unready is not None:
+                    found = np.where(found == NONE, NONE, found - unready)
+                total = found if total is None else summed(total, found)
+        return np.zeros(len(fit.verdicts), np.int64) if total is None else total
 
     def is_exact(self, fitter: Fitter, snapshot: Snapshot, policies: Sequence[Policy]) -> bool:
         """Tell whether estimates are exact: one ask for devices, bound by nothing, on nodes with nothing else."""
@@ -236,15 +241,11 @@ class Taste:
             ratings = known[key] = made(self.atlas, choosing, ask.count, lacking)
         return ratings
 
-    def slot(self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
-        """Value the first of *ats* that can be had, alternatives for one request: int64[nodes]."""
-        found = self._ask(fitter, ats[0], policy, snapshot, needed)
-        for at in ats[1:]:
-            values = self._ask(fitter, at, policy, snapshot, needed)
-            found = np.where(found == NONE, np.where(values == NONE, NONE, values - at.ask * STEP), found)
-        # Another request may take the devices of the first, and what is taken then may be ready.
-        unready = least_unready(fitter, ats, snapshot)
-        return found if unready is None else np.where(found == NONE, NONE, found - unready)
+    def asks(
+        self, fitter: Fitter, ats: Sequence[At], policy: Policy, snapshot: Snapshot, needed: Beside
+    ) -> list[Values]:
+        """Value each of *ats*, alternatives for one request, by itself: int64[nodes]."""
+        return [self._ask(fitter, at, policy, snapshot, needed) for at in ats]
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
         if is_chosen(fitter, at) and fitter.question.asks[at].count > RESULTS:
@@ -277,10 +278,6 @@ class Taste:
 
     def _mixes(self, question: Question) -> dict[str, Mix]:
         return {ask.class_name: self._mix(ask.class_name) for ask in question.asks.values()}
-
-
-def _summed(total: Values, values: Values) -> Values:
-    return np.where((total == NONE) | (values == NONE), NONE, total + values)
 
 
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:

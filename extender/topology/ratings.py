@@ -1,7 +1,7 @@
 """How good the best set of each node is, for all nodes at once: what one ask would get there."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -202,3 +202,21 @@ def _integers(flags: Flags) -> Iterator[int]:
     width = octets.shape[1]
     text = octets.tobytes()
     return (int.from_bytes(text[index * width : (index + 1) * width], "little") for index in range(len(flags)))
+
+
+def first_of(values: Sequence[Values], chosen: NDArray[np.int16]) -> Values:
+    """Return the first of *values*, one for each alternative, from the *chosen* one on: int64[nodes].
+
+    Where a strict policy has none of these it may have one before, if other requests have others than they would.
+    """
+    found = spare = np.full(len(chosen), NONE)
+    for index, value in enumerate(values):
+        lowered = np.where(value == NONE, NONE, value - index * STEP)
+        spare = np.where(spare == NONE, lowered, spare)
+        found = np.where((found == NONE) & (chosen <= index), lowered, found)
+    return np.where(found == NONE, spare, found)
+
+
+def summed(total: Values, values: Values) -> Values:
+    """Return what both are worth together, NONE where one of them has nothing: int64[nodes]."""
+    return np.where((total == NONE) | (values == NONE), NONE, total + values)

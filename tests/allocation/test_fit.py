@@ -1,20 +1,21 @@
 """The law of fit: it says yes for exactly those nodes on which devices can be chosen."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.choose import choose
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import grid_of
 from extender.allocation.plain import can_count, plain_nodes
-from extender.allocation.question import Refusal, ask
+from extender.allocation.question import Question, Refusal, ask
 from extender.allocation.reason import reason_of
 from extender.allocation.snapshot import Snapshot, with_usage
-from extender.allocation.solve import BEST, FIRST, Manner, Nothing
+from extender.allocation.solve import BEST, FIRST, Manner, Nothing, Solution
 from extender.allocation.verdict import VERDICTS, Verdict
 from extender.allocation.work import finished
 from extender.cli.case import case_of
@@ -121,6 +122,42 @@ def test_the_law_holds_for_every_feature_as_slices_come_and_go(block: int) -> No
             taken = {row: held for key, held in some.items() for row in inventory.rows_of(key)}
             snapshot = with_usage(cluster.snapshot, taken)
             assert fitter.fit(snapshot).verdicts.tolist() == chosen(snapshot, fitter), seed
+
+
+def narrowed(question: Question, asks: dict[tuple[int, int], int]) -> Question:
+    """Leave of each list of alternatives one."""
+    claims = [part.claim for part in question.claims]
+    for (claim, slot), index in asks.items():
+        requests = list(claims[claim].spec.requests)
+        some = requests[slot].first_available
+        requests[slot] = replace(requests[slot], first_available=some[index : index + 1])
+        claims[claim] = replace(claims[claim], spec=replace(claims[claim].spec, requests=tuple(requests)))
+    return ask(claims, question.classes, question.features)
+
+
+@pytest.mark.parametrize("kind", [Fleet, Uniform])
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=100)
+def test_of_alternatives_it_is_known_which_a_node_has_first(kind: type[Fleet], seed: int) -> None:
+    fleet, cluster = built(seed, kind)
+    fitter = Fitter(fleet.question())
+    question = fitter.question
+    # What asks for no devices at all, which the API refuses, is in no solution.
+    assume(question.has_choice and all(item.count or item.takes_all for item in question.asks.values()))
+    slots = list(dict.fromkeys((at.claim, at.slot) for at in question.asks))
+    for _ in range(3):
+        snapshot = cluster.snapshot
+        fit = fitter.fit(snapshot)
+        known = {slot: fit.chosen().get(slot, np.zeros(len(fit.verdicts))) for slot in slots}
+        for node in np.flatnonzero(fit.mask).tolist():
+            solution = choose(snapshot, node, question, FIRST)
+            assert isinstance(solution, Solution)
+            picked = {(at.claim, at.slot): at.ask for at in solution.asks}
+            told = {slot: int(known[slot][node]) for slot in slots}
+            assert told[slots[0]] == picked[slots[0]]
+            assert list(told.values()) <= [picked[slot] for slot in slots]
+            assert isinstance(choose(snapshot, node, narrowed(question, told), FIRST), Solution)
+        cluster.apply(fleet.change())
 
 
 def reasons(snapshot: Snapshot, fitter: Fitter) -> list[str]:

@@ -1,6 +1,7 @@
 """What is told of rejected nodes: each thing that is wrong by itself, in few words and at little cost."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from extender.allocation.causes import Shortage
-from extender.allocation.memory import NO_REASON, Reasons
+from extender.allocation.memory import NO_REASON, Reasons, Told
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.solve import BEST, FIRST, Failure, Manner, Undecided
 from extender.allocation.verdict import Fit, Verdict
@@ -69,7 +70,7 @@ def test_what_fails_a_node_alone_does_not_fail_the_pod() -> None:
     assert isinstance(planner_of(belief).plan(P, names("n1", "n2"), 0.0), Offer)
 
 
-def fit(verdicts: list[Verdict], codes: list[int], reasons: list[Reason | Fault]) -> Fit:
+def fit(verdicts: list[Verdict], codes: list[int], reasons: Sequence[Told]) -> Fit:
     unseen: Any = None
     verdict, code = np.array(verdicts, np.int8), np.array(codes, np.int32)
     return Fit(unseen, unseen, BEST, verdict, code, reasons)
