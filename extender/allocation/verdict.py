@@ -70,6 +70,15 @@ class Fit:
         table = np.frombuffer(b"".join(asks), np.int16).reshape(len(used), len(lists))
         return dict(zip(lists, table[np.searchsorted(used, codes)].T, strict=True))
 
+    def later(self) -> NDArray[np.int64] | None:
+        """Tell how many alternatives the first solution on each node passes over: int64[nodes]; None without any."""
+        if not self.question.has_choice:
+            return None
+        found = np.zeros(len(self.verdicts), np.int64)
+        for chosen in self.chosen().values():
+            found += chosen
+        return found
+
     def reason(self, node: int, asker: Question | None = None) -> Reason | Failure | Undecided | None:
         """Say why *node* does not fit; None where it does. *asker* asks the same, maybe for claims of other names."""
         question, code = asker or self.question, self.reason_codes[node].item()

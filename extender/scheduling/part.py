@@ -33,8 +33,8 @@ class Part:
     """Some nodes, and what was asked of them: no fit where they need nothing of us.
 
     *question* is as this pod asks it: a fit is shared by all who ask the same, under other names. *values*: how good
-    the devices are that it would get, about, to *taste*; NONE where its policy does not have any. *needed*: beside
-    devices.
+    the devices are that it would get, about, to *taste* or by their alternatives; NONE where its policy does not have
+    any. *needed*: beside devices.
     """
 
     nodes: Flags

@@ -156,7 +156,9 @@ def _part(
     if fit is None:
         raise Unfinished
     if taste is None:
-        return Part(nodes, fit, question, fitter)
+        # As kube-scheduler ranks nodes: by which alternatives they have.
+        later = fit.later()
+        return Part(nodes, fit, question, fitter, values=None if later is None else -later)
     policies = taste.policies(claims)
     needed = taste.meet(needs.pod, question, fitter, snapshot)
     values = taste.values(fitter, policies, fit, needed)

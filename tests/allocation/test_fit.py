@@ -149,6 +149,9 @@ def test_of_alternatives_it_is_known_which_a_node_has_first(kind: type[Fleet], s
         snapshot = cluster.snapshot
         fit = fitter.fit(snapshot)
         known = {slot: fit.chosen().get(slot, np.zeros(len(fit.verdicts))) for slot in slots}
+        later = fit.later()
+        assert later is not None
+        assert later.tolist() == np.sum(list(known.values()), axis=0).tolist()
         for node in np.flatnonzero(fit.mask).tolist():
             solution = choose(snapshot, node, question, FIRST)
             assert isinstance(solution, Solution)

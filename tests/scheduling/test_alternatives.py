@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.allocation.choose import choose
+from extender.allocation.solve import FIRST, Manner, Solution
 from extender.allocation.verdict import Fit
 from extender.model.change import Changed
 from extender.model.claim import (
@@ -32,7 +34,10 @@ from extender.model.device import (
 )
 from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, NodeName, PoolName
 from extender.model.quantity import parse_quantity
-from extender.scheduling.planner import Offer
+from extender.scheduling.choosing import Chooser
+from extender.scheduling.planner import Offer, Planner
+from extender.scheduling.ranking import Answer
+from extender.scheduling.ranking import Policy as Answers
 from extender.state.belief import Belief
 from extender.topology.policies import Policies
 from tests.scheduling.cast import belief_of, claim, node, pod
@@ -136,10 +141,10 @@ def cluster(used: int, free: int, kind: Callable[[str], Published], taken: Calla
     return belief_of(*CLASSES, *map(node, names), *(one for name in names for one in kind(name)), *holders)
 
 
-def given_to(belief: Belief, wanted: ResourceClaim) -> tuple[str, set[str]]:
+def given_to(belief: Belief, wanted: ResourceClaim, planner: Planner | None = None) -> tuple[str, set[str]]:
     """Return the node that a pod is offered, and of which requests its devices are."""
     belief.apply(Changed(wanted))
-    plan = planner_by(belief, Policies()).plan(pod("p", wanted.key.name), None, 0.0)
+    plan = (planner or planner_by(belief, Policies())).plan(pod("p", wanted.key.name), None, 0.0)
     assert isinstance(plan, Offer)
     return plan.placement.node[:1], {item.request for _, given in plan.placement.claims for item in given.devices}
 
@@ -216,3 +221,54 @@ def test_the_first_alternative_that_fits_anywhere_is_given(seed: int) -> None:
     first = next((item.name for item in some if fit(item).mask.any()), None)
     if first is not None:
         assert given_to(belief, wanted(*some))[1] == {f"r/{first}"}
+
+
+def planner_as_asked(belief: Belief, answers: Answers | None = None) -> Planner:
+    """Return a planner that prefers nothing, as by the order of kube-scheduler."""
+    return Planner(belief, Chooser(belief, lambda: "share", Manner()), answers or Answers())
+
+
+def test_without_any_preference_nodes_are_ranked_by_their_alternatives() -> None:
+    slices = [*sliced("few", [device("d0", "other")]), *whole("many")]
+    belief = belief_of(*CLASSES, node("few"), node("many"), *slices)
+    wanted = asks("c", either(several("gpu", 1), several("other", 1)))
+    assert given_to(belief, wanted, planner_as_asked(belief)) == ("m", {"r/gpu-1"})
+
+
+def score(belief: Belief, wanted: ResourceClaim, number: int) -> int | None:
+    """Score a node as kube-scheduler's plugin DynamicResources does in computeScore; None where it does not fit."""
+    snapshot = belief.cluster.snapshot
+    question = belief.questions.question([wanted], snapshot.classes)
+    answer = choose(snapshot, number, question, FIRST)
+    if not isinstance(answer, Solution):
+        return None
+    given = {answer.situation.asks[pick.at].name for pick in answer.picks}
+    return sum(
+        8 - index
+        for slot in wanted.spec.requests
+        for index, item in enumerate(slot.first_available)
+        if f"{slot.name}/{item.name}" in given
+    )
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=20)
+def test_without_any_preference_nodes_are_ranked_as_kube_scheduler_scores_them(seed: int) -> None:
+    belief, random = drawn(seed)
+    slots = [either(*dict.fromkeys(requested(random) for _ in range(3)), name=f"r{index}") for index in range(2)]
+    # What only one of them wants is the same whichever devices the other has.
+    partitions = [item for item in slots[1].first_available if item.class_name != "gpu"] or [several("small", 1)]
+    wanted = asks("c", slots[0], replace(slots[1], first_available=tuple(partitions)))
+    belief.apply(Changed(wanted))
+    nodes = belief.cluster.snapshot.layout.nodes
+    scores = {name: score(belief, wanted, number) for number, name in enumerate(nodes)}
+    plan = planner_as_asked(belief, Answers(Answer.ALL)).plan(pod("p", "c"), None, 0.0)
+    fitting = {name: found for name, found in scores.items() if found is not None}
+    if not fitting:
+        assert not isinstance(plan, Offer)
+        return
+    assert isinstance(plan, Offer)
+    assert set(plan.scores) == set(fitting)
+    assert fitting[plan.placement.node] == max(fitting.values())
+    order = sorted(fitting, key=lambda name: -plan.scores[name])
+    assert [fitting[name] for name in order] == sorted(fitting.values(), reverse=True)
