@@ -1,5 +1,6 @@
 """How close devices of different kinds are to each other: a GPU to its NIC, CPUs and memory to both."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -40,11 +41,22 @@ def paired(anchors: Sequence[Place], partners: Sequence[Place]) -> Pairing:
     return Pairing(sum(weights[one][other] for one, other in pairs) // count, pairs)
 
 
+def part(count: int, led: int, leads: int) -> int:
+    """Return how many of *count* devices belong on a NUMA node with *led* of all *leads*: one at least."""
+    return max(1, count * led // leads)
+
+
 def cover(anchors: Sequence[Place], zoned: Sequence[Place]) -> int:
-    """Return the share of *anchors* whose NUMA node is one of those of *zoned*; an unknown one is not."""
-    zones = frozenset[int]().union(*(place.numa for place in zoned))
-    covered = sum(place.first_numa in zones for place in anchors)
-    return ONE * covered // len(anchors) if anchors else 0
+    """Return the share of *anchors* whose NUMA node has its part of *zoned*; an unknown one has not.
+
+    It is no more than the share of *zoned* that is on any of these nodes: one CPU of sixteen does not cover a GPU.
+    """
+    led = Counter(place.first_numa for place in anchors if place.first_numa is not None)
+    there = Counter(zone for place in zoned for zone in place.numa)
+    needed = {zone: part(len(zoned), number, len(anchors)) for zone, number in led.items()}
+    covered = sum(ONE * number * min(there[zone], needed[zone]) // needed[zone] for zone, number in led.items())
+    inside = sum(not led.keys().isdisjoint(place.numa) for place in zoned)
+    return min(covered // len(anchors), ONE * inside // len(zoned)) if inside else 0
 
 
 def zones_of(places: Sequence[Place]) -> int:

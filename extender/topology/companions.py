@@ -6,16 +6,17 @@ stranded.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 from typing import Final
 
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
-from extender.topology.alignment import affinity, cover, paired
+from extender.topology.alignment import affinity, cover, paired, part, zones_of
 from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
-from extender.topology.policy import KEEPING
+from extender.topology.lots import Lot, fewest, filled
+from extender.topology.policy import KEEPING, ZONE
 from extender.topology.quality import ONE
 from extender.topology.residual import measure
 from extender.topology.scene import Scene
@@ -39,6 +40,7 @@ class Companions:
         # Of all devices that pods are placed around, one is worth this much as part of what is left.
         self.loss = KEEPING * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
         self._shares: dict[tuple[At, int], int] = {}
+        self._groups: dict[tuple[At, int], list[tuple[int, ...]]] = {}
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
         """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
@@ -126,12 +128,19 @@ class Companions:
         return sorted(places_of(among), key=rank)
 
     def zones(self, at: At, leads: int, taken: int, among: int, count: int) -> Iterator[tuple[int, ...]]:
-        """Yield sets of zones, those first that cover most of *leads* and strand fewest others."""
-        every, worth = places_of(among), self._zoning(at, leads, taken, among)
-        if comb(len(every), count) > COMPARED:
-            yield from combinations(sorted(every, key=lambda place: -worth((place,))), count)
+        """Yield sets of zones, those first that cover most of *leads* and strand fewest others.
+
+        Where nothing leads, those on the fewest NUMA nodes, with the zones *taken* before.
+        """
+        every, rank = places_of(among), self._ranking(at, leads, taken, among)
+        if comb(len(every), count) <= COMPARED:
+            yield from sorted(combinations(every, count), key=rank)
             return
-        yield from sorted(combinations(every, count), key=lambda places: -worth(places))
+        lots = self._lots(at, leads, taken, among, count)
+        if leads:
+            yield filled(lots, count)
+        yield from sorted(islice(fewest(lots, count), COMPARED), key=rank)
+        yield from combinations(sorted(every, key=lambda place: rank((place,))), count)
 
     def share(self, at: At, place: int) -> int:
         """Return which share of a zone an ask would take, of ONE."""
@@ -160,26 +169,71 @@ class Companions:
             for place in places
         )
 
-    def _zoning(self, at: At, leads: int, taken: int, among: int) -> Callable[[tuple[int, ...]], int]:
-        """Say what sets of zones are worth. Of many that are alike, as single CPUs are, one speaks for all."""
+    def _ranking(self, at: At, leads: int, taken: int, among: int) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+        """Say which sets of zones are worth most, the least first: of equal ones those on few NUMA nodes that are full.
+
+        Of many that are alike, as single CPUs are, one speaks for all.
+        """
         ground, led = self.scene.ground, self.scene.ground.at(places_of(leads))
-        drivers = {place: ground.board.candidates[place].key.driver for place in places_of(among | taken)}
-        numbers: dict[tuple[str, frozenset[int], int], int] = {}
-        alike = {
-            place: numbers.setdefault((drivers[place], ground.sites[place].numa, self.share(at, place)), len(numbers))
-            for place in places_of(among)
-        }
-        known: dict[tuple[int, ...], int] = {}
+        alike, before = self._alike(at, among), taken & ground.zoned
+        number = {place: one for one, places in enumerate(alike) for place in places}
+        lost = [self.stranding(at, leads, places[:1]) for places in alike]
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}
 
         def worth(places: tuple[int, ...]) -> int:
-            key = tuple(map(alike.__getitem__, places))
+            if led:
+                return ZONED * cover(led, ground.at((*self._same(before, places), *places))) // 1000
+            # What nothing leads is near to itself.
+            return -ZONE * zones_of(ground.at((*places_of(before), *places)))
+
+        def rank(places: tuple[int, ...]) -> tuple[int, ...]:
+            key = tuple(map(number.__getitem__, places))
             if key not in known:
-                before = [place for place in places_of(taken) if places and drivers[place] == drivers[places[0]]]
-                covered = cover(led, ground.at((*before, *places)))
-                known[key] = ZONED * covered // 1000 - self.stranding(at, leads, places)
+                used = set(key)
+                known[key] = (
+                    sum(lost[one] for one in key) - worth(places),
+                    len(used),
+                    sum(len(alike[one]) for one in used),
+                )
             return known[key]
 
-        return worth
+        return rank
+
+    def _lots(self, at: At, leads: int, taken: int, among: int, count: int) -> list[Lot]:
+        """Put zones that are alike together, with what each adds to the worth of a set of *count*."""
+        ground, number = self.scene.ground, leads.bit_count()
+        led = Counter(site.first_numa for site in ground.at(places_of(leads)))
+        before = self._same(taken & ground.zoned, places_of(among))
+        there = Counter(zone for site in ground.at(before) for zone in site.numa)
+        zoned, total, lots = ZONED * ONE // 1000, len(before) + count, list[Lot]()
+        for places in self._alike(at, among):
+            cost = self.stranding(at, leads, places[:1])
+            zones = [one for one in ground.sites[places[0]].numa if led[one]]
+            near = sum(led[zone] for zone in zones)
+            wanted = part(total, near, number) if near else 0
+            gain = zoned * near // (number * wanted) if near else 0
+            # Beyond their part they are at least on the NUMA node of a lead.
+            spare = min(zoned // total, gain - 1) if near else 0
+            wanted -= min((there[zone] for zone in zones), default=0)
+            lots.append(Lot(places, max(0, wanted), gain - cost, spare - cost))
+        return lots
+
+    def _alike(self, at: At, among: int) -> list[tuple[int, ...]]:
+        """Put zones together that are worth the same."""
+        known = self._groups.get((at, among))
+        if known is None:
+            sites, found = self.scene.ground.sites, dict[object, list[int]]()
+            for place in places_of(among):
+                found.setdefault((self._driver(place), sites[place].numa, self.share(at, place)), []).append(place)
+            known = self._groups[at, among] = list(map(tuple, found.values()))
+        return known
+
+    def _same(self, mask: int, places: Sequence[int]) -> list[int]:
+        """Return those of a mask that are of the driver of *places*."""
+        return [place for place in places_of(mask) if places and self._driver(place) == self._driver(places[0])]
+
+    def _driver(self, place: int) -> str:
+        return self.scene.ground.board.candidates[place].key.driver
 
     def _crowd(self, leads: int) -> Counter[int | None]:
         """Count by NUMA node the devices that pods are placed around and that stay free beside *leads*."""

@@ -72,8 +72,9 @@ class Merits:
         for group, free, mask in self._linked(leads):
             yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
         led = leads or partners
-        if led:
-            yield Part("numa", self.apart(led), _zones(self.ground.at(places_of(led))))
+        placed = led or self.scene.given(picks, Role.ZONE)
+        if placed:
+            yield Part("numa", self.apart(placed), _zones(self.ground.at(places_of(placed))))
         for kind in self.ground.kinds:
             yield from self._partnered(kind, picks, leads, partners & mask_of(kind.places))
         yield from self._zoned(picks, led, leads)
@@ -113,9 +114,10 @@ class Merits:
         for driver in sorted(drivers) if led else ():
             zoned = [pick.place for pick in picks if pick.at in asks and self._driver(pick.place) == driver]
             covered = cover(self.ground.at(places_of(led)), self.ground.at(zoned))
-            few = "" if covered == ONE else f"{100 * covered // ONE}% of "
-            words = f"{noun_of(driver)} on {few}the {self._noun(places_of(led))}s' NUMA nodes"
-            yield Part("cover", ZONED * covered // 1000, words)
+            lead = self._noun(places_of(led))
+            few = f"for {100 * covered // ONE}% of the {lead}s on their NUMA nodes"
+            where = f"on the {lead}s' NUMA nodes" if covered == ONE else few
+            yield Part("cover", ZONED * covered // 1000, f"{noun_of(driver)} {where}")
 
     def _driver(self, place: int) -> str:
         return self.ground.board.candidates[place].key.driver

@@ -81,6 +81,16 @@ def test_cover_counts_each_device_on_its_own_numa_node() -> None:
     assert cover([], [place("", 0)]) == 0
 
 
+def test_cpus_cover_devices_as_far_as_each_numa_node_has_its_part_of_them() -> None:
+    near, far = place("", 0), place("", 1)
+    assert cover([near, far], [near] * 8 + [far] * 8) == ONE
+    assert cover([near, far], [near] * 2 + [far] * 14) == ONE // 2 + ONE // 8
+    assert cover([near], [near] * 12 + [far] * 4) == 3 * ONE // 4
+    assert cover([near, near, far], [near, far]) == ONE
+    assert cover([near, far], [near] * 2 + [far]) == ONE
+    assert cover([near, far], [near, far, place("", 2)]) == 2 * ONE // 3
+
+
 def served(bundles: Bundles, anchors: int, partners: int) -> int:
     """Count, one way after another, the most anchors that can have a partner of theirs each."""
     lowest = anchors & -anchors

@@ -1,0 +1,55 @@
+"""Sets of devices that are alike are found by their counts."""
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.topology.lots import Lot, fewest, filled
+
+
+@st.composite
+def some_lots(draw: st.DrawFn) -> list[Lot]:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    found = []
+    for index, size in enumerate(sizes):
+        spare = draw(st.integers(-5, 5))
+        places = tuple(range(10 * index, 10 * index + size))
+        found.append(Lot(places, draw(st.integers(0, 6)), spare + draw(st.integers(0, 5)), spare))
+    return found
+
+
+def counts_of(lots: list[Lot], places: tuple[int, ...]) -> list[int]:
+    return [len(set(lot.places).intersection(places)) for lot in lots]
+
+
+def worth(lots: list[Lot], counts: list[int]) -> int:
+    return sum(
+        lot.gain * min(lot.wanted, count) + lot.spare * max(0, count - lot.wanted)
+        for lot, count in zip(lots, counts, strict=True)
+    )
+
+
+def every(lots: list[Lot], count: int) -> list[list[int]]:
+    ranges = product(*(range(len(lot.places) + 1) for lot in lots))
+    return [list(counts) for counts in ranges if sum(counts) == count]
+
+
+@given(some_lots(), st.integers(1, 9))
+def test_no_counts_are_worth_more_than_what_is_filled(lots: list[Lot], count: int) -> None:
+    known = every(lots, count)
+    if known:
+        places = filled(lots, count)
+        assert len(places) == count
+        assert worth(lots, counts_of(lots, places)) == max(worth(lots, counts) for counts in known)
+
+
+@given(some_lots(), st.integers(1, 9))
+def test_the_best_out_of_the_fewest_lots_is_among_those_of_few(lots: list[Lot], count: int) -> None:
+    known = every(lots, count)
+    found = [counts_of(lots, places) for places in fewest(lots, count)]
+    assert all(counts in known for counts in found)
+    if known:
+        least = min(sum(map(bool, counts)) for counts in known)
+        best = max(worth(lots, counts) for counts in known if sum(map(bool, counts)) == least)
+        assert any(sum(map(bool, counts)) <= least and worth(lots, counts) >= best for counts in found)
