@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 from operator import and_, or_
 from typing import Final, NamedTuple
@@ -22,6 +22,8 @@ from extender.topology.scene import Role, Scene
 Sets = Iterator[tuple[int, ...]]
 # Sets whose worth is remembered: a search meets the same again behind each set that another ask was given.
 WORTHS: Final = 1 << 14
+# Sets of zones for which those of later asks are looked for.
+FORESEEN: Final = 8
 
 
 class Wanted(NamedTuple):
@@ -112,8 +114,32 @@ class Cast:
     def zones(self, wanted: Wanted) -> Sets:
         leads = self.scene.given(wanted.picks, Role.LEAD) or self.scene.given(wanted.picks, Role.PARTNER)
         taken = wanted.taken & ~leads
-        for places in self.companions.zones(wanted.at, leads, taken, wanted.mask, wanted.size):
+        found = self.companions.zones(wanted.at, leads, taken, wanted.mask, wanted.size)
+        later = () if leads else self.scene.later(wanted.at, Role.ZONE, wanted.picks)
+        for places in self._foreseen(wanted, found, later) if later else found:
             yield tuple(sorted(places))
+
+    def _foreseen(self, wanted: Wanted, found: Sets, later: Sequence[At]) -> Sets:
+        """Yield zones that nothing leads, those first that are worth most with the best for *later* asks."""
+        first: dict[object, tuple[int, ...]] = {}
+        for places in islice(found, COMPARED):
+            if len(first) == FORESEEN:
+                break
+            # Single CPUs of one NUMA node are as good as each other.
+            first.setdefault(tuple(self.ground.sites[place].numa for place in places), places)
+        yield from sorted(first.values(), key=lambda places: -self._with_later(wanted, places, later))
+        yield from self.companions.zones(wanted.at, 0, wanted.taken, wanted.mask, wanted.size)
+
+    def _with_later(self, wanted: Wanted, places: tuple[int, ...], later: Sequence[At]) -> int:
+        """Return what zones are worth with those that are best for *later* asks, each beside those before it."""
+        companions, taken = self.companions, wanted.taken | mask_of(places)
+        worth = -companions.stranding(wanted.at, 0, places)
+        for at in later:
+            among = self.scene.mask(at) & (~taken | self.ground.board.shareable)
+            chosen = next(companions.zones(at, 0, taken, among, self.scene.size(at)), ())
+            worth -= companions.stranding(at, 0, chosen)
+            taken |= mask_of(chosen)
+        return worth + self.merits.apart(taken & self.ground.zoned)
 
     def zoning(self, leads: int) -> int:
         """Return what the best zones for *leads* are worth: the same for all that are on the same NUMA nodes."""

@@ -14,9 +14,9 @@ from extender.allocation.features import ALL
 from extender.allocation.preference import Tightest
 from extender.allocation.question import EXACT, Question, ask
 from extender.allocation.solve import Manner, Solution, solve
-from extender.model.claim import ClaimSpec, DeviceRequest, RequestSlot, ResourceClaim
+from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
 from extender.model.device import Device
-from extender.model.names import ClassName, ObjectKey, Uid
+from extender.model.names import ClassName, DriverName, ObjectKey, Uid
 from extender.topology import companions
 from extender.topology.aliases import Place
 from extender.topology.alignment import cover
@@ -33,13 +33,20 @@ LARGE = board(
 )
 
 
+MEMORY = DriverName("dra.memory")
+KINDS = {
+    **CLASSES,
+    ClassName("memory"): DeviceClass(name=ClassName("memory"), selectors=(Selector(f"device.driver == '{MEMORY}'"),)),
+}
+
+
 def counted(**wanted: int) -> Question:
     requests = tuple(
         RequestSlot(name=name, exactly=DeviceRequest(name=name, class_name=ClassName(name), mode=EXACT, count=count))
         for name, count in wanted.items()
     )
     spec = ClaimSpec(requests=requests)
-    return ask([ResourceClaim(key=ObjectKey("ns", "claim"), uid=Uid("claim"), spec=spec)], CLASSES, ALL)
+    return ask([ResourceClaim(key=ObjectKey("ns", "claim"), uid=Uid("claim"), spec=spec)], KINDS, ALL)
 
 
 def solved(asked: Question, on: Board, held: Sequence[str] = ()) -> tuple[Together, Solution]:
@@ -170,3 +177,54 @@ def gpu_on(index: int, at: int) -> Device:
         pcieRoot=f"p{index}",
         numaNode=at,
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held", "devices"),
+    [
+        pytest.param({"cpu": 1, "memory": 1}, "cpu-0 cpu-2", "cpu-1 memory-1", id="memory follows CPUs"),
+        pytest.param({"memory": 1, "cpu": 1}, "memory-0", "cpu-1 memory-1", id="CPUs follow memory"),
+        pytest.param({"memory": 1, "cpu": 2}, "cpu-0", "cpu-1 cpu-3 memory-1", id="memory is where CPUs will be"),
+    ],
+)
+def test_cpus_and_memory_that_nothing_leads_are_close_to_each_other(
+    wanted: dict[str, int], held: str, devices: str
+) -> None:
+    on = board(
+        sliced(CPU, *(device(f"cpu-{index}", numaNode=index % 2) for index in range(4))),
+        sliced(MEMORY, *(device(f"memory-{at}", numaNode=at) for at in range(2))),
+    )
+    picks = solved(counted(**wanted), on, held.split())[1].picks
+    assert sorted(on.candidates[pick.place].key.device for pick in picks) == devices.split()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 2), max_size=4),
+    st.lists(st.integers(0, 9), min_size=2, max_size=3),
+    st.sets(st.integers(0, 2), min_size=1),
+    st.integers(1, 9),
+)
+def test_cpus_and_memory_that_nothing_leads_are_on_the_same_numa_nodes_as_far_as_can_be(
+    gpus: list[int], cpus: list[int], memory: set[int], count: int
+) -> None:
+    on = board(
+        sliced(GPU, *(gpu_on(index, at) for index, at in enumerate(gpus))),
+        sliced(NIC, device("net-0", pcieRoot="r", numaNode=0)),
+        sliced(
+            CPU, *(device(f"cpu-{at}-{index}", numaNode=at) for at, most in enumerate(cpus) for index in range(most))
+        ),
+        sliced(MEMORY, *(device(f"memory-{at}", numaNode=at) for at in sorted(memory))),
+    )
+    if sum(cpus) < count:
+        return
+    together, solution = solved(counted(cpu=count, memory=1), on)
+    places = {on.candidates[pick.place].key.driver: pick for pick in solution.picks}
+    banks = [place for place, candidate in enumerate(on.candidates) if candidate.key.driver == MEMORY]
+    others = [
+        tuple(Pick(places[MEMORY].at, bank) if pick == places[MEMORY] else pick for pick in picks)
+        for picks, *_ in by_counts(solution)
+        for bank in banks
+    ]
+    best = max(together.appraise(solution.situation, picks).value for picks in others)
+    assert together.appraise(solution.situation, solution.picks).value == best
