@@ -135,12 +135,14 @@ class Preferring:
     ) -> None:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._panel = panel = Panel(memory, question, policies, mixes)
-        linked = Linked(panel.wiring, Tightest(), self._firm, memory.partitioned.wholes)
+        wholes = memory.partitioned.wholes
+        linked = Linked(panel.wiring, Tightest(), self._firm, wholes)
         self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.chooser)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.
         joins = len(set(policies)) == 1 and not self._firm
-        self._ensemble = Ensemble(Together(panel.ground, self._alone), self._alone, joins=joins)
+        together = Together(panel.ground, self._alone, wholes=wholes)
+        self._ensemble = Ensemble(together, self._alone, joins=joins)
 
     def manner(self, manner: Manner) -> Manner:
         """Search like *manner*, but prefer what is wanted here, and leave out what is not to be had."""

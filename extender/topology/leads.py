@@ -121,6 +121,8 @@ class Leads:
 
     def _candidates(self, size: int, among: int) -> Iterator[int]:
         """Yield sets, roughly the best first by their own worth."""
+        if not self.scene.situation.asks[self.wanted.at].is_admin:
+            among &= ~self.scene.cut
         groups = [group for group in self.ground.anchored if (group.mask & (among | self.before)).bit_count() >= size]
         close = list(dict.fromkeys(mask for group in groups for mask in self._close(group, size, among)))
         yield from close
@@ -135,7 +137,7 @@ class Leads:
         """Yield sets of one group with those of it that lead already."""
         inside = self.before & group.mask
         allowed = group.inward(among | inside)
-        free = group.inward(self.scene.unheld) | allowed
+        free = group.inward(self.scene.whole) | allowed
         for choice in group.ranking.choices(free, size + inside.bit_count(), allowed):
             mask = group.outward(choice.mask)
             if not inside & ~mask:

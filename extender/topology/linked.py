@@ -31,6 +31,11 @@ Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
 Wholes = Callable[[Situation, int], int]
 
 
+def unheld(situation: Situation, mask: int) -> int:
+    """Tell which devices of a mask nobody holds: where none is cut, these are the whole ones."""
+    return mask & situation.unheld
+
+
 def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
     """Return the mask of what was picked, and is no longer free: with adminAccess nothing is taken."""
     return mask_of({place for at, place in picks if not situation.asks[at].is_admin})

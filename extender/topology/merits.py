@@ -84,7 +84,7 @@ class Merits:
         for group in self.ground.anchored:
             mask = group.inward(leads)
             if mask:
-                yield group, group.inward(self.scene.unheld | leads), mask
+                yield group, group.inward(self.scene.whole | leads), mask
 
     def _partnered(self, kind: Kind, picks: Sequence[Pick], leads: int, partners: int) -> Iterator[Part]:
         stranding = self.stranding(kind, leads, partners)

@@ -12,6 +12,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
+from extender.topology.linked import Wholes, unheld
 
 
 class Role(IntEnum):
@@ -31,10 +32,11 @@ def offered(situation: Situation, at: At) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A situation and the ground under it."""
+    """A situation and the ground under it. *wholes* tells which devices are there for sets of others."""
 
     situation: Situation
     ground: Ground
+    wholes: Wholes = unheld
 
     @cached_property
     def asks(self) -> dict[Turn, At]:
@@ -72,6 +74,16 @@ class Scene:
     @cached_property
     def unheld(self) -> int:
         return self.situation.unheld
+
+    @cached_property
+    def whole(self) -> int:
+        """The mask of that of which nobody has any part."""
+        return self.wholes(self.situation, self._every)
+
+    @property
+    def cut(self) -> int:
+        """The mask of anchors that nobody holds and that are yet there for no set: parts, and what has lost some."""
+        return self.ground.anchors & self.unheld & ~self.whole
 
     def order(self) -> list[Turn]:
         """Return the slots in turn: what takes all first, for it has no choice; in each role the most constrained."""
@@ -121,7 +133,7 @@ class Scene:
         return self.unheld & ~taken | self.ground.board.shareable
 
     def free_anchors(self, taken: int) -> int:
-        return self.ground.anchors & self.unheld & ~taken
+        return self.ground.anchors & self.whole & ~taken
 
     def _role(self, at: At) -> Role:
         mask = self.mask(at)
@@ -130,6 +142,10 @@ class Scene:
         if mask & self.ground.partners:
             return Role.PARTNER
         return Role.ZONE if mask & self.ground.zoned else Role.OTHER
+
+    @property
+    def _every(self) -> int:
+        return (1 << len(self.situation.usages)) - 1
 
     def _products(self, at: At) -> int:
         sites = self.ground.at(places_of(self.mask(at)))

@@ -12,6 +12,7 @@ from extender.topology.appraisal import Appraisal
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
+from extender.topology.linked import Wholes, unheld
 from extender.topology.memo import Memo
 from extender.topology.scene import Role, Scene
 
@@ -22,10 +23,13 @@ PATIENCE: Final = 1000
 
 
 class Together:
-    """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*."""
+    """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*.
 
-    def __init__(self, ground_of: Grounds, otherwise: Preference) -> None:
-        self._ground_of, self._otherwise = ground_of, otherwise
+    *wholes* tells which devices are there for sets of others.
+    """
+
+    def __init__(self, ground_of: Grounds, otherwise: Preference, wholes: Wholes = unheld) -> None:
+        self._ground_of, self._otherwise, self._wholes = ground_of, otherwise, wholes
         self._chosen: Memo[int, Cast] = Memo(SITUATIONS)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
@@ -63,7 +67,7 @@ class Together:
         known = self._chosen.get(id(situation))
         if known is None or known.scene.situation is not situation:
             ground = self._ground_of(situation)
-            known = self._chosen[id(situation)] = Cast(Scene(situation, ground))
+            known = self._chosen[id(situation)] = Cast(Scene(situation, ground, self._wholes))
         return known
 
     def _sets(self, cast: Cast, wanted: Wanted) -> Sets:
