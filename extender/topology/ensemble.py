@@ -48,9 +48,9 @@ class Ensemble:
         apart = {at for at, mask in masks.items() if self._is_apart(situation, at, mask, ())}
         return [pick for pick in picks if pick.at not in apart], [pick for pick in picks if pick.at in apart]
 
-    def appraise(self, situation: Situation, picks: Sequence[Pick]) -> Appraisal:
-        """Say what picks are worth that were chosen together."""
-        return self._together.appraise(situation, picks)
+    def appraise(self, situation: Situation, picks: Sequence[Pick], beside: Sequence[Pick]) -> Appraisal:
+        """Say what picks are worth that were chosen together, *beside* those that were not."""
+        return self._together.appraise(situation, picks, beside)
 
     def _is_apart(self, situation: Situation, at: At, mask: int, picks: Sequence[Pick]) -> bool:
         role = self._together.cast(situation).scene.roles[at]

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import NamedTuple, Protocol
 
 from extender.allocation.board import Board
 from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
-from extender.topology.aliases import Place
+from extender.topology.aliases import Address, Place
 from extender.topology.appraisal import Part
 from extender.topology.bundles import Bundles
 from extender.topology.choice import Choice
@@ -89,15 +90,34 @@ class Ground:
 
     @cached_property
     def anchored(self) -> tuple[Anchored, ...]:
-        """The groups that pods are placed around: those with known links, otherwise those with products on a bus."""
-        return tuple(group for group in self.groups if group.is_known) or tuple(
-            group for group in self.groups if any(self._is_product(place) for place in group.places)
+        """The groups that pods are placed around: those with known links, otherwise those with products on a bus.
+
+        Of the drivers of the former, the latter lead too: parts of chips have no links.
+        """
+        known = {self._driver(group) for group in self.groups if group.is_known}
+        products = [group for group in self.groups if any(self._is_product(place) for place in group.places)]
+        return tuple(
+            group
+            for group in self.groups
+            if group.is_known or (group in products and (not known or self._driver(group) in known))
         )
 
     @cached_property
-    def anchors(self) -> int:
+    def leading(self) -> int:
         """The mask of the devices that pods are placed around."""
         return mask_of(place for group in self.anchored for place in group.places)
+
+    @cached_property
+    def anchors(self) -> int:
+        """The mask of those that count where they stay free: parts of chips do not."""
+        known = [group for group in self.anchored if group.is_known]
+        whole = known or [group for group in self.anchored if not self._is_cut(group)] or self.anchored
+        return mask_of(place for group in whole for place in group.places)
+
+    def cut_by(self, devices: int) -> int:
+        """Return the mask of the anchors of which *devices* have parts."""
+        parts = devices & self.leading & ~self.anchors
+        return reduce(or_, (self._bodies.get(self.sites[place].bus, 0) for place in places_of(parts)), 0)
 
     @cached_property
     def zoned(self) -> int:
@@ -114,8 +134,7 @@ class Ground:
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """What goes with anchors, kind by kind: all but zones of which it is known where it is."""
-        anchors = tuple(place for group in self.anchored for place in group.places)
-        # Parts of what leads go with nothing.
+        anchors = tuple(place for group in self.anchored for place in group.places if self.anchors >> place & 1)
         leading = {self.board.candidates[place].key.driver for place in anchors}
         return tuple(
             Kind(driver, tuple(places), anchors, Bundles(self.at(anchors), self.at(places)))
@@ -145,9 +164,27 @@ class Ground:
         """What pods are not placed around, by driver."""
         found: dict[str, list[int]] = {}
         for place, candidate in enumerate(self.board.candidates):
-            if not self.anchors >> place & 1:
+            if not self.leading >> place & 1:
                 found.setdefault(candidate.key.driver, []).append(place)
         return found
+
+    @cached_property
+    def _bodies(self) -> dict[Address | None, int]:
+        """The anchors by their buses, which parts of them share."""
+        found: dict[Address | None, int] = {}
+        for place in places_of(self.anchors):
+            bus = self.sites[place].bus
+            found[bus] = found.get(bus, 0) | 1 << place
+        found.pop(None, None)
+        return found
+
+    def _driver(self, group: Anchored) -> str:
+        return self.board.candidates[group.places[0]].key.driver
+
+    def _is_cut(self, group: Anchored) -> bool:
+        """Tell whether devices of a group are parts of one chip."""
+        buses = [site.bus for site in self.at(group.places) if site.bus is not None]
+        return len(set(buses)) < len(buses)
 
     def _is_zoned(self, place: int) -> bool:
         site = self.sites[place]

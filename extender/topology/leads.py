@@ -42,6 +42,9 @@ class Leads:
     def sets(self) -> Sets:
         """Yield sets for the ask: out of the best for all that lead, then for itself."""
         later = self.scene.later(self.wanted.at, Role.LEAD, self.wanted.picks)
+        # Parts of chips are in no set with whole ones.
+        anchors, scene = self.ground.anchors, self.scene
+        later = [at for at in later if bool(scene.mask(at) & anchors) is bool(self.wanted.mask & anchors)]
         if later:
             yield from self._jointly(later)
         yield from self._jointly(())

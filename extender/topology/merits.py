@@ -39,8 +39,9 @@ class Merits:
         self.companions = companions
         self._unities: Memo[int, int] = Memo(UNITIES)
 
-    def appraisal(self, picks: Sequence[Pick]) -> Appraisal:
-        parts = tuple(self._parts(picks))
+    def appraisal(self, picks: Sequence[Pick], beside: Sequence[Pick] = ()) -> Appraisal:
+        """Appraise *picks*, and how close they are to the parts of chips *beside* them, which others value."""
+        parts = tuple(self._parts(picks, beside))
         return Appraisal(sum(part.value for part in parts), parts)
 
     def base(self, leads: int) -> int:
@@ -67,17 +68,18 @@ class Merits:
         before = kind.stranded(scene.free_anchors(0), scene.left(0))
         return self.companions.loss * (before - kind.stranded(scene.free_anchors(leads), scene.left(taken)))
 
-    def _parts(self, picks: Sequence[Pick]) -> Iterator[Part]:
+    def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
         for group, free, mask in self._linked(leads):
             yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
-        led = leads or partners
-        placed = led or self.scene.given(picks, Role.ZONE)
+        followed = self.scene.given(beside, Role.LEAD) & ~self.ground.anchors
+        placed = leads or partners or (0 if followed else self.scene.given(picks, Role.ZONE))
         if placed:
             yield Part("numa", self.apart(placed), _zones(self.ground.at(places_of(placed))))
+        leads |= followed
         for kind in self.ground.kinds:
-            yield from self._partnered(kind, picks, leads, partners & mask_of(kind.places))
-        yield from self._zoned(picks, led, leads)
+            yield from self._partnered(kind, (*picks, *beside), leads, partners & mask_of(kind.places))
+        yield from self._zoned(picks, leads or partners, leads)
 
     def _linked(self, leads: int) -> Iterator[tuple[Anchored, int, int]]:
         """Yield each group that leads are of, what is free of it, and the leads; masks are of its shape."""

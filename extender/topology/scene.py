@@ -66,7 +66,7 @@ class Scene:
         """Whether several asks choose what leads, each one device: by itself it has no links to be chosen by."""
         if len(self.situation.asks) == 1:
             return False
-        leading = [at for at in self.asks.values() if self.roles[at] is Role.LEAD]
+        leading = [at for at in self.asks.values() if self.mask(at) & self.ground.anchors]
         # What is asked for with adminAccess is only looked at: it leads nobody.
         is_taken = not any(ask.is_admin for ask in self.situation.asks.values())
         return is_taken and len(leading) > 1 and all(self.size(at) == 1 for at in leading)
@@ -133,11 +133,12 @@ class Scene:
         return self.unheld & ~taken | self.ground.board.shareable
 
     def free_anchors(self, taken: int) -> int:
-        return self.ground.anchors & self.whole & ~taken
+        """Return the mask of the anchors that others can still have as a whole when *taken* is."""
+        return self.ground.anchors & self.whole & ~taken & ~self.ground.cut_by(taken)
 
     def _role(self, at: At) -> Role:
         mask = self.mask(at)
-        if mask & self.ground.anchors:
+        if mask & self.ground.leading:
             return Role.LEAD
         if mask & self.ground.partners:
             return Role.PARTNER

@@ -58,9 +58,9 @@ class Together:
             if tuple(sorted(places)) not in seen and not any(chosen & ~one == 0 for one in tried):
                 yield places
 
-    def appraise(self, situation: Situation, picks: Sequence[Pick]) -> Appraisal:
-        """Say what the devices of a pod are worth together."""
-        return self.cast(situation).merits.appraisal(picks)
+    def appraise(self, situation: Situation, picks: Sequence[Pick], beside: Sequence[Pick] = ()) -> Appraisal:
+        """Say what the devices of a pod are worth together, *beside* what was not chosen together."""
+        return self.cast(situation).merits.appraisal(picks, beside)
 
     def cast(self, situation: Situation) -> Cast:
         """Return what is worked out of a situation; each is remembered for as long as its search may take."""

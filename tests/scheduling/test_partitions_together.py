@@ -2,35 +2,40 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from extender.model.change import Changed
 from extender.model.claim import DeviceClass, DeviceRequest, RequestSlot, Selector
-from extender.model.device import ResourceSlice
+from extender.model.device import ResourceSlice, Traits
 from extender.model.names import ClassName
 from extender.model.parse import parse_slice
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from loadtests.quality.hopper import CPU as CPUS
+from loadtests.quality.hopper import NODE, cpus, sliced
 from tests.scheduling.cast import belief_of, node, pod
 from tests.scheduling.machines import NVIDIA
 from tests.scheduling.mixed import CLASSES, NIC, asks, nics, planner_of, some
 from tests.topology.mig import RAW
 
-GPU, PART = ClassName("gpu"), ClassName("part")
+GPU, PART, CPU = ClassName("gpu"), ClassName("part"), ClassName("cpu")
 ABOUT = f"device.driver == '{NVIDIA}' && device.attributes['{NVIDIA}'].type"
 ROLES = (
     DeviceClass(name=GPU, selectors=(Selector(f"{ABOUT} == 'gpu'"),)),
     DeviceClass(name=PART, selectors=(Selector(f"{ABOUT} == 'mig'"),)),
+    DeviceClass(name=CPU, selectors=(Selector(f"device.driver == '{CPUS}'"),)),
 )
 ON = "device.attributes['resource.kubernetes.io'].pcieRoot == 'pci0000:{:02x}'"
+SXM, PCIE = "NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB"
 SMALL = f"device.attributes['{NVIDIA}'].profile == '1g.5gb'"
 NUMBERS = count()
 
 
-def cut_up(gpus: int) -> list[ResourceSlice]:
+def cut_up(gpus: int, product: str = SXM) -> list[ResourceSlice]:
     """Publish A100s that can be cut, of which the first half is on NUMA node 0, each on a PCIe root of its own."""
     found = []
     for index in range(gpus):
@@ -39,7 +44,8 @@ def cut_up(gpus: int) -> list[ResourceSlice]:
             .replace("gpu-0", f"gpu-{index}")
             .replace("GPU-00000000", f"GPU-{index}")
             .replace("mig-a100-gpu.nvidia.com", f"gpu-{index}-slice")
-            .replace("mig-a100", "a")
+            .replace("mig-a100", NODE)
+            .replace(SXM, product)
             .replace("pci0000:00", f"pci0000:{index:02x}")
             .replace("0000:07:00.0", f"0000:{index:02x}:00.0")
             .replace('numaNode": {"int": 0}', f'numaNode": {{"int": {2 * index // gpus}}}')
@@ -50,9 +56,18 @@ def cut_up(gpus: int) -> list[ResourceSlice]:
     return [one for one in map(parse_slice, found) if isinstance(one, ResourceSlice)]
 
 
-def machine(gpus: int, *, has_nics: bool = True) -> Belief:
-    beside = [nics("a", gpus)] if has_nics else []
-    return belief_of(*CLASSES[1:], *ROLES, node("a"), *cut_up(gpus), *beside)
+def cut_for_good(published: ResourceSlice, *cut: int) -> ResourceSlice:
+    """Publish GPUs as those where the sevenths of some are plain devices, and the others are whole."""
+    kept = []
+    for device in published.devices:
+        index, _, profile = device.name.removeprefix("gpu-").partition("-mig-")
+        if profile[:6] == ("1g5gb-" if int(index) in cut else ""):
+            kept.append(replace(device, traits=Traits()))
+    return replace(published, devices=tuple(kept))
+
+
+def machine(*gpus: ResourceSlice, count: int = 4) -> Belief:
+    return belief_of(*CLASSES[1:], *ROLES, node(NODE), *gpus, nics(NODE, count), sliced(CPUS, cpus(0), cpus(1)))
 
 
 def small(root: int | None = None) -> RequestSlot:
@@ -84,21 +99,60 @@ def given_of(belief: Belief, *requests: RequestSlot) -> list[str]:
 def test_a_gpu_that_is_cut_is_left_whole_for_nobody_with_and_without_nics(
     gpus: int, broken: int, sizes: Iterable[int], expected: tuple[str, ...], *, has_nics: bool
 ) -> None:
-    belief = machine(gpus, has_nics=has_nics)
+    beside = [nics(NODE, gpus)] if has_nics else []
+    belief = belief_of(*CLASSES[1:], *ROLES, node(NODE), *cut_up(gpus), *beside)
     given_of(belief, small(broken))
     given = [given_of(belief, some(size, GPU)) for size in sizes]
     assert given == [[f"gpu-{one}" for one in names.split()] for names in expected]
 
 
 def test_who_wants_a_nic_alone_gets_that_of_a_gpu_that_is_cut() -> None:
-    belief = machine(4)
+    belief = machine(*cut_up(4))
     given_of(belief, small(2))
     assert given_of(belief, some(1, NIC)) == ["d2"]
 
 
 def test_who_looks_after_devices_may_look_at_a_gpu_that_is_cut() -> None:
-    belief = machine(2)
+    belief = machine(*cut_up(2), count=2)
     given_of(belief, small(1))
     cut = (Selector(ON.format(1)),)
     asked = DeviceRequest(name="all", class_name=GPU, mode="ExactCount", count=1, selectors=cut, admin_access=True)
     assert given_of(belief, RequestSlot(name="all", exactly=asked)) == ["gpu-1"]
+
+
+@pytest.mark.parametrize("product", [SXM, PCIE])
+@pytest.mark.parametrize("is_for_good", [False, True])
+def test_the_nic_and_the_cpus_of_a_partition_are_close_to_it(product: str, *, is_for_good: bool) -> None:
+    gpus = cut_up(4, product)
+    belief = machine(*(cut_for_good(one, 0, 3) for one in gpus) if is_for_good else gpus)
+    for root in (0, 3):
+        given_of(belief, small(root))
+    assert _parted(given_of(belief, small(3), some(1, NIC))) == ["d3", "gpu-3"]
+    assert _parted(given_of(belief, small(3), some(1, CPU))) == ["cpu-1", "gpu-3"]
+
+
+def test_what_is_left_is_worth_the_same_whether_gpus_could_be_cut_or_not() -> None:
+    costs = []
+    for gpus in (cut_up(4, PCIE), [cut_for_good(one) for one in cut_up(4, PCIE)]):
+        belief = machine(*gpus)
+        belief.apply(Changed(asks("c", some(1, NIC))))
+        plan = planner_of(belief, Document()).plan(pod("p", "c"), None, 0.0)
+        assert isinstance(plan, Offer)
+        assert plan.placement.appraisal
+        costs.append([part.value for part in plan.placement.appraisal.parts if part.name == "stranding"])
+    assert costs == [[-43750], [-43750]]
+
+
+def test_a_gpu_that_a_pod_cuts_misses_no_nic() -> None:
+    belief = machine(*cut_up(4))
+    belief.apply(Changed(asks("c", small(2), some(1, NIC))))
+    plan = planner_of(belief, Document()).plan(pod("p", "c"), None, 0.0)
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal
+    parts = {part.name: part.text for part in plan.placement.appraisal.parts}
+    assert parts["partners"] == "NIC on the same PCIe root as its GPU (1 of 1)"
+    assert "stranding" not in parts
+
+
+def _parted(devices: Iterable[str]) -> list[str]:
+    return [name.partition("-mig")[0] for name in devices]
