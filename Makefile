@@ -84,7 +84,7 @@ load: .venv/ready .venv-load/locked ## Have the verbs asked by locust, in the mi
 	@$(BIN)/python -m loadtests.load
 
 quality: .venv/ready ## Measure how good the devices are that pods get, beside the exact optimum and other rules
-	@for module in quality quality.together quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
+	@for module in quality quality.together quality.scarce quality.partitions quality.shares quality.openb quality.plots; do $(BIN)/python -m "loadtests.$$module" || exit 1; done
 
 model: .venv/ready ## Play STEPS (100000) random steps of a cluster in simulated time, from SEED (1) on, and see that nothing is lost
 	@$(BIN)/python -m tests.interleavings --steps $(STEPS) --seed $(SEED)

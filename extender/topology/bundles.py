@@ -1,74 +1,94 @@
-"""Devices that are good for most together: an anchor, as a GPU is, without its partner is stranded."""
+"""Devices that are good for most together: an anchor, as a GPU is, and a partner that is close to it, as a NIC."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Final, NamedTuple
 
 from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
-from extender.topology.alignment import NODE, affinity
+from extender.topology.alignment import FIRST_NUMA, ROOT, SOME_NUMA, affinity
 from extender.topology.memo import Memo
 
 # States of one structure that are remembered.
 STATES = 1 << 14
+# How close pairs are at least, and what that is worth more than not to be: what only shares a node is no pair.
+STEPS: Final = ((ROOT, ROOT - FIRST_NUMA), (FIRST_NUMA, FIRST_NUMA - SOME_NUMA), (SOME_NUMA, SOME_NUMA))
+
+
+class Level(NamedTuple):
+    """Who is so close to whom: the partners of each anchor, and the cells in which all are, if there is nothing else.
+
+    Masks are of the order in which both are given.
+    """
+
+    step: int
+    partners_of: tuple[int, ...]
+    cells: tuple[tuple[int, int], ...] | None
+
+    def pairs(self, anchors: int, partners: int) -> int:
+        """Count the *anchors* that can have one of the *partners* each."""
+        if self.cells is not None:
+            return sum(
+                min((anchors & ones).bit_count(), (partners & others).bit_count()) for ones, others in self.cells
+            )
+        return _served([self.partners_of[anchor] & partners for anchor in places_of(anchors)])
+
+    def missed(self, anchors: int, partners: int) -> int:
+        """Return the mask of those of the *partners* without each of whom there is a pair less."""
+        if self.cells is not None:
+            free = [(anchors & ones, partners & others) for ones, others in self.cells]
+            return reduce(or_, (others for ones, others in free if others.bit_count() <= ones.bit_count()), 0)
+        pairs = self.pairs(anchors, partners)
+        return mask_of(one for one in places_of(partners) if self.pairs(anchors, partners & ~(1 << one)) < pairs)
 
 
 class Bundles:
-    """Which anchors belong with which partners, whoever is free. Masks are of the order in which both are given.
-
-    partners_of: for each anchor the partners that are closest to it, none where nothing is known but the node;
-    anchors_of: the same from the other side.
-    """
+    """What anchors and partners are good for together, whoever is free."""
 
     def __init__(self, anchors: Sequence[Place], partners: Sequence[Place]) -> None:
         near = [[affinity(anchor, partner) for partner in partners] for anchor in anchors]
-        self.partners_of = tuple(_closest(row) for row in near)
-        self.anchors_of = tuple(
-            mask_of(anchor for anchor, mask in enumerate(self.partners_of) if mask >> partner & 1)
-            for partner in range(len(partners))
-        )
-        self._groups: dict[int, int] = {}
-        for partner, mask in enumerate(self.anchors_of):
-            self._groups[mask] = self._groups.get(mask, 0) | 1 << partner
-        # Whether partners fall into groups, each with anchors of its own: then what they cost adds up.
-        self.is_grouped = all(one == other or not one & other for one in self._groups for other in self._groups)
-        self._stranded: Memo[tuple[int, int], int] = Memo(STATES)
-        self._losses: Memo[tuple[int, int], dict[int, int]] = Memo(STATES)
+        steps: dict[tuple[int, ...], int] = {}
+        for least, step in STEPS:
+            rows = _rows(near, least)
+            steps[rows] = steps.get(rows, 0) + step
+        self._levels = tuple(_level(rows, step) for rows, step in steps.items())
+        self._worth: Memo[tuple[int, int], int] = Memo(STATES)
+        self._losses: Memo[tuple[int, int], Mapping[int, int]] = Memo(STATES)
 
-    def stranded(self, anchors: int, partners: int) -> int:
-        """Count the free *anchors* for whom no free partner is left, shared out as well as can be."""
-        known = self._stranded.get((anchors, partners))
+    def pairs(self, anchors: int, partners: int) -> int:
+        """Count the pairs that free *anchors* and *partners* make with what is near."""
+        return self._levels[-1].pairs(anchors, partners)
+
+    def worth(self, anchors: int, partners: int) -> int:
+        """Return what the pairs are worth that they make, as close as can be; one on one root is worth ONE."""
+        known = self._worth.get((anchors, partners))
         if known is None:
-            wanting = [self.partners_of[anchor] & partners for anchor in places_of(anchors) if self.partners_of[anchor]]
-            known = self._stranded[anchors, partners] = len(wanting) - _served(wanting)
+            every = (level.step * level.pairs(anchors, partners) for level in self._levels)
+            known = self._worth[anchors, partners] = sum(every)
         return known
 
     def losses(self, anchors: int, partners: int) -> Mapping[int, int]:
-        """Tell of each free partner how many free *anchors* are stranded without it, as partners alike go one by one.
-
-        The first ones to go may strand nobody, where there are more than anchors. Where partners are not grouped, those
-        that are not alike may be all that an anchor has: that is not in it.
-        """
+        """Tell how much less the pairs are worth without each of the *partners*; without several it may be more."""
         known = self._losses.get((anchors, partners))
         if known is None:
-            known = self._losses[anchors, partners] = dict(self._lost(anchors, partners))
+            missed = [(level.step, level.missed(anchors, partners)) for level in self._levels]
+            lost = {one: sum(step for step, mask in missed if mask >> one & 1) for one in places_of(partners)}
+            known = self._losses[anchors, partners] = lost
         return known
 
-    def _lost(self, anchors: int, partners: int) -> Iterator[tuple[int, int]]:
-        left: dict[int, int] = {}
-        for partner in places_of(partners):
-            alike = self.anchors_of[partner]
-            before = left.get(alike, partners)
-            left[alike] = before & ~(1 << partner)
-            # As long as those alike suffice for all their anchors by themselves, nobody misses one.
-            is_missed = self._alike(alike, left[alike]) < (alike & anchors).bit_count()
-            yield partner, self.stranded(anchors, left[alike]) - self.stranded(anchors, before) if is_missed else 0
 
-    def _alike(self, anchors: int, partners: int) -> int:
-        return (self._groups.get(anchors, 0) & partners).bit_count()
+def _rows(near: Sequence[Sequence[int]], least: int) -> tuple[int, ...]:
+    return tuple(mask_of(partner for partner, close in enumerate(row) if close >= least) for row in near)
 
 
-def _closest(row: Sequence[int]) -> int:
-    best = max(row, default=0)
-    return mask_of(partner for partner, near in enumerate(row) if near == best) if best > NODE else 0
+def _level(rows: tuple[int, ...], step: int) -> Level:
+    cells: dict[int, int] = {}
+    for anchor, row in enumerate(rows):
+        if row:
+            cells[row] = cells.get(row, 0) | 1 << anchor
+    is_parted = sum(row.bit_count() for row in cells) == reduce(or_, cells, 0).bit_count()
+    return Level(step, rows, tuple((ones, row) for row, ones in cells.items()) if is_parted else None)
 
 
 def _served(wanting: Sequence[int]) -> int:

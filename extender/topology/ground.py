@@ -67,12 +67,16 @@ class Kind(NamedTuple):
     anchors: tuple[int, ...]
     bundles: Bundles
 
-    def stranded(self, anchors: int, partners: int) -> int:
-        """Count the stranded; masks are of candidates."""
-        return self.bundles.stranded(within(self.anchors, anchors), within(self.places, partners))
+    def pairs(self, anchors: int, partners: int) -> int:
+        """Count the pairs that are near; masks are of candidates."""
+        return self.bundles.pairs(within(self.anchors, anchors), within(self.places, partners))
+
+    def worth(self, anchors: int, partners: int) -> int:
+        """Return what pairs are worth; masks are of candidates."""
+        return self.bundles.worth(within(self.anchors, anchors), within(self.places, partners))
 
     def losses(self, anchors: int, partners: int) -> dict[int, int]:
-        """Return what each free partner would strand; masks and places are of candidates."""
+        """Return what pairs are worth less without each free partner; masks and places are of candidates."""
         lost = self.bundles.losses(within(self.anchors, anchors), within(self.places, partners))
         return {self.places[index]: one for index, one in lost.items()}
 
@@ -116,7 +120,9 @@ class Ground:
 
     def cut_by(self, devices: int) -> int:
         """Return the mask of the anchors of which *devices* have parts."""
-        parts = devices & self.leading & ~self.anchors
+        parts = devices & self._parts
+        if not parts:
+            return 0
         return reduce(or_, (self._bodies.get(self.sites[place].bus, 0) for place in places_of(parts)), 0)
 
     @cached_property
@@ -167,6 +173,10 @@ class Ground:
             if not self.leading >> place & 1:
                 found.setdefault(candidate.key.driver, []).append(place)
         return found
+
+    @cached_property
+    def _parts(self) -> int:
+        return self.leading & ~self.anchors
 
     @cached_property
     def _bodies(self) -> dict[Address | None, int]:

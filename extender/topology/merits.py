@@ -63,10 +63,8 @@ class Merits:
         return -ZONE * further
 
     def stranding(self, kind: Kind, leads: int, taken: int) -> int:
-        """Return what it counts that anchors have lost their partners, or that those without were taken."""
-        scene = self.scene
-        before = kind.stranded(scene.free_anchors(0), scene.left(0))
-        return self.companions.loss * (before - kind.stranded(scene.free_anchors(leads), scene.left(taken)))
+        """Return what it counts that others have fewer pairs of anchors and partners."""
+        return -self.companions.lost(kind, leads, taken)
 
     def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
@@ -89,17 +87,26 @@ class Merits:
                 yield group, group.inward(self.scene.whole | leads), mask
 
     def _partnered(self, kind: Kind, picks: Sequence[Pick], leads: int, partners: int) -> Iterator[Part]:
-        stranding = self.stranding(kind, leads, partners)
-        if stranding:
-            lead, number = self._noun(kind.anchors), abs(stranding // self.companions.loss)
-            what = "left" if stranding < 0 else "taken"
-            yield Part("stranding", stranding, f"{number} x {lead} {what} for which no {noun_of(kind.driver)} is free")
+        stranding, text = self.stranding(kind, leads, partners), self._stranded(kind, leads, partners)
+        if stranding or text:
+            yield Part("stranding", stranding, text)
         if leads and partners:
             # Nodes are compared by what the pod has as a whole; what is told is what each claim has of it.
             pairing = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(partners)))
             near = [value for claim in _claims_of(picks, partners) for value in self._near(claim, picks, partners)]
             words = _pairs(near, noun_of(kind.driver), self._noun(places_of(leads)))
             yield Part("partners", PARTNERED * pairing.mean // 1000, words)
+
+    def _stranded(self, kind: Kind, leads: int, partners: int) -> str:
+        """Tell of anchors that had no partner to lose, or lose theirs though they stay."""
+        scene, lead = self.scene, self._noun(kind.anchors)
+        before, after = (
+            kind.pairs(scene.free_anchors(ones), scene.left(others)) for ones, others in ((0, 0), (leads, partners))
+        )
+        number = (scene.free_anchors(0) & ~scene.free_anchors(leads)).bit_count() - (before - after)
+        if number < 0:
+            return f"{-number} x {lead} left for which no {noun_of(kind.driver)} is free"
+        return f"{number} x {lead} taken for which no {noun_of(kind.driver)} is left over" if number else ""
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""

@@ -1,0 +1,69 @@
+"""Where several GPUs share a NIC, or some nodes have none, who wants GPUs alone leaves those that are close to one."""
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from extender.model.change import Changed
+from extender.model.claim import Constraint
+from extender.model.device import ResourceSlice
+from extender.scheduling.planner import Offer
+from extender.state.belief import Belief
+from extender.topology.document import Document
+from tests.scheduling.cast import pod
+from tests.scheduling.machines import GPU, NVIDIA, ROOT
+from tests.scheduling.mixed import NIC, asks, cluster, nics, planner_of, published, some
+
+L40S = "NVIDIA L40S"
+NUMBERS = count()
+
+
+def cards(node_name: str, count: int, product: str = L40S) -> ResourceSlice:
+    return published(node_name, NVIDIA, count, product=product)
+
+
+def one_nic(node_name: str, index: int, count: int) -> ResourceSlice:
+    """Publish the NIC on the root of one of *count* GPUs alone."""
+    every = nics(node_name, count)
+    return replace(every, devices=every.devices[index : index + 1])
+
+
+def placed(belief: Belief, *classes: object, size: int = 1, match: str = "") -> tuple[str, list[str], str]:
+    """Return node, devices and reasons of the next pod, with *size* GPUs, and NICs if so asked."""
+    name = f"c{next(NUMBERS)}"
+    asked = asks(name, some(size, GPU, "gpu"), *(some(1, NIC, "nic") for _ in classes))
+    if match:
+        asked = replace(asked, spec=replace(asked.spec, constraints=(Constraint(match_attribute=match),)))
+    belief.apply(Changed(asked))
+    plan = planner_of(belief, Document()).plan(pod(name, name), None, 0.0)
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal
+    given = [str(item.device.device) for _, allocation in plan.placement.claims for item in allocation.devices]
+    return str(plan.placement.node), given, "; ".join(part.text for part in plan.placement.appraisal.parts if part.text)
+
+
+def test_gpus_alone_leave_those_on_the_numa_node_of_the_only_nic() -> None:
+    belief = cluster(cards("a", 8), one_nic("a", 7, 8))
+    alone = [placed(belief, size=size)[1] for size in (1, 1, 2)]
+    assert alone == [["d0"], ["d1"], ["d2", "d3"]]
+    _, _, reasons = placed(belief, NIC)
+    assert "NIC on the same PCIe root as its GPU (1 of 1)" in reasons
+
+
+@pytest.mark.parametrize(("with_nic", "without"), [("a", "b"), ("b", "a")])
+def test_of_equal_nodes_gpus_alone_fill_the_one_without_nics(with_nic: str, without: str) -> None:
+    belief = cluster(cards("a", 8), cards("b", 8), one_nic(with_nic, 7, 8), nodes="ab")
+    assert [placed(belief, size=size)[0] for size in (1, 1, 2, 4)] == [without] * 4
+    assert placed(belief, NIC)[0] == with_nic
+
+
+def test_a_gpu_on_the_root_of_the_only_nic_is_left_for_who_needs_both_on_one() -> None:
+    belief = cluster(cards("a", 4, "NVIDIA H100 80GB HBM3"), one_nic("a", 0, 4))
+    assert placed(belief)[1] == ["d1"]
+    assert placed(belief, NIC, match=ROOT)[1] == ["d0", "d0"]
+
+
+def test_that_no_nic_is_free_is_not_told_while_one_is() -> None:
+    belief = cluster(cards("a", 8), one_nic("a", 0, 8))
+    assert "2 x GPU taken for which no NIC is left over" in placed(belief, size=2)[2]
