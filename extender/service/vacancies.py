@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.binding import NotBound, Order, Result
+from extender.scheduling.endings import NotBound, Order, Result
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.waking import Waker
 from extender.state.belief import Belief

@@ -64,7 +64,7 @@ def candidates_of(body: bytes, quick_from: int = QUICK_FROM, known: Known = nobo
 
 def _quick(body: bytes, quick_from: int, known: Known) -> Candidates | None:
     """Read a body that ends in many plain names without decoding them; None for any other."""
-    # From the front, where the pod is, and not through the names, which end the body. A string can hold no quote as this
+    # From the front, where the pod is, and not through the names that end the body. A string can hold no quote as this
     # has: where it stood anywhere else, or twice, what follows it is no plain array that ends the body.
     start = body.find(NODE_NAMES)
     if start < 0 or len(body) - start < quick_from or not body.endswith(b"}"):

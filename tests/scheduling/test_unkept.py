@@ -11,8 +11,7 @@ from extender.model.device import Traits
 from extender.model.names import Uid
 from extender.model.node import Pod
 from extender.scheduling.account import of_result
-from extender.scheduling.binding import Bound, NotBound
-from extender.scheduling.endings import Ending
+from extender.scheduling.endings import Bound, Ending, NotBound
 from extender.scheduling.gist import gist
 from extender.scheduling.steps import BindPod, Done, MapExtended, Outcome, Step, Unknown, WriteAllocation
 from extender.scheduling.unkept import unkept_of

@@ -121,7 +121,9 @@ async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog:
     assert vars(told)["error"] in {f"ns/{name}: {down}" for name in ("one", "two")}
 
 
-@pytest.mark.parametrize("answer", [Unknown("no answer"), Unknown("500", is_answered=True)], ids=["none", "errors, but few"])
+@pytest.mark.parametrize(
+    "answer", [Unknown("no answer"), Unknown("500", is_answered=True)], ids=["none", "errors, but few"]
+)
 async def test_what_passes_is_not_told(answer: Outcome, caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(Api(*[answer] * (ERRORS - 1)))
     assert await stage.work.done()

@@ -9,7 +9,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.terms import Terms
-from extender.scheduling.binding import Bound, NotBound, Order, Result
+from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.service.habits import Habits
 from extender.service.waits import NUDGE_S
 from tests.scheduling.cast import belief_of, node, pod
@@ -39,7 +39,7 @@ class Here:
     async def bound(self, on: NodeName, result: Result | None = None) -> list[tuple[str, str]]:
         """Have FIRST bound *on* a node; return who is woken for which."""
         self.attention.offered(self.first)
-        self.attention.ended(Order(self.first.key, self.first.uid, on), result or Bound(self.first))
+        self.attention.waits.ended(Order(self.first.key, self.first.uid, on), result or Bound(self.first))
         await self.pass_time(NUDGE_S)
         return self.wakes.woken
 

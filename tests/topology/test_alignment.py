@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.allocation.masks import mask_of, places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import FIRST_NUMA, NODE, ROOT, SOME_NUMA, affinity, cover, paired, zones_of
 from extender.topology.assignment import assigned
-from extender.topology.bundles import Bundles
 from extender.topology.quality import ONE
 
 
@@ -89,48 +87,3 @@ def test_cpus_cover_devices_as_far_as_each_numa_node_has_its_part_of_them() -> N
     assert cover([near, near, far], [near, far]) == ONE
     assert cover([near, far], [near] * 2 + [far]) == ONE
     assert cover([near, far], [near, far, place("", 2)]) == 2 * ONE // 3
-
-
-def served(bundles: Bundles, anchors: int, partners: int) -> int:
-    """Count, one way after another, the most anchors that can have a partner of theirs each."""
-    lowest = anchors & -anchors
-    if not lowest:
-        return 0
-    rest = anchors ^ lowest
-    mine = places_of(bundles.partners_of[lowest.bit_length() - 1] & partners)
-    return max(served(bundles, rest, partners), *(1 + served(bundles, rest, partners & ~(1 << one)) for one in mine), 0)
-
-
-@given(some_places, some_places, st.integers(0, 31), st.integers(0, 31))
-def test_those_are_stranded_for_whom_no_partner_is_left(
-    ones: list[Place], others: list[Place], anchors: int, partners: int
-) -> None:
-    bundles = Bundles(ones, others)
-    anchors, partners = anchors & (1 << len(ones)) - 1, partners & (1 << len(others)) - 1
-    wanting = mask_of(one for one in places_of(anchors) if bundles.partners_of[one])
-    assert bundles.stranded(anchors, partners) == wanting.bit_count() - served(bundles, wanting, partners)
-
-
-@given(st.lists(st.sampled_from([place("a", 0), place("b", 0), place("", 1)]), max_size=6))
-def test_where_devices_fall_into_groups_losses_add_up_to_what_is_stranded(ones: list[Place]) -> None:
-    anchors = [place("a", 0), place("a", 0), place("b", 0), place("", 1)]
-    bundles = Bundles(anchors, ones)
-    everyone, free = (1 << len(anchors)) - 1, (1 << len(ones)) - 1
-    lost = bundles.losses(everyone, free)
-    for mask in set(bundles.anchors_of):
-        alike = [one for one in range(len(ones)) if bundles.anchors_of[one] == mask]
-        for count in range(len(alike) + 1):
-            taken = mask_of(alike[:count])
-            more = bundles.stranded(everyone, free & ~taken) - bundles.stranded(everyone, free)
-            assert sum(lost[one] for one in alike[:count]) == more
-
-
-def test_of_two_nics_for_two_gpus_of_a_numa_node_neither_can_be_spared() -> None:
-    bundles = Bundles([place("a", 0), place("b", 0)], [place("c", 0), place("d", 0)])
-    assert bundles.partners_of == (3, 3)
-    assert [bundles.stranded(3, free) for free in (3, 1, 0)] == [0, 1, 2]
-    assert bundles.stranded(1, 1) == 0
-
-
-def test_where_nothing_is_known_nobody_is_stranded() -> None:
-    assert Bundles([place()], [place("a", 0)]).stranded(1, 0) == 0

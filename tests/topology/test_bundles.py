@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.allocation.masks import places_of
 from extender.topology.aliases import Place
 from extender.topology.alignment import NODE, affinity
 from extender.topology.assignment import assigned
 from extender.topology.bundles import Bundles
-from extender.topology.shape import places_of
 
 MOST = 5
 # Roots lie within NUMA nodes, of some devices nothing is known.
