@@ -16,7 +16,7 @@ from extender.topology.alignment import affinity, cover, paired, part, zones_of
 from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
 from extender.topology.lots import Lot, fewest, filled
-from extender.topology.memo import Memo
+from extender.topology.pairs import Pairs
 from extender.topology.policy import KEEPING, ZONE
 from extender.topology.quality import ONE
 from extender.topology.residual import measure
@@ -24,8 +24,6 @@ from extender.topology.scene import Scene
 
 # Sets of zones that are compared with each other.
 COMPARED: Final = 256
-# States of which it is remembered what pairs are worth.
-WORTHS: Final = 1 << 12
 # More than whatever closeness or costs come to.
 CHOSEN: Final = 1000 * ONE
 # What alignment counts beside links, of a thousand: with partners, and with zones.
@@ -44,9 +42,7 @@ class Companions:
         self.loss = KEEPING * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
         self._shares: dict[tuple[At, int], int] = {}
         self._groups: dict[tuple[At, int], list[tuple[int, ...]]] = {}
-        # By kind, what leads and what else is taken: a search asks for the same again and again.
-        self._worths: Memo[tuple[str, int, int], int] = Memo(WORTHS)
-        self._lost: Memo[tuple[str, int, int], dict[int, int]] = Memo(WORTHS)
+        self.pairs = Pairs(scene, self.loss)
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
         """Choose *count* partners out of *among* for *leads*, beside those *taken*; nothing if there are not enough."""
@@ -57,45 +53,9 @@ class Companions:
         costs = self._costs(kind, leads, taken)
         columns = self._distinct(every, costs, count)
         chosen = self._assigned(places_of(leads), before, {place: costs[place] for place in columns}, count)
-        if self._adds_up(kind, leads, taken, chosen) or comb(len(columns), count) > COMPARED:
+        if self.pairs.adds_up(kind, leads, taken, chosen) or comb(len(columns), count) > COMPARED:
             return chosen
         return self._best(kind, leads, taken, list(combinations(columns, count)))
-
-    def lost(self, kind: Kind, leads: int, taken: int) -> int:
-        """Return what it costs others that *leads* and *taken* are away: pairs that could have been made."""
-        return self.loss * self._gone(kind, leads, taken) // ONE
-
-    def cheapest(self, kind: Kind, leads: int, among: int, count: int) -> int:
-        """Return what *count* partners out of *among* cost at least, beyond what *leads* cost."""
-        losses = self._losses(kind, leads, 0)
-        least = sorted(losses.get(place, 0) for place in places_of(among & mask_of(kind.places)))[:count]
-        return self.loss * sum(least) // ONE
-
-    def _gone(self, kind: Kind, leads: int, taken: int) -> int:
-        return self._worth(kind, 0, 0) - self._worth(kind, leads, taken)
-
-    def _worth(self, kind: Kind, leads: int, taken: int) -> int:
-        key = kind.driver, leads, taken
-        known = self._worths.get(key)
-        if known is None:
-            known = self._worths[key] = kind.worth(self.scene.free_anchors(leads), self.scene.left(taken))
-        return known
-
-    def _losses(self, kind: Kind, leads: int, taken: int) -> dict[int, int]:
-        """Return what pairs are worth less without each free partner; of what is shared there is always more."""
-        key = kind.driver, leads, taken
-        known = self._lost.get(key)
-        if known is None:
-            lost = kind.losses(self.scene.free_anchors(leads), self.scene.left(taken))
-            shared = self.scene.ground.board.shareable
-            known = self._lost[key] = {place: one for place, one in lost.items() if not shared >> place & 1}
-        return known
-
-    def _adds_up(self, kind: Kind, leads: int, taken: int, places: Sequence[int]) -> bool:
-        """Tell whether partners cost together what they cost one by one, which is never more: none are worth more."""
-        more = self._gone(kind, leads, taken | mask_of(places)) - self._gone(kind, leads, taken)
-        losses = self._losses(kind, leads, taken)
-        return more == sum(losses.get(place, 0) for place in places)
 
     def _best(self, kind: Kind, leads: int, taken: int, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Return which of *sets* is worth most, of equal ones the first; what cannot be is not looked at closely."""
@@ -115,7 +75,7 @@ class Companions:
         near = {place: max((affinity(row, sites[place]) for row in rows), default=0) for place in kind.places}
         before = [near[place] for place in places_of(taken & mask_of(kind.places))]
         # Together partners cost no less than one by one.
-        gone, losses = self._gone(kind, leads, taken), self._losses(kind, leads, taken)
+        gone, losses = self.pairs.gone(kind, leads, taken), self.pairs.losses(kind, leads, taken)
 
         def bound(places: tuple[int, ...]) -> int:
             close = sorted([*before, *map(near.__getitem__, places)], reverse=True)[: len(rows)]
@@ -127,7 +87,7 @@ class Companions:
     def _partnered(self, kind: Kind, leads: int, taken: int, places: Sequence[int]) -> int:
         """Return exactly what partners are worth beside those *taken*."""
         ground, every = self.scene.ground, taken | mask_of(places)
-        lost = self.lost(kind, leads, every)
+        lost = self.pairs.lost(kind, leads, every)
         partners = ground.at(places_of(every & mask_of(kind.places)))
         return PARTNERED * paired(ground.at(places_of(leads)), partners).mean // 1000 - lost
 
@@ -295,7 +255,7 @@ class Companions:
     def _costs(self, kind: Kind, leads: int, taken: int) -> dict[int, int]:
         """Return what taking each partner costs; of equal ones those cost a trifle more that are among many anchors."""
         ground = self.scene.ground
-        crowd, lost = self._crowd(leads), self._losses(kind, leads, taken)
+        crowd, lost = self._crowd(leads), self.pairs.losses(kind, leads, taken)
         return {
             place: self.loss * lost.get(place, 0) // ONE + crowd[ground.sites[place].first_numa]
             for place in kind.places

@@ -105,7 +105,7 @@ class Leads:
         for kind in self.ground.kinds:
             among, count = self.partnered.get(kind.driver, (0, 0))
             bound += self.cast.merits.stranding(kind, leads, 0)
-            bound -= self.cast.companions.cheapest(kind, leads, among, count) if count else 0
+            bound -= self.cast.companions.pairs.cheapest(kind, leads, among, count) if count else 0
         for count, near in self._nearest:
             best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
             bound += PARTNERED * sum(best) // max(1, len(best)) // 1000

@@ -64,7 +64,7 @@ class Merits:
 
     def stranding(self, kind: Kind, leads: int, taken: int) -> int:
         """Return what it counts that others have fewer pairs of anchors and partners."""
-        return -self.companions.lost(kind, leads, taken)
+        return -self.companions.pairs.lost(kind, leads, taken)
 
     def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
@@ -106,7 +106,12 @@ class Merits:
         number = (scene.free_anchors(0) & ~scene.free_anchors(leads)).bit_count() - (before - after)
         if number < 0:
             return f"{-number} x {lead} left for which no {noun_of(kind.driver)} is free"
-        return f"{number} x {lead} taken for which no {noun_of(kind.driver)} is left over" if number else ""
+        if number:
+            return f"{number} x {lead} taken for which no {noun_of(kind.driver)} is left over"
+        if before > after:
+            return f"{before - after} x {lead} and {noun_of(kind.driver)} taken together"
+        is_lost = self.stranding(kind, leads, partners)
+        return f"{lead}s and {noun_of(kind.driver)}s that stay free are less close to each other" if is_lost else ""
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""

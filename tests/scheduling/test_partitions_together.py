@@ -151,7 +151,7 @@ def test_a_gpu_that_a_pod_cuts_misses_no_nic() -> None:
     assert plan.placement.appraisal
     parts = {part.name: part.text for part in plan.placement.appraisal.parts}
     assert parts["partners"] == "NIC on the same PCIe root as its GPU (1 of 1)"
-    assert not parts["stranding"]
+    assert parts["stranding"] == "1 x GPU and NIC taken together"
 
 
 def _parted(devices: Iterable[str]) -> list[str]:

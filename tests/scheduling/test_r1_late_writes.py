@@ -394,7 +394,7 @@ def test_r1_what_another_pod_was_promised_of_a_shared_claim_is_not_taken_for_the
     assert isinstance(next(quick), WriteAllocation)
     with pytest.raises(StopIteration) as end:
         slow.send(server.do(ReadClaim(claim("a").key)))
-    assert end.value.value == NotBound("claim a: its devices are no longer kept for the pod")
+    assert end.value.value == NotBound("claim a: its devices are no longer kept for the pod, after no answer")
     # The other's write is on its way still.
     assert phases(world) == [Phase.RESERVED]
     assert promised(world.belief) == [device("n2", 0)]

@@ -64,7 +64,7 @@ async def test_of_a_pod_of_another_scheduler_it_is_known_that_it_waits_whatever_
         read.append(raw["metadata"]["name"])
         return parse_pod(raw)
 
-    monkeypatch.setattr(resource_module, "parse_pod", parse)
+    monkeypatch.setattr(resource_module.PODS, "parse", resource_module.of_any_version(parse))
     async with opened() as door:
         other = door.server.registry.create(POD, "default", kube_objects.pod("other", schedulerName="another"))
         await door.pod("ours")
