@@ -123,12 +123,16 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
     return Refused(kind=kind, status=code, reason=reason, message=f"told {reason}")
 
 
+def broken(why: str) -> Unknown:
+    return Unknown(why, is_answered=True)
+
+
 @pytest.mark.parametrize(
     ("reply", "outcome"),
     [
         pytest.param(answer(200, {"a": 1}), Done({"a": 1}), id="200"),
         pytest.param(answer(201, {"a": 1}), Done({"a": 1}), id="201"),
-        pytest.param(answer(200, b"<html>"), Unknown("success, but no JSON object"), id="html"),
+        pytest.param(answer(200, b"<html>"), broken("success, but no JSON object"), id="html"),
         pytest.param(answer(409, status(409, "Conflict")), refused(Refusal.CONFLICT, 409, "Conflict"), id="conflict"),
         pytest.param(
             answer(409, status(409, "AlreadyExists")), refused(Refusal.EXISTS, 409, "AlreadyExists"), id="exists"
@@ -154,28 +158,28 @@ def refused(kind: Refusal, code: int, reason: str) -> Refused:
         ),
         pytest.param(
             answer(503, status(503, "ServiceUnavailable")),
-            Unknown("503 ServiceUnavailable: told ServiceUnavailable"),
+            broken("503 ServiceUnavailable: told ServiceUnavailable"),
             id="503-without",
         ),
-        pytest.param(answer(503, b"<html>", **{"retry-after": "1"}), Unknown("503 : <html>"), id="503-of-a-proxy"),
+        pytest.param(answer(503, b"<html>", **{"retry-after": "1"}), broken("503 : <html>"), id="503-of-a-proxy"),
         pytest.param(
-            answer(503, status(503, "Busy"), **{"retry-after": "2"}), Unknown("503 Busy: told Busy"), id="503-busy"
+            answer(503, status(503, "Busy"), **{"retry-after": "2"}), broken("503 Busy: told Busy"), id="503-busy"
         ),
         pytest.param(
             answer(503, b"error trying to reach the other"),
-            Unknown("503 : error trying to reach the other"),
+            broken("503 : error trying to reach the other"),
             id="503-of-a-peer",
         ),
-        pytest.param(answer(408, b"<html>"), Unknown("408 : <html>"), id="408-of-a-proxy"),
-        pytest.param(answer(408, status(408, "Slow")), Unknown("408 Slow: told Slow"), id="408"),
-        pytest.param(answer(500, status(500, "Error")), Unknown("500 Error: told Error"), id="500"),
-        pytest.param(answer(504, status(504, "Timeout")), Unknown("504 Timeout: told Timeout"), id="504"),
+        pytest.param(answer(408, b"<html>"), broken("408 : <html>"), id="408-of-a-proxy"),
+        pytest.param(answer(408, status(408, "Slow")), broken("408 Slow: told Slow"), id="408"),
+        pytest.param(answer(500, status(500, "Error")), broken("500 Error: told Error"), id="500"),
+        pytest.param(answer(504, status(504, "Timeout")), broken("504 Timeout: told Timeout"), id="504"),
         pytest.param(
             answer(404, b"<html>"),
             Refused(kind=Refusal.REJECTED, status=404, reason="", message="<html>"),
             id="404-of-a-proxy",
         ),
-        pytest.param(answer(502, b"<html>"), Unknown("502 : <html>"), id="502-html"),
+        pytest.param(answer(502, b"<html>"), broken("502 : <html>"), id="502-html"),
         pytest.param(Unanswered(was_sent=True, why="lost"), Unknown("lost"), id="lost"),
         pytest.param(
             Unanswered(was_sent=False, why="refused"),
