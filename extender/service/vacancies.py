@@ -5,12 +5,13 @@ five minutes (kubernetes/kubernetes#134859), unless somebody goes from a node, o
 that all hear that are no more important than who had it.
 """
 
-from collections.abc import Iterator
+import asyncio
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
+from extender.model.terms import Terms
 from extender.scheduling.endings import NotBound, Order, Result
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.waking import Waker
@@ -37,7 +38,8 @@ class Vacancies:
     belief: Belief
     waker: Waker
     _kept: Memo[Uid, Kept] = field(default_factory=lambda: Memo(REMEMBERED))
-    _left: list[Kept] = field(default_factory=list)
+    # With the priority of the most important pod that it was kept for.
+    _left: dict[NodeName, int] = field(default_factory=dict)
 
     def offered(self, pod: Pod) -> None:
         """Remember where *pod* is nominated as the scheduler knows it, which has found it a place now."""
@@ -50,26 +52,35 @@ class Vacancies:
         """Take note of a pod that is bound elsewhere than it was nominated."""
         kept = self._kept.pop(order.uid, None)
         if kept is not None and kept.node != order.node and not isinstance(result, NotBound):
-            self._left.append(kept)
+            self._left[kept.node] = max(kept.priority, self._left.get(kept.node, kept.priority))
 
-    def first(self) -> Iterator[tuple[Pod, NodeName]]:
-        """Name for each node that is left the most important pod that may have waited for room there."""
-        left, self._left = dict(sorted((kept.node, kept.priority) for kept in self._left)), []
-        waiting = [pod for pod in self.belief.pods if self._lacks_room(pod)] if left else ()
-        for node, priority in left.items():
-            among = (pod for pod in waiting if pod.priority <= priority and self._has_room(pod, node))
-            found = max(among, key=lambda pod: (pod.priority, pod.key), default=None)
-            if found is not None:
-                yield found, node
+    def nodes(self) -> list[NodeName]:
+        """Name the nodes that are left."""
+        return sorted(self._left)
+
+    async def first(self, node: NodeName) -> Pod | None:
+        """Find the most important pod that may have waited for room on *node*, which is left no more then.
+
+        Of pods with the same terms one is looked at, and after each the scheduler is answered.
+        """
+        priority, vain = self._left.pop(node), set[Terms]()
+        waiting = [pod for pod in self.belief.pods if pod.priority <= priority and self._lacks_room(pod)]
+        for pod in sorted(waiting, key=lambda pod: (pod.priority, pod.key), reverse=True):
+            if pod.terms in vain:
+                continue
+            needs = needs_of(pod, self.belief)
+            if isinstance(needs, Needs):
+                if self._has_room(needs, node):
+                    return pod
+                vain.add(pod.terms)
+            await asyncio.sleep(0)
+        return None
 
     def _lacks_room(self, pod: Pod) -> bool:
         is_alone = not (pod.nominated_node or pod.is_deleting or pod.uid in self.waker)
         return is_alone and any(word in pod.refusal for word in WORDS)
 
-    def _has_room(self, pod: Pod, node: NodeName) -> bool:
-        """Tell whether *pod* can be on *node*, devices apart, as far as we know."""
-        needs = needs_of(pod, self.belief)
-        if not isinstance(needs, Needs):
-            return False
+    def _has_room(self, needs: Needs, node: NodeName) -> bool:
+        """Tell whether the pod can be on *node*, devices apart, as far as we know."""
         possible, number = self.waker.planner.possible.nodes(needs), self.belief.cluster.snapshot.layout.number(node)
         return possible is None or (number is not None and bool(possible[number]))

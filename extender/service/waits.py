@@ -56,7 +56,8 @@ class Waits:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember a pod whose devices are being made ready, and one that is bound elsewhere than it was nominated."""
-        self.vacancies.ended(order, result)
+        if self.wakes.nominates:
+            self.vacancies.ended(order, result)
         if isinstance(result, NotBound) and result.is_unbegun:
             return  # what was known of an earlier attempt is so still
         self._awaiting.pop(order.uid, None)
@@ -120,9 +121,12 @@ class Waits:
 
     async def _fill(self) -> None:
         """Have those tried again who may have waited for room that was kept in vain: for that one of them is nudged."""
-        for pod, node in self.vacancies.first() if self.wakes.nominates else ():
+        for node in self.vacancies.nodes():
+            pod = await self.vacancies.first(node)
+            if pod is None:
+                continue
             if await self.turns.holds_up(pod.uid, self.wakes.wake(pod, node)):
-                return
+                return  # the other nodes have the next round
             self._nudged[pod.uid] = inf
 
     def _nudge(self, now: float) -> None:

@@ -1,17 +1,22 @@
 """Who waits for room that was kept in vain is tried once its pod is bound elsewhere: kube-scheduler tells nobody."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from extender.kube.outcome import Outcome, Unknown
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.terms import Terms
 from extender.scheduling.endings import Bound, NotBound, Order, Result
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
+from extender.service import vacancies
 from extender.service.habits import Habits
 from extender.service.waits import NUDGE_S
+from extender.state.belief import Belief
 from tests.scheduling.cast import belief_of, node, pod
 from tests.scheduling.stage import N1, N2
 from tests.service.test_attention import Wakes, attention_of
@@ -98,6 +103,53 @@ async def test_who_is_offered_a_node_meanwhile_keeps_it() -> None:
     assert here.taken_back == []
 
 
-async def test_where_pods_are_not_nominated_nobody_is() -> None:
+async def test_where_pods_are_not_nominated_nobody_is_and_nothing_is_remembered() -> None:
     assert Habits().nominates
-    assert await Here(waiter(), nominates=False).bound(N2) == []
+    here = Here(waiter(), nominates=False)
+    assert await here.bound(N2) == []
+    assert here.attention.waits.vacancies.nodes() == []
+
+
+async def test_of_those_who_ask_the_same_one_is_looked_at_and_after_each_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, turns = list[str](), 0
+
+    def needs(item: Pod, belief: Belief) -> Needs | Unplaceable:
+        looked.append(item.key.name)
+        return needs_of(item, belief)
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(vacancies, "needs_of", needs)
+    same = [waiter(f"same-{number}", cpu=5000) for number in range(20)]
+    here = Here(*same, *(waiter(f"w-{number}", cpu=6000 + number) for number in range(20)), waiter("a-small"))
+    beside = asyncio.create_task(other())
+    try:
+        assert await here.bound(N2) == [("a-small", "n1")]
+    finally:
+        beside.cancel()
+    assert len(looked) == 1 + 20 + 1
+    assert turns > 20
+
+
+async def test_where_there_is_no_answer_the_other_nodes_have_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, unheard = Here(waiter()), list[str]()
+
+    async def silent(_pod: Pod, on: NodeName, *, is_guarded: bool) -> Outcome:
+        assert is_guarded
+        unheard.append(on)
+        return Unknown("no answer")
+
+    monkeypatch.setattr(here.wakes, "nominate", silent)
+    for number, on in enumerate((N1, N2)):
+        other = replace(pod(f"other-{number}", priority=5), nominated_node=on)
+        here.attention.offered(other)
+        here.attention.waits.ended(Order(other.key, other.uid, NodeName("n3")), Bound(other))
+    for nodes in (["n1"], ["n1", "n2"], ["n1", "n2"]):
+        await here.pass_time(NUDGE_S)
+        assert unheard == nodes
