@@ -19,7 +19,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.survey import Survey, Unfinished, survey
 from extender.state.belief import Belief
 from extender.state.ledger import Promise
-from extender.state.questions import asked
+from extender.state.questions import asked_in_full
 from extender.state.table import Numbers
 from extender.topology.policies import ANNOTATION
 
@@ -101,7 +101,7 @@ def _asking(needs: Needs) -> Hashable:
     pod = needs.pod
     if needs.allocated or needs.extended:
         return pod.uid
-    claims = tuple((asked(claim.spec), dict(claim.annotations).get(ANNOTATION)) for claim in needs.pending)
+    claims = tuple((asked_in_full(claim.spec), dict(claim.annotations).get(ANNOTATION)) for claim in needs.pending)
     return pod.priority, pod.key.namespace, claims
 
 

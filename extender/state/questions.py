@@ -193,6 +193,11 @@ def asked(spec: ClaimSpec) -> Hashable:
     return spec.requests, spec.constraints, strange, tuple(amount.spelling for amount in amounts)
 
 
+def asked_in_full(spec: ClaimSpec) -> Hashable:
+    """Return what of *spec* decides whether it can be had, where an allocation may not hold all that it configures."""
+    return asked(spec), tuple(entry.requests for entry in spec.config)
+
+
 def _excess(claim: ResourceClaim, classes: Mapping[ClassName, DeviceClass], most: int) -> str:
     """Say that *claim* has too much configuration, which needs no counting where all its classes have only *most*."""
     return excess(least(claim.spec, classes)) if most + len(claim.spec.config) > ENTRIES else ""

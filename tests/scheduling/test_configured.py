@@ -10,7 +10,9 @@ from extender.model.claim import ClaimSpec, DeviceClass, DeviceConfig, RequestSl
 from extender.model.names import ClassName
 from extender.scheduling.planner import Offer, Plan, Rejection
 from extender.scheduling.vocabulary import Word
-from tests.scheduling.cast import GPU, belief_of, gpus, node, planner_of, pod
+from extender.scheduling.waking import Waker
+from extender.scheduling.yielding import Yielding
+from tests.scheduling.cast import GPU, belief_of, claim, gpus, node, planner_of, pod
 from tests.scheduling.mixed import asks, one, some
 
 LARGE, LARGER, LARGEST = (ClassName(f"large-{number}") for number in range(3))
@@ -98,6 +100,29 @@ def test_what_another_claim_that_asks_the_same_may_have_says_nothing_of_this_one
         plan = planner.plan(pod("q", "d"), None, 0.0)
         assert isinstance(plan, Rejection)
         assert plan.detail == f"claim d: {TOLD}"
+
+
+def test_who_asks_the_same_with_less_configuration_is_woken() -> None:
+    slots = some(1, LARGE, "a"), some(1, LARGER, "b")
+    fits, exceeds = asks("c", *slots), configured(asks("d", *slots), *entries(MOST))
+    first, second = pod("first", "d", priority=1), pod("second", "c")
+    belief = belief_of(*CLASSES, node("n1"), gpus("n1", 8), fits, exceeds, first, second)
+    waker = Waker(belief, planner_of(belief))
+    for each in (first, second):
+        waker.put(each.uid)
+    assert [wake.pod for wake in waker.round(1.0) if wake] == [second]
+
+
+def test_for_who_asks_the_same_with_less_configuration_others_leave_what_they_were_promised() -> None:
+    slots = some(1, LARGE, "a"), some(1, LARGER, "b")
+    fits, exceeds, least_of_all = asks("c", *slots), configured(asks("d", *slots), *entries(MOST)), claim("e")
+    pods = pod("first", "d", priority=1), pod("second", "c", priority=1), pod("lesser", "e")
+    belief = belief_of(*CLASSES, node("n1"), gpus("n1", 2), fits, exceeds, least_of_all, *pods)
+    planner = planner_of(belief)
+    assert isinstance(planner.plan(pods[2], None, 0.0, is_answer=False), Offer)
+    yielding = Yielding(belief, planner.chooser)
+    assert yielding.who(pods[0], lambda nodes: nodes) == ()
+    assert list(yielding.who(pods[1], lambda nodes: nodes)) == [pods[2].uid]
 
 
 @pytest.mark.parametrize(
