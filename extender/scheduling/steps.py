@@ -225,5 +225,10 @@ def told_by(outcome: Outcome) -> str:
 
 
 def vain(subject: str, outcome: Outcome) -> str:
-    """Say why *subject* was not written, often as it was tried. Of conflicts all tell that others were there first."""
-    return f"{subject} kept changing" if is_refused(outcome, Refusal.CONFLICT) else f"{subject}: {told_by(outcome)}"
+    """Say why *subject* was not written, often as it was tried. Of conflicts all tell that others were there first.
+
+    So does what was done last, as to add a finalizer that others take away.
+    """
+    is_done = isinstance(outcome, Done) and outcome.what is not None
+    is_changing = is_done or is_refused(outcome, Refusal.CONFLICT)
+    return f"{subject} kept changing" if is_changing else f"{subject}: {told_by(outcome)}"

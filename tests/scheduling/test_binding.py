@@ -203,6 +203,19 @@ def test_a_claim_that_keeps_changing_is_given_up(item: ResourceClaim) -> None:
     assert list(world.belief.ledger) == []
 
 
+def test_a_claim_whose_finalizer_others_take_away_each_time_keeps_changing() -> None:
+    class Bare(World):
+        def _outcome(self, step: Step) -> Outcome:
+            if isinstance(step, WriteAllocation):
+                self.server.put(replace(self.server.claims[A], finalizers=()))
+            return super()._outcome(step)
+
+    base = world_of(replace(claim("a"), finalizers=()))
+    world = Bare(base.server, base.belief)
+    world.is_prompt = False
+    assert refused(world) == "claim a kept changing"
+
+
 @pytest.mark.parametrize(
     ("kind", "item", "text"),
     [
