@@ -36,7 +36,7 @@ class Refusals:
     """Tells of each object why it is refused, and again when it is for another reason, or was not in between."""
 
     _told: Memo[Subject, str] = field(default_factory=lambda: Memo(MOST))
-    _heard: Memo[Subject, str] = field(default_factory=lambda: Memo(MOST))
+    _heard: Memo[Subject, bool] = field(default_factory=lambda: Memo(MOST))
 
     def note(self, step: Undoing, outcome: Outcome) -> None:
         """Take note of how *step* ended."""
@@ -45,8 +45,11 @@ class Refusals:
         if isinstance(outcome, Done):
             self._told.pop(subject, None)
             self._heard.pop(subject, None)
-        elif self._is_lasting(subject, outcome) and self._told.get(subject) != told_by(outcome):
-            self._told[subject] = told_by(outcome)
+            return
+        # Errors tell more than why, as a port that is another each time.
+        why = outcome.message if isinstance(outcome, Refused) else BROKEN
+        if self._is_lasting(subject, outcome) and self._told.get(subject) != why:
+            self._told[subject] = why
             key = keys.POD if isinstance(step, TouchPod) else keys.CLAIM
             reason = outcome.kind.value if isinstance(outcome, Refused) else BROKEN
             fields = {key: str(about.key), keys.REASON: reason, keys.ERROR: told_by(outcome)}
@@ -59,5 +62,5 @@ class Refusals:
         """Tell whether it may be refused for good; of an error of the API server, where it comes a second time."""
         if not isinstance(outcome, Unknown):
             return isinstance(outcome, Refused) and outcome.kind in LASTING
-        before, self._heard[subject] = self._heard.get(subject), told_by(outcome)
-        return outcome.is_answered and before == told_by(outcome)
+        was_heard, self._heard[subject] = self._heard.get(subject, False), outcome.is_answered
+        return outcome.is_answered and was_heard

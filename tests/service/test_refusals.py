@@ -69,6 +69,11 @@ def test_an_error_that_comes_again_is_told_once(caplog: pytest.LogCaptureFixture
     assert {vars(record)["reason"] for record in caplog.records} == {"error"}
 
 
+def test_errors_that_differ_each_time_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    down = [Unknown(f"500: read tcp 10.0.0.1:{port}: connection reset", is_answered=True) for port in range(9)]
+    assert told(caplog, *((STEPS[0], each) for each in down)) == [down[1].why]
+
+
 def test_that_there_is_no_answer_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     assert told(caplog, *[(STEPS[0], Unknown("no answer in time"))] * 4) == []
 
