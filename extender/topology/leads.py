@@ -5,7 +5,7 @@ from functools import cached_property
 from heapq import heappop, heappush, merge
 from itertools import islice
 from math import comb
-from typing import Final
+from typing import Final, NamedTuple
 
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import REST, Preference
@@ -14,7 +14,7 @@ from extender.topology.alignment import affinity, paired
 from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.companions import PARTNERED, ZONED
-from extender.topology.ground import Anchored
+from extender.topology.ground import Anchored, Kind
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 
@@ -26,6 +26,18 @@ WORKED: Final = 8
 Valued = tuple[int, int]
 
 
+class Partnered(NamedTuple):
+    """What the pod was *given* of a kind of partners, *among* which later asks choose, and how many are *wanted*.
+
+    Masks are of candidates.
+    """
+
+    kind: Kind
+    given: int
+    among: int
+    wanted: int
+
+
 class Leads:
     """Chooses for one ask what leads, with those that lead already and those that will."""
 
@@ -35,9 +47,13 @@ class Leads:
         self.otherwise = otherwise
         self.before = self.scene.given(wanted.picks, Role.LEAD)
         self.taken = wanted.taken & ~self.before
-        asks = self.scene.asks.values()
-        partners = [at for at in asks if self.scene.roles[at] is Role.PARTNER]
-        self.partnered = {kind.driver: (among, count) for kind, among, count in self.scene.by_kind(partners)}
+        later = self.scene.by_kind(self.scene.later(wanted.at, Role.PARTNER, wanted.picks))
+        wants = {kind.driver: (among & ~self.taken, count) for kind, among, count in later}
+        # What takes all there is has chosen before.
+        self.partnered = [
+            Partnered(kind, self.taken & mask_of(kind.places), *wants.get(kind.driver, (0, 0)))
+            for kind in self.ground.kinds
+        ]
 
     def sets(self) -> Sets:
         """Yield sets for the ask: out of the best for all that lead, then for itself."""
@@ -91,20 +107,19 @@ class Leads:
 
     def _worth(self, leads: int) -> int:
         value = self.cast.merits.base(leads)
-        for kind in self.ground.kinds:
-            among, count = self.partnered.get(kind.driver, (0, 0))
+        for kind, given, among, count in self.partnered:
             chosen = self.cast.companions.partners(kind, leads, self.taken, among, count) if count else ()
-            value += self.cast.merits.stranding(kind, leads, mask_of(chosen))
-            mean = paired(self.ground.at(places_of(leads)), self.ground.at(chosen)).mean
+            every = given | mask_of(chosen)
+            value += self.cast.merits.stranding(kind, leads, every)
+            mean = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every))).mean
             value += PARTNERED * mean // 1000
         return value + self.cast.zoning(leads)
 
     def _bound(self, leads: int) -> int:
         """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
         bound = self.cast.merits.base(leads)
-        for kind in self.ground.kinds:
-            among, count = self.partnered.get(kind.driver, (0, 0))
-            bound += self.cast.merits.stranding(kind, leads, 0)
+        for kind, given, among, count in self.partnered:
+            bound += self.cast.merits.stranding(kind, leads, given)
             bound -= self.cast.companions.pairs.cheapest(kind, leads, among, count) if count else 0
         for count, near in self._nearest:
             best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
@@ -113,15 +128,17 @@ class Leads:
 
     @cached_property
     def _nearest(self) -> list[tuple[int, dict[int, int]]]:
-        """For each kind of partners that is asked for: how many, and how close the closest is to each device."""
+        """For each kind of partners that the pod has or wants: how many, and how close to each device one is."""
         sites, anchors = self.ground.sites, self.ground.anchors | self.before | self.wanted.mask
         found = []
-        for among, count in self.partnered.values():
-            free = self.ground.at(places_of(among & ~self.taken))
+        for _, given, among, count in self.partnered:
+            others = self.ground.at(places_of(given | among))
             near = {
-                place: max((affinity(sites[place], other) for other in free), default=0) for place in places_of(anchors)
+                place: max((affinity(sites[place], other) for other in others), default=0)
+                for place in places_of(anchors)
             }
-            found.append((count, near))
+            if count or given:
+                found.append((count + given.bit_count(), near))
         return found
 
     def _candidates(self, size: int, among: int) -> Iterator[int]:

@@ -29,10 +29,10 @@ class Pairs:
         return self.loss * self.gone(kind, leads, taken) // ONE
 
     def cheapest(self, kind: Kind, leads: int, among: int, count: int) -> int:
-        """Return what *count* partners out of *among* cost at least, beyond what *leads* cost."""
+        """Return what *count* partners out of *among*, if there are, cost at least, beyond what *leads* cost."""
         losses = self.losses(kind, leads, 0)
         least = sorted(losses.get(place, 0) for place in places_of(among & mask_of(kind.places)))[:count]
-        return self.loss * sum(least) // ONE
+        return self.loss * sum(least) // ONE if len(least) == count else 0
 
     def gone(self, kind: Kind, leads: int, taken: int) -> int:
         """Return what all pairs are worth less, of ONE."""

@@ -355,6 +355,15 @@ def test_what_takes_all_comes_first_and_others_follow_it() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("claims", "near"), [([{"gpu": 1, "nic": EVERY_ONE}], (6,)), ([{"gpu": 2}, {"nic": EVERY_ONE}], (6, 7))]
+)
+def test_gpus_follow_nics_of_which_all_are_taken(claims: list[dict[str, int]], near: tuple[int, ...]) -> None:
+    few = board(sliced(GPU, *map(gpu, range(8))), sliced(NIC, *map(nic, near)))
+    expected = [f"{name}-{index}" for name in ("gpu", "net") for index in near]
+    assert given_devices(question(*claims), on=few) == expected
+
+
 def test_a_set_that_no_constraint_would_have_holds_nobody_up() -> None:
     apart = board(
         sliced(GPU, gpu(0)),
