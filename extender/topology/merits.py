@@ -99,19 +99,22 @@ class Merits:
 
     def _stranded(self, kind: Kind, leads: int, partners: int) -> str:
         """Tell of anchors that had no partner to lose, or lose theirs though they stay."""
-        scene, lead = self.scene, self._noun(kind.anchors)
+        scene, lead, partner = self.scene, self._noun(kind.anchors), noun_of(kind.driver)
         before, after = (
             kind.pairs(scene.free_anchors(ones), scene.left(others)) for ones, others in ((0, 0), (leads, partners))
         )
-        number = (scene.free_anchors(0) & ~scene.free_anchors(leads)).bit_count() - (before - after)
+        lost = before - after
+        number = (scene.free_anchors(0) & ~scene.free_anchors(leads)).bit_count() - lost
         if number < 0:
-            return f"{-number} x {lead} left for which no {noun_of(kind.driver)} is free"
+            return f"{-number} x {lead} left for which no {partner} is free"
         if number:
-            return f"{number} x {lead} taken for which no {noun_of(kind.driver)} is left over"
-        if before > after:
-            return f"{before - after} x {lead} and {noun_of(kind.driver)} taken together"
+            return f"{number} x {lead} taken for which no {partner} is left over"
+        if lost > partners.bit_count():
+            return f"{lost - partners.bit_count()} x {lead} taken for which a {partner} is left over"
+        if lost:
+            return f"{lost} x {lead} and {partner} taken together"
         is_lost = self.stranding(kind, leads, partners)
-        return f"{lead}s and {noun_of(kind.driver)}s that stay free are less close to each other" if is_lost else ""
+        return f"{lead}s and {partner}s that stay free are less close to each other" if is_lost else ""
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""

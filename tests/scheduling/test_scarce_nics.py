@@ -67,3 +67,16 @@ def test_a_gpu_on_the_root_of_the_only_nic_is_left_for_who_needs_both_on_one() -
 def test_that_no_nic_is_free_is_not_told_while_one_is() -> None:
     belief = cluster(cards("a", 8), one_nic("a", 0, 8))
     assert "2 x GPU taken for which no NIC is left over" in placed(belief, size=2)[2]
+
+
+@pytest.mark.parametrize(
+    ("size", "others", "text"),
+    [
+        (1, (), "1 x GPU taken for which a NIC is left over"),
+        (2, (NIC,), "1 x GPU taken for which a NIC is left over"),
+        (1, (NIC,), "1 x GPU and NIC taken together"),
+    ],
+)
+def test_a_nic_is_told_as_taken_only_by_who_takes_it(size: int, others: tuple[object, ...], text: str) -> None:
+    belief = cluster(cards("a", 4), nics("a", 4))
+    assert text in placed(belief, *others, size=size)[2]
