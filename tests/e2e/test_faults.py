@@ -62,10 +62,13 @@ async def test_a_pod_that_is_made_anew_under_its_name_is_bound_with_devices_of_i
         made.append(await here.pod("p", templates=("one",)))
         return await call()
 
+    async def is_made() -> Object | None:
+        return made[0] if made else None
+
     with faulty(here.stage, binding, replaced):
         await here.admin.patch(gated, {"spec": {"schedulingGates": []}})
-        assert await here.bound(gated) == "a"
-    (pod,) = made
+        pod = await until(is_made, "the pod to be made anew")
+        assert await here.bound(pod) == "a"
     assert (await here.admin.read(pod))["metadata"]["uid"] == pod["metadata"]["uid"]
     held = [claim for claim in await here.claims() if here.given(claim)]
     assert [claim["status"]["reservedFor"][0]["uid"] for claim in held] == [pod["metadata"]["uid"]]

@@ -99,7 +99,7 @@ VARIED: Final = {
         claim._said_in, "devices_of(allocation) if has_devices else None, users", "None, users"
     ),
     "others are evicted where the pod has no devices without them, either": Bug(
-        veto.helped, "isinstance(asked, Needs) and ground.has(asked, node, pods, first[node])", "asked"
+        veto.helped, "ground.has(asked, node, gone[node], first[node])", "asked"
     ),
 }
 # Those that only show where slices are left over of an older generation.
@@ -132,7 +132,7 @@ RULED: Final = {
         "if getattr(self._at[0], 'usage', None) is not snapshot.usage or",
     ),
     "a class is known by its name alone": Bug(
-        questions._named, "(item.name, item.selectors, item.unknown_fields, flaws_in(item.config))", "(item.name,)"
+        questions._class, "(item.name, item.selectors, item.unknown_fields, flaws_in(item.config))", "(item.name,)"
     ),
     "devices are configured as their class said when it was first asked for": Bug(
         question.asked_by, "{name: classes[name] for name in question.classes}", "question.classes"
