@@ -1,5 +1,6 @@
 """The documents speak of what is there, and of all of it."""
 
+import ast
 import os
 import re
 import shutil
@@ -24,6 +25,10 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 README = (ROOT / "README.md").read_text()
 COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 HOUSE = (ROOT / "extender" / "README.md").read_text()
+# The part of it that has the floors, and then every module under the heading of its floor.
+MAP = HOUSE.partition("\n## Floors\n")[2].partition("\n## What must never break\n")[0]
+MOST_WORDS = 20
+LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 DOCUMENTS = [str(path.relative_to(ROOT)) for path in files(".md")]
 PROGRAMS = str(Path(sys.executable).parent)
 
@@ -40,37 +45,60 @@ def printed(*command: str) -> str:
     return result.stdout + result.stderr
 
 
-def block(text: str, heading: str) -> list[str]:
-    """Return the lines of the first code block under *heading*."""
-    _, _, rest = text.partition(f"\n## {heading}\n")
-    return rest.split("```")[1].splitlines()[1:]
-
-
-def mapped(lines: list[str]) -> Iterator[str]:
-    """Yield the paths that an indented map draws; folders end in a slash."""
-    above: list[str] = []
-    for line in lines:
-        name = line.split()[0]
-        depth = (len(line) - len(line.lstrip())) // 2
-        above[depth:] = [name]
-        yield "".join(above)
+def mapped(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what the tables of a map link to in their first column: heading, name, target and what is said of it."""
+    heading = ""
+    for line in text.splitlines():
+        heading = line.lstrip("# ") if line.startswith("#") else heading
+        named, _, said = line.removeprefix("| ").partition(" | ")
+        if line.startswith("| ["):
+            yield from ((heading, name, target, said.strip("| ")) for name, target in LINK.findall(named))
 
 
 def modules() -> Iterator[str]:
     """Yield the product's folders and modules as a map names them."""
-    for path in files(".py", root=ROOT / "extender"):
-        relative = path.relative_to(ROOT)
+    folder = ROOT / "extender"
+    for path in files(".py", root=folder):
+        relative = path.relative_to(folder)
         yield f"{relative.parent}/" if path.name == "__init__.py" else str(relative)
 
 
-def test_the_floor_map_shows_exactly_what_is_there() -> None:
-    drawn = list(mapped(block(HOUSE, "Floor map")))
+def defined() -> Iterator[str]:
+    """Yield what the product's modules define, and after a dot what their classes do."""
+    for path in files(".py", root=ROOT / "extender"):
+        for node in ast.parse(path.read_text()).body:
+            yield from names_of(node)
+            if isinstance(node, ast.ClassDef):
+                yield from (f"{node.name}.{name}" for item in node.body for name in names_of(item))
+
+
+def names_of(statement: ast.stmt) -> Iterator[str]:
+    """Yield the name that a statement defines, if it does."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        yield statement.name
+    elif isinstance(statement, ast.AnnAssign):
+        yield ast.unparse(statement.target)
+
+
+def test_the_map_shows_exactly_what_is_there() -> None:
+    drawn = [target for heading, _, target, _ in mapped(MAP)]
     assert len(drawn) == len(set(drawn))
-    assert set(drawn) == set(modules())
+    assert set(drawn) == {*modules()} - {"./"}
 
 
-def test_every_line_of_the_floor_map_says_what_is_there() -> None:
-    assert [line for line in block(HOUSE, "Floor map") if len(line.split()) < 2] == []
+def test_each_module_is_in_the_table_of_its_floor_under_its_name() -> None:
+    rows = [(heading, name, target) for heading, name, target, _ in mapped(MAP) if heading]
+    assert [row for row in rows if row[2].removesuffix(".py") != f"{row[0]}/{row[1]}"] == []
+
+
+def test_every_line_of_the_map_says_in_few_words_what_is_there() -> None:
+    assert [(target, said) for _, _, target, said in mapped(MAP) if not 0 < len(said.split()) <= MOST_WORDS] == []
+
+
+def test_names_of_the_code_that_the_map_tells_are_there() -> None:
+    names = re.findall(r"`([A-Z]\w*(?:\.\w+)?)`", HOUSE)
+    assert len(names) > 10
+    assert {*names} - {*defined()} == set()
 
 
 def test_decisions_are_numbered_in_order() -> None:
