@@ -1,6 +1,7 @@
-"""Every write that owning allocations takes: one request each, guarded so that it lands on what was read or not at all.
+"""Every write that owning allocations takes: one request each.
 
-Each carries ``?timeout=`` below our own deadline, so that the API server gives up first.
+What gives, frees or binds lands on the version that was read, or not at all; a touch, an annotation or a nomination
+lands on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up first.
 """
 
 from collections.abc import Callable, Sequence
