@@ -13,6 +13,7 @@ from extender.allocation.columns import Dictionary
 from extender.allocation.distinct import distinct
 from extender.allocation.grid import Grid, grid_of
 from extender.allocation.likeness import Likeness, State
+from extender.allocation.matches import Matches, matches_of
 from extender.allocation.memory import (
     NO_REASON,
     NODE_SIZE,
@@ -25,7 +26,6 @@ from extender.allocation.memory import (
     renumbered,
     way_of,
 )
-from extender.allocation.offer import Offers, offers_of
 from extender.allocation.passage import passage
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, formulas
@@ -92,9 +92,9 @@ class Fitter:
             self._last = self._basis = self._likeness = None
             self._states, self.span = self._states.continued(snapshot), Span()
 
-    def offers_in(self, snapshot: Snapshot) -> Offers:
-        """Return what devices offer in *snapshot*."""
-        return self._basis_in(snapshot).offers
+    def matches_in(self, snapshot: Snapshot) -> Matches:
+        """Return which devices of *snapshot* match which asks."""
+        return self._basis_in(snapshot).matches
 
     def states_of(self, snapshot: Snapshot, nodes: NDArray[np.int64]) -> tuple[States, Sequence[Hashable]]:
         """Name the states of *nodes*: names mean something within the states that they are of."""
@@ -103,7 +103,7 @@ class Fitter:
         alike = None if self._is_blind else self._alike(self._states, basis, snapshot).all(snapshot, nodes)
         if alike is not None:
             return self._states, alike
-        naming = Naming(self._states, snapshot, basis.offers, basis.added)
+        naming = Naming(self._states, snapshot, basis.matches, basis.added)
         return self._states, list(naming.of(grid_of(snapshot.layout, nodes)))
 
     def state_of(self, snapshot: Snapshot, node: int) -> tuple[States, State] | None:
@@ -178,8 +178,8 @@ class Fitter:
     def _answered(self, draft: Draft, basis: Basis, nodes: NDArray[np.int64]) -> Work[None]:
         """Answer for *nodes*, so many at a time."""
         layout = draft.snapshot.layout
-        naming = Naming(draft.states, draft.snapshot, basis.offers, basis.added)
-        # What each ask is offered is a column: of hundreds, fewer places are looked at.
+        naming = Naming(draft.states, draft.snapshot, basis.matches, basis.added)
+        # What matches each ask is a column: of hundreds, fewer places are looked at.
         cells = CELLS // (1 + len(self.question.asks) // MANY)
         block = min(BLOCK, max(1, cells // int(np.diff(layout.starts).max(initial=1))))
         for start in range(0, len(nodes), block):
@@ -224,20 +224,20 @@ class Fitter:
                 selector.room = min(ROOM, room)
                 yield from selector.sweeping(inventory, Budget())
                 room = max(0, room - selector.taken)
-        offers = yield from offers_of(self.question, inventory, added)
-        basis = Basis(inventory, snapshot.rules, snapshot.classes, offers, added)
+        matches = yield from matches_of(self.question, inventory, added)
+        basis = Basis(inventory, snapshot.rules, snapshot.classes, matches, added)
         if taints is self._taints and draft.reasons is self._reasons:
             self._basis = basis
         return basis
 
     def _counted(self, draft: Draft, grid: Grid, basis: Basis) -> Work[None]:
         """Answer for the nodes of *grid* that need no search; yield after each new reason."""
-        snapshot, offers = draft.snapshot, basis.offers
+        snapshot, matches = draft.snapshot, basis.matches
         if self.plain is None or not can_count(self.plain, snapshot.inventory):
             return
-        chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, offers)])
+        chosen = grid_of(snapshot.layout, grid.nodes[plain_nodes(snapshot, grid, matches)])
         yield
-        firsts = yield from self.plain.answer(snapshot, chosen, offers)
+        firsts = yield from self.plain.answer(snapshot, chosen, matches)
         if firsts is None:
             return
         fits = firsts < len(self.plain.ways)
@@ -248,7 +248,7 @@ class Fitter:
             )
         rejected = grid_of(snapshot.layout, chosen.nodes[~fits])
         yield
-        described = self.plain.shortfalls(snapshot, rejected, offers)
+        described = self.plain.shortfalls(snapshot, rejected, matches)
         for node, shortfall in zip(rejected.nodes.tolist(), described, strict=True):
             key = shortfall.tobytes()
             code = basis.shortfalls.get(key)

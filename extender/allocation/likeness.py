@@ -102,7 +102,7 @@ class Likeness:
         nodes = np.arange(first, min(first + together, len(snapshot.layout.nodes)))
         nodes = nodes[snapshot.reach.view[nodes] == 0]
         nothing: Column[Any] = Column(np.zeros_like(snapshot.usage.codes), snapshot.usage.dictionary)
-        naming = Naming(self.states, replace(snapshot, usage=nothing), self.basis.offers, self.basis.added)
+        naming = Naming(self.states, replace(snapshot, usage=nothing), self.basis.matches, self.basis.added)
         names = naming.of(grid_of(snapshot.layout, nodes))
         if len(self._named) >= NODES:
             self._named.clear()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from extender.allocation.added import Taints
 from extender.allocation.columns import Column
 from extender.allocation.inventory import Inventory
-from extender.allocation.offer import Offers
+from extender.allocation.matches import Matches
 from extender.allocation.question import At, Question
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
@@ -36,7 +36,7 @@ NODE_SIZE = 210
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What devices offer as long as these slices, rules and classes hold, and the reasons of what nodes lack of it.
+    """Which devices match as long as these slices, rules and classes hold, and the reasons of what nodes lack of it.
 
     added: what rules add to the taints of devices.
     """
@@ -44,7 +44,7 @@ class Basis:
     inventory: Inventory
     rules: Mapping[str, DeviceTaintRule]
     classes: Mapping[ClassName, DeviceClass]
-    offers: Offers
+    matches: Matches
     added: Column[Taints]
     shortfalls: dict[bytes, int] = field(default_factory=dict)
 

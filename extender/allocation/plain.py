@@ -20,7 +20,7 @@ from extender.allocation.disagreement import bound_together
 from extender.allocation.grid import Flags, Grid, Words, packed
 from extender.allocation.inventory import Inventory
 from extender.allocation.layout import BITS
-from extender.allocation.offer import Offers
+from extender.allocation.matches import Matches
 from extender.allocation.question import At, ClaimQuestion, Question
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.work import Work
@@ -61,14 +61,14 @@ class Plain:
     rules: tuple[RuleAt, ...]
     choices: int
 
-    def answer(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> Work[Places | None]:
+    def answer(self, snapshot: Snapshot, grid: Grid, matches: Matches) -> Work[Places | None]:
         """Tell for each node of *grid*, all of which must be plain, which of the ways can be had first: int32[n].
 
         How many ways there are where none can. None where that takes too long, as it may where rules compare many
         values.
         """
         inventory, free = snapshot.inventory, grid.of_rows(snapshot.usage.codes) == 0
-        masks = {at: packed(grid.of_rows(offer.usable) & free) for at, offer in offers.of.items()}
+        masks = {at: packed(grid.of_rows(match.usable) & free) for at, match in matches.of.items()}
         groups: list[list[Words]] = []
         for rule in self.rules:
             codes = grid.of_rows(self.column(inventory, rule).codes)
@@ -93,26 +93,26 @@ class Plain:
         """Count the sets of slots that have to be looked at: as who searches one node counts them, or more."""
         return (prod(map(len, groups)) * self.choices) << len(self.ways[0])
 
-    def shortfalls(self, snapshot: Snapshot, grid: Grid, offers: Offers) -> NDArray[np.int64]:
+    def shortfalls(self, snapshot: Snapshot, grid: Grid, matches: Matches) -> NDArray[np.int64]:
         """Describe what each node of *grid* has, int64[n, parts]: alike where the reason for a rejection is alike."""
         inventory, usage = snapshot.inventory, snapshot.usage
         # A device of which somebody has a share is taken by nobody: something else keeps it from being given.
         taken = usage.table(lambda held: int(held.dedicated > 0)).astype(np.bool_)[grid.of_rows(usage.codes)]
-        weights = grid.of_rows(offers.weights)
+        weights = grid.of_rows(matches.weights)
         parts: list[Any] = [(grid.rows >= 0).any(axis=1)]
-        for offer in offers.of.values():
-            matching, usable = grid.of_rows(offer.matching), grid.of_rows(offer.usable)
+        for match in matches.of.values():
+            matching, usable = grid.of_rows(match.matching), grid.of_rows(match.usable)
             # What is kept from being given is so in use, too, and told before that.
             kept = np.where(matching & ~usable, weights, 0)
             parts += [(usable & ~taken).sum(axis=1), (usable & taken).sum(axis=1), kept.sum(axis=1)]
         for rule in self.rules:
-            parts.append(self._lacking(rule, grid.of_rows(self.column(inventory, rule).codes), grid, offers, ~taken))
+            parts.append(self._lacking(rule, grid.of_rows(self.column(inventory, rule).codes), grid, matches, ~taken))
         return np.stack(parts, axis=1).astype(np.int64)
 
-    def _lacking(self, rule: RuleAt, codes: Codes, grid: Grid, offers: Offers, free: Flags) -> Counts:
+    def _lacking(self, rule: RuleAt, codes: Codes, grid: Grid, matches: Matches, free: Flags) -> Counts:
         """Describe what is missing under *rule*, as far as that is told."""
         slots, nodes = bound_together(self.question, *rule), len(grid.nodes)
-        flags = [reduce(or_, (grid.of_rows(offers.of[at].usable) for at in places)) & free for places, *_ in slots]
+        flags = [reduce(or_, (grid.of_rows(matches.of[at].usable) for at in places)) & free for places, *_ in slots]
         sizes = [sum(min(map(self._size, places)) for places in alike) for alike in slots]
         groups = _groups(np.where(reduce(or_, flags, np.False_), codes, 0))
         if len(slots) > 1:
@@ -225,16 +225,16 @@ def _in_digits(first: Digits, others: Sequence[Digits]) -> Counts:
     return reduce(lambda number, count: number * (BITS + 1) + count, others, first.astype(np.int64))
 
 
-def plain_nodes(snapshot: Snapshot, grid: Grid, offers: Offers) -> Yes:
+def plain_nodes(snapshot: Snapshot, grid: Grid, matches: Matches) -> Yes:
     """Tell which nodes of *grid* need no search: bool[n]."""
     standing, usage = snapshot.inventory.standing, snapshot.usage
     held = grid.of_rows(usage.codes)
     # A device with shares that is not shareable, or no longer.
     odd = usage.table(lambda held: int(not held.dedicated)).astype(np.bool_)[held]
-    looked_at, special = odd | (held == 0), grid.of_rows(offers.special) | odd
+    looked_at, special = odd | (held == 0), grid.of_rows(matches.special) | odd
     searched = np.zeros(grid.rows.shape, np.bool_)
-    for offer in offers.of.values():
-        searched |= (grid.of_rows(offer.usable) & special) | (grid.of_rows(offer.errs) & looked_at)
+    for match in matches.of.values():
+        searched |= (grid.of_rows(match.usable) & special) | (grid.of_rows(match.errs) & looked_at)
     narrow = np.less_equal((grid.rows >= 0).sum(axis=1), BITS)
     ordinary = standing.table(lambda item: int(item.is_plain), absent=1).astype(np.bool_)[
         grid.of_slices(standing.codes)

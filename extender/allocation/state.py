@@ -15,7 +15,7 @@ from extender.allocation.columns import Codes, Column, Dictionary, are_same
 from extender.allocation.eligibility import NODE_OPERATIONS
 from extender.allocation.grid import Grid
 from extender.allocation.inventory import Inventory
-from extender.allocation.offer import Offers
+from extender.allocation.matches import Matches
 from extender.allocation.plain import path_of
 from extender.allocation.projection import project
 from extender.allocation.question import Question
@@ -33,7 +33,7 @@ AnyColumn = Column[Any]
 Rows = NDArray[Any]
 # A state in so many bytes, whatever the node sees: long enough that no two states have one name by chance.
 NAME = 16
-# Flags of an offer as one code.
+# Flags of a match as one code.
 EIGHT: Dictionary[int] = Dictionary([None, 1, 2, 3, 4, 5, 6, 7])
 
 
@@ -110,8 +110,8 @@ class Naming:
     what passes the tests, though a gate keeps it back. What can be given alone would make names for verdicts at most.
     """
 
-    def __init__(self, states: States, snapshot: Snapshot, offers: Offers, added: Column[Taints]) -> None:
-        self._states, self._snapshot, self._offers, self._added = states, snapshot, offers, added
+    def __init__(self, states: States, snapshot: Snapshot, matches: Matches, added: Column[Taints]) -> None:
+        self._states, self._snapshot, self._matches, self._added = states, snapshot, matches, added
         self._pools: dict[PoolKey, bytes] = {}
         self._seen: dict[int, bytes] = {}
 
@@ -135,7 +135,7 @@ class Naming:
     def _kinds(self, rows: Rows) -> Codes:
         columns = [*_published(self._states.question, self._snapshot.inventory), self._snapshot.usage, self._added]
         *narrowed, added = [Column(column.codes[rows], column.dictionary) for column in columns]
-        return self._states.kinds([*narrowed, *_flags(self._offers, rows)], added)
+        return self._states.kinds([*narrowed, *_flags(self._matches, rows)], added)
 
     def _shared(self, node: int, view: int) -> Iterator[bytes]:
         """Describe the shared pools that a node sees, and where they come among what it has to itself."""
@@ -193,7 +193,7 @@ def _strings(codes: NDArray[np.int32], places: NDArray[np.int32]) -> Iterator[by
 
 
 def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
-    """Return the columns that decide beside what each ask is offered."""
+    """Return the columns that decide beside which devices match each ask."""
     paths = {TRAITS, SHAREABLE, *(path for path in inventory.columns if path[0] == "capacity")}
     for part in question.claims:
         paths |= {path_of(rule.attribute) for rule in part.rules}
@@ -203,8 +203,8 @@ def _published(question: Question, inventory: Inventory) -> list[AnyColumn]:
     return [inventory.columns[path] for path in sorted(paths) if path in inventory.columns]
 
 
-def _flags(offers: Offers, rows: Rows) -> Iterator[AnyColumn]:
-    """Make columns of what the asks are offered of some *rows*: their codes mean the same for ever."""
-    for offer in offers.of.values():
-        codes = offer.matching[rows] + 2 * offer.usable[rows].astype(np.int32) + 4 * offer.errs[rows]
+def _flags(matches: Matches, rows: Rows) -> Iterator[AnyColumn]:
+    """Make columns of what matches the asks among some *rows*: their codes mean the same for ever."""
+    for match in matches.of.values():
+        codes = match.matching[rows] + 2 * match.usable[rows].astype(np.int32) + 4 * match.errs[rows]
         yield Column(codes, EIGHT)

@@ -84,8 +84,8 @@ class Part:
         if self.fit is None or self.fitter is None:
             return self.nodes
         snapshot, kept = self.fit.snapshot, np.zeros(self.fit.snapshot.inventory.rows, np.bool_)
-        for offer in self.fitter.offers_in(snapshot).of.values():
-            kept |= offer.matching & ~(offer.usable & (snapshot.usage.codes == 0))
+        for match in self.fitter.matches_in(snapshot).of.values():
+            kept |= match.matching & ~(match.usable & (snapshot.usage.codes == 0))
         places = snapshot.layout.node_of_row[kept]
         # What several nodes see may be in use for any of them.
         whole = snapshot.reach.view == 0 if (places < 0).any() else np.ones(len(self.nodes), np.bool_)
@@ -134,5 +134,5 @@ def _may_have(taste: Taste, fitter: Fitter, at: At, policy: Policy, snapshot: Sn
     """Tell on which nodes an ask may have a set once all that matches it is free: bool[nodes]."""
     if fitter.question.asks[at].count > RESULTS:
         return np.zeros(len(snapshot.layout.nodes), np.bool_)
-    matching = fitter.offers_in(snapshot).of[at].matching
+    matching = fitter.matches_in(snapshot).of[at].matching
     return np.not_equal(taste.ratings(fitter, at, policy, Whole).of(snapshot, matching), NONE)

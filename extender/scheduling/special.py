@@ -8,7 +8,7 @@ import numpy as np
 from extender.allocation.cells import SHAREABLE
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
-from extender.allocation.offer import Offers
+from extender.allocation.matches import Matches
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.topology.memo import Memo
@@ -30,19 +30,19 @@ class Special:
 
     def nodes(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
         """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
-        offers, layout = fitter.offers_in(snapshot), snapshot.layout
+        matches, layout = fitter.matches_in(snapshot), snapshot.layout
         known = self._known.get((id(fitter), at))
-        if known is None or known[0] is not offers or known[1] is not layout:
-            rows = offers.of[at].usable & offers.special
+        if known is None or known[0] is not matches or known[1] is not layout:
+            rows = matches.of[at].usable & matches.special
             flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).any(axis=1), np.bool_)
-            known = self._known[id(fitter), at] = offers, layout, flags
+            known = self._known[id(fitter), at] = matches, layout, flags
         return known[2]
 
 
 def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
     """Value nodes by how many partitions nobody has, int64[nodes]: no less than what spreading counts."""
-    offers, layout = fitter.offers_in(snapshot), snapshot.layout
-    rows = offers.of[at].usable & offers.special & (snapshot.usage.codes == 0)
+    matches, layout = fitter.matches_in(snapshot), snapshot.layout
+    rows = matches.of[at].usable & matches.special & (snapshot.usage.codes == 0)
     counted: Values = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
     return np.asarray(2 * ONE - MOST + np.minimum(counted, MOST), np.int64)
 
@@ -52,15 +52,15 @@ def least_unready(fitter: Fitter, ats: Sequence[At], snapshot: Snapshot) -> Valu
 
     None where nobody could be given any that is not.
     """
-    waiting = fitter.offers_in(snapshot).unready
+    waiting = fitter.matches_in(snapshot).unready
     if waiting is None:
         return None
     return np.asarray(np.minimum.reduce([_unready(fitter, at, snapshot, waiting) for at in ats]), np.int64)
 
 
 def _unready(fitter: Fitter, at: At, snapshot: Snapshot, waiting: Flags) -> Values:
-    offers, layout = fitter.offers_in(snapshot), snapshot.layout
-    rows = offers.of[at].usable & ~waiting & ((snapshot.usage.codes == 0) | offers.special)
+    matches, layout = fitter.matches_in(snapshot), snapshot.layout
+    rows = matches.of[at].usable & ~waiting & ((snapshot.usage.codes == 0) | matches.special)
     counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).sum(axis=1, dtype=np.int64)
     ask = fitter.question.asks[at]
     missing = np.maximum(0, (0 if ask.is_admin else ask.count) - counted)
@@ -70,16 +70,16 @@ def _unready(fitter: Fitter, at: At, snapshot: Snapshot, waiting: Flags) -> Valu
     return np.asarray(UNREADY * missing, np.int64)
 
 
-def sharing_of(question: Question, offers: Offers, snapshot: Snapshot) -> Flags | None:
+def sharing_of(question: Question, matches: Matches, snapshot: Snapshot) -> Flags | None:
     """Tell which nodes have something with capacity for several that any ask could be given: bool[nodes]."""
     inventory, layout = snapshot.inventory, snapshot.layout
     has_capacity, usable = np.zeros(inventory.rows, np.bool_), np.zeros(inventory.rows, np.bool_)
     for path, column in inventory.columns.items():
         if path[0] == "capacity":
             has_capacity |= column.codes != 0
-    for at, offer in offers.of.items():
+    for at, match in matches.of.items():
         if not question.asks[at].is_admin:
-            usable |= offer.usable
+            usable |= match.usable
     shared = usable & has_capacity & (inventory.column(SHAREABLE).codes != 0)
     if not shared.any():
         return None

@@ -111,12 +111,12 @@ class Taste:
         question = fitter.question
         if not question.features.consumable_capacity:
             return None
-        offers = fitter.offers_in(snapshot)
-        if not any(offer.is_special for offer in offers.of.values()):
+        matches = fitter.matches_in(snapshot)
+        if not any(match.is_special for match in matches.of.values()):
             return None
         known = self._sharing.get(id(fitter))
-        if known is None or known[0] is not offers or known[1] is not snapshot.layout:
-            known = self._sharing[id(fitter)] = offers, snapshot.layout, sharing_of(question, offers, snapshot)
+        if known is None or known[0] is not matches or known[1] is not snapshot.layout:
+            known = self._sharing[id(fitter)] = matches, snapshot.layout, sharing_of(question, matches, snapshot)
         return known[2]
 
     def forget(self, pod: Uid) -> None:
@@ -192,7 +192,7 @@ class Taste:
         is_wider = snapshot.reach.spots and snapshot.reach.view.any()
         if len(question.asks) != 1 or is_wider or self.atlas.is_mixed(snapshot):
             return False
-        if fitter.offers_in(snapshot).unready is not None:
+        if fitter.matches_in(snapshot).unready is not None:
             return False
         (at,) = question.asks
         if question.covered[at]:
@@ -217,7 +217,7 @@ class Taste:
         if known is not None:
             return known
         ratings = self.ratings(fitter, at, policies[at.claim])
-        best = ratings.best(snapshot, fitter.offers_in(snapshot).of[at].usable, node)
+        best = ratings.best(snapshot, fitter.matches_in(snapshot).of[at].usable, node)
         found: tuple[Part, ...] = ()
         if best is not None:
             group, free, choice = best
@@ -256,7 +256,7 @@ class Taste:
             return self._tenants.values(shares, needed, policy.placing) + self._graded(fitter, at, policy, snapshot)
         if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
-        values = self.ratings(fitter, at, policy).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
+        values = self.ratings(fitter, at, policy).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
         if snapshot.reach.spots:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
@@ -271,7 +271,7 @@ class Taste:
         """Say what is preferred and avoided of partitions and shares at least, int64[nodes], or nothing."""
         if not policy.is_graded:
             return 0
-        return self.ratings(fitter, at, policy, Gradings).of(snapshot, fitter.offers_in(snapshot).of[at].usable)
+        return self.ratings(fitter, at, policy, Gradings).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
 
     def _mix(self, class_name: str) -> Mix:
         return self._mix_of(class_name, self.document.demand)
@@ -282,7 +282,7 @@ class Taste:
 
 def is_rated(fitter: Fitter, at: At, snapshot: Snapshot) -> bool:
     """Tell whether an ask is for whole devices that are chosen."""
-    return is_chosen(fitter, at) and not fitter.offers_in(snapshot).of[at].is_special
+    return is_chosen(fitter, at) and not fitter.matches_in(snapshot).of[at].is_special
 
 
 def is_chosen(fitter: Fitter, at: At) -> bool:

@@ -90,7 +90,7 @@ class Tenants:
             or not features.consumable_capacity
         ):
             return NO_SHARES
-        usable = fitter.offers_in(snapshot).of[at].usable
+        usable = fitter.matches_in(snapshot).of[at].usable
         known = self._shares.get((id(fitter), at))
         if known is None or known[0]() is not usable or known[1] is not holdings:
             found = self._found(ask, usable, is_fractional=features.fractional_capacity_range)

@@ -71,7 +71,7 @@ def test_most_of_the_drawn_nodes_are_counted_and_some_are_searched() -> None:
         grid = grid_of(cluster.snapshot.layout, np.arange(len(fleet.nodes)))
         nodes += len(fleet.nodes)
         if fitter.plain and can_count(fitter.plain, cluster.snapshot.inventory):
-            counted += int(plain_nodes(cluster.snapshot, grid, fitter.offers_in(cluster.snapshot)).sum())
+            counted += int(plain_nodes(cluster.snapshot, grid, fitter.matches_in(cluster.snapshot)).sum())
     assert 0.3 * nodes < counted < 0.95 * nodes
 
 

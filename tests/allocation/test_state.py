@@ -147,7 +147,7 @@ def test_a_state_takes_no_more_memory_however_much_a_node_sees() -> None:
     snapshot, fitter = cluster(*ZONES, published("m", *devices, all_nodes=True)).snapshot, Fitter(IS_A)
     fitter.fit(snapshot)
     states = States(IS_A).continued(snapshot)
-    naming = Naming(states, snapshot, fitter.offers_in(snapshot), blank(snapshot.inventory.rows))
+    naming = Naming(states, snapshot, fitter.matches_in(snapshot), blank(snapshot.inventory.rows))
     assert [len(name) for name in naming.of(grid_of(snapshot.layout, np.arange(2)))] == [16, 16]
 
 

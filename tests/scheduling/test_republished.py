@@ -10,7 +10,7 @@ import pytest
 from extender.allocation.board import Board
 from extender.allocation.choose import choose
 from extender.allocation.inventory import Inventory
-from extender.allocation.offer import Offers
+from extender.allocation.matches import Matches
 from extender.allocation.solve import BEST, Solution
 from extender.model.change import Changed, Gone
 from extender.model.claim import ResourceClaim
@@ -28,7 +28,7 @@ from tests.scheduling.cast import belief_of, node, pod
 from tests.scheduling.machines import NUMA, fleet, planner_with_taste, sample, wanted
 
 NODES = ("a", "b", "c")
-KEPT = (ResourceSlice, Inventory, Board, Group, Ground, Make, Offers, Holdings)
+KEPT = (ResourceSlice, Inventory, Board, Group, Ground, Make, Matches, Holdings)
 SHARED = Traits(allow_multiple_allocations=True)
 NUMBERS = count()
 

@@ -1,4 +1,4 @@
-"""What every published device offers to each ask of a question, before anything is taken: columns of yes and no."""
+"""Which published devices match each ask of a question, before anything is taken: columns of yes and no."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Match:
     """For one ask, bool[rows] each. matching: what is asked for; usable: and can be had; errs: nobody can tell.
 
     *is_special*: some of what is usable is.
@@ -39,34 +39,34 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class Matches:
     """By ask. special: bool[rows], devices of which more must be known than whether they are free.
 
     weights: int64[rows], different where what may keep a device from being given differs; their sums tell mixtures
     apart. unready: bool[rows], devices that must be made ready; None where nobody could be given any.
     """
 
-    of: Mapping[At, Offer]
+    of: Mapping[At, Match]
     special: Flags
     weights: NDArray[np.int64]
     unready: Flags | None = None
 
 
-def offers_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Offers]:
+def matches_of(question: Question, inventory: Inventory, added: Column[Taints]) -> Work[Matches]:
     """Ask every device for every ask; yield after each."""
     features = question.features
     shareable = _by_traits(inventory, lambda traits: traits.allow_multiple_allocations)
     special = _by_traits(inventory, lambda traits: bool(traits.consumes_counters))
     if features.consumable_capacity:
         special |= shareable
-    offers = {}
+    matches = {}
     for at, ask in question.asks.items():
-        offer = _offer(ask, question, inventory, added)
-        offers[at] = replace(offer, is_special=bool((offer.usable & special).any()))
+        match = _match(ask, question, inventory, added)
+        matches[at] = replace(match, is_special=bool((match.usable & special).any()))
         yield
     unready = _by_traits(inventory, lambda traits: bool(traits.binding_conditions))
-    is_any = any((offer.usable & unready).any() for offer in offers.values())
-    return Offers(offers, special, _weights(inventory, added), unready if is_any else None)
+    is_any = any((match.usable & unready).any() for match in matches.values())
+    return Matches(matches, special, _weights(inventory, added), unready if is_any else None)
 
 
 def _weights(inventory: Inventory, added: Column[Taints]) -> NDArray[np.int64]:
@@ -97,7 +97,7 @@ def _capacities(inventory: Inventory) -> list[Column[Any]]:
     return [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
 
 
-def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Offer:
+def _match(ask: Ask, question: Question, inventory: Inventory, added: Column[Taints]) -> Match:
     features = question.features
     matching, errs = _tested(ask, inventory)
     usable = matching & ~_by_traits(inventory, lambda traits: bool(traits.unknown_fields))
@@ -109,7 +109,7 @@ def _offer(ask: Ask, question: Question, inventory: Inventory, added: Column[Tai
         usable, errs = usable & bindable, errs & bindable
     if features.device_taints:
         usable &= _untainted(ask, inventory, added, honours_rules=features.device_taint_rules)
-    return Offer(matching, usable, errs)
+    return Match(matching, usable, errs)
 
 
 def _tested(ask: Ask, inventory: Inventory) -> tuple[Flags, Flags]:

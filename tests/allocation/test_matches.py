@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from extender.allocation.columns import blank
 from extender.allocation.features import ALL
 from extender.allocation.layout import BITS
-from extender.allocation.offer import DIGITS, offers_of, spread
+from extender.allocation.matches import DIGITS, matches_of, spread
 from extender.allocation.question import ask
 from extender.allocation.work import finished
 from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
@@ -47,7 +47,7 @@ def test_of_many_kinds_no_weight_is_another_many_times_over() -> None:
 def test_what_is_offered_to_each_ask_is_a_piece_of_work() -> None:
     snapshot = cluster(node("n"), published("n", device("d"), device("e"))).snapshot
     asked = ask([claim(request(), name=name) for name in "abc"], CLASSES, ALL)
-    work = offers_of(asked, snapshot.inventory, blank(2))
+    work = matches_of(asked, snapshot.inventory, blank(2))
     assert len(list(work)) == 3
-    again = finished(offers_of(asked, snapshot.inventory, blank(2)))
-    assert [offer.usable.tolist() for offer in again.of.values()] == [[True, True]] * 3
+    again = finished(matches_of(asked, snapshot.inventory, blank(2)))
+    assert [match.usable.tolist() for match in again.of.values()] == [[True, True]] * 3
