@@ -17,7 +17,7 @@ from extender.service.binds import Binds
 from extender.service.evictions import Evictions
 from extender.service.hearing import Hearing
 from extender.service.journal import Journal
-from extender.service.offers import Offers
+from extender.service.offered import OfferedNodes
 from extender.service.preemption import Preemption
 from extender.service.scores import Remembered
 from extender.state.belief import Belief
@@ -43,7 +43,7 @@ class Answers:
     binds: Binds
     journal: Journal
     attention: Attention
-    offers: Offers
+    offered: OfferedNodes
     hearing: Hearing
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
@@ -74,7 +74,7 @@ class Answers:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
         self.preemption.begin()
         filtered = self._filtered(request)
-        self.offers.put(request.pod.uid, filtered.names)
+        self.offered.put(request.pod.uid, filtered.names)
         self.evictions.refused(request.pod.uid, () if filtered.names else request.names)
         return filtered
 

@@ -46,7 +46,7 @@ from extender.service.leading import Leading, leading_of
 from extender.service.minds import minds_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
-from extender.service.offers import Offers
+from extender.service.offered import OfferedNodes
 from extender.service.placing import PlacementFile
 from extender.service.reign import Reign
 from extender.service.sending import Sending
@@ -70,7 +70,7 @@ class Service:
         self.settings, self.options, self.metrics = settings, options, metrics
         self.api, self.lease_api = api, lease_api
         self.is_owner = settings.ownership.mode == "owner"
-        self.pace, self.history, self.offers = Pace(), History(), Offers()
+        self.pace, self.history, self.offered = Pace(), History(), OfferedNodes()
         self.sink = Sink(self.history)
         self.minds = minds_of(settings)
         self.belief, self.planner = self.minds.belief, self.minds.planner
@@ -113,9 +113,9 @@ class Service:
         """Tell of each other those that know each other, who cannot both be made first."""
         self.minds.take(self.placing.document)
         self.metrics.watch(self.gauges)
-        self.belief.parting += (self.notices.forget, self.offers.forget)
+        self.belief.parting += (self.notices.forget, self.offered.forget)
         self.attention.heed(self.answers.evictions)
-        self.attention.expiry.is_offered, self.attention.expiry.unasked = self.offers.has, self.sink.unasked
+        self.attention.expiry.is_offered, self.attention.expiry.unasked = self.offered.has, self.sink.unasked
         self._listen()
 
     def _listen(self) -> None:
@@ -213,7 +213,7 @@ class Service:
     def binds(self) -> Binds:
         """The bindings under way, no more than one for each pod."""
         ignored = self.settings.allocation.ignored_resources
-        binder = Binder(self.belief, self.minds.chooser, time.time, self.offers.has, ignored)
+        binder = Binder(self.belief, self.minds.chooser, time.time, self.offered.has, ignored)
         ended = (self.journal.ended, self.attention.waits.ended, self.planner.trips.ended)
         return Binds(binder, self.carrier, left_of(self.settings.api.bind_seconds), ended)
 
@@ -228,7 +228,7 @@ class Service:
         deciding = (self.belief, self.planner, self.minds.chooser, self.binds, self.journal, self.attention)
         hindering = (self.health.hindering, self.now, self.leading.hindrance)
         told = (self.sink.asked, self.sink.answered, self.sink.evicting)
-        return Answers(*deciding, self.offers, self.hearing, *hindering, *told)
+        return Answers(*deciding, self.offered, self.hearing, *hindering, *told)
 
     @cached_property
     def server(self) -> Server:

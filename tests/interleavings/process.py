@@ -46,7 +46,7 @@ from extender.service.journal import Journal
 from extender.service.lapses import Lapses
 from extender.service.leading import Leading
 from extender.service.notices import Notices
-from extender.service.offers import Offers
+from extender.service.offered import OfferedNodes
 from extender.service.reign import Reign
 from extender.service.sending import Sending
 from extender.state.belief import Belief
@@ -217,13 +217,13 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
         nominating = _nominating(planner, writes, now, lambda: health.begun.is_set() and leading.leads(), recent)
     stirred += [attention, nominating]
 
-    offers, ended = Offers(), (journal.ended, attention.waits.ended, planner.trips.ended)
-    binds = Binds(Binder(belief, chooser, now, offers.has), carrier, SETTINGS.api.bind_seconds, ended)
-    parts = belief, planner, chooser, binds, journal, attention, offers, Hearing(belief, now)
+    offered, ended = OfferedNodes(), (journal.ended, attention.waits.ended, planner.trips.ended)
+    binds = Binds(Binder(belief, chooser, now, offered.has), carrier, SETTINGS.api.bind_seconds, ended)
+    parts = belief, planner, chooser, binds, journal, attention, offered, Hearing(belief, now)
     told = nominating.asked, nominating.answered, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.heed(answers.evictions)
-    attention.expiry.is_offered, attention.expiry.unasked = offers.has, nominating.unasked
+    attention.expiry.is_offered, attention.expiry.unasked = offered.has, nominating.unasked
 
     def take(told: Told) -> None:
         intrusion.before(told)

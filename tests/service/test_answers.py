@@ -13,7 +13,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.service.answers import Answers
 from extender.service.evictions import LASTING_S, PATIENCE_S, SOON_S
-from extender.service.offers import Offers
+from extender.service.offered import OfferedNodes
 from extender.service.scores import REMEMBERED
 from extender.state.belief import Belief
 from extender.web.verbs import FilterRequest, PreemptRequest, PrioritizeRequest, Victims
@@ -34,7 +34,7 @@ def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
         binds=nobody,
         journal=nobody,
         attention=attention,
-        offers=Offers(),
+        offered=OfferedNodes(),
         hearing=nobody,
         missing=lambda: (),
         now=lambda: 0.0,

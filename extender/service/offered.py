@@ -22,7 +22,7 @@ MOST_NAMES = 1 << 16
 # As JSON, or as strings.
 Fresh = bytes | tuple[str, ...]
 # Or packed: bit n stands for the name with number n.
-Offer = Fresh | int
+Kept = Fresh | int
 
 
 def _numbering() -> defaultdict[str, int]:
@@ -30,12 +30,12 @@ def _numbering() -> defaultdict[str, int]:
 
 
 @dataclass(slots=True)
-class Offers:
+class OfferedNodes:
     """Remembers the last offers, within bounds. One writer."""
 
     most_pods: int = MOST_PODS
     most_bytes: int = MOST_BYTES
-    _last: OrderedDict[Uid, Offer] = field(default_factory=OrderedDict)
+    _last: OrderedDict[Uid, Kept] = field(default_factory=OrderedDict)
     # The large offers that are as they came: most pods are bound before anybody has to make room.
     _fresh: dict[Uid, Fresh] = field(default_factory=dict)
     _numbers: defaultdict[str, int] = field(default_factory=_numbering)
@@ -79,7 +79,7 @@ class Offers:
         if self._numbers and not self._packed:
             self._numbers = _numbering()
 
-    def _keep(self, pod: Uid, offer: Offer) -> None:
+    def _keep(self, pod: Uid, offer: Kept) -> None:
         self._last[pod] = offer
         self._bytes += _size(offer)
         self._packed += isinstance(offer, int)
@@ -96,7 +96,7 @@ class Offers:
         self._keep(pod, min(offer, packed, key=_size))
 
 
-def _size(offer: Offer) -> int:
+def _size(offer: Kept) -> int:
     if isinstance(offer, int):
         return -(-offer.bit_length() // 8)
     # The strings of a tuple belong to the snapshot.
