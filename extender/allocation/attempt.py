@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from extender.allocation.counters import Groups, Ledger
+from extender.allocation.counters import Balance, Groups
 from extender.allocation.eligibility import NOTHING, Met, has_left
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
@@ -46,7 +46,7 @@ class Attempt:
         self.results = [0] * len(claims)
         self.states = [[ANYTHING if rule.is_match else 0 for rule in claim.rules] for claim in claims]
         self.shares: dict[int, Mapping[str, int]] = {}
-        self.ledgers: dict[int, Ledger] = {}
+        self.balances: dict[int, Balance] = {}
 
     def in_use(self, at: At, ask: Ask) -> int:
         """Return the mask of what cannot be given to *ask* any more. Admin access shares, but not within a claim."""
@@ -56,7 +56,7 @@ class Attempt:
         """Give a candidate that is eligible and not in use; None where that cannot be, and then nothing has changed."""
         device = self.situation.board.candidates[place].device
         draws = self._draws(ask, place)
-        if draws and not self._ledger(place).admits(device, grouped=self._grouped):
+        if draws and not self._balance(place).admits(device, grouped=self._grouped):
             return None
         states = self._joined(at, ask, place)
         if states is None or not self.fits(at, ask, place):
@@ -65,7 +65,7 @@ class Attempt:
             used=self.used,
             used_by_claim=self.used_by[at.claim],
             states=self.states[at.claim],
-            groups=self._ledger(place).take(device) if draws else None,
+            groups=self._balance(place).take(device) if draws else None,
             shares=self.shares.get(place),
         )
         self.states[at.claim] = states
@@ -81,7 +81,7 @@ class Attempt:
         self.used, self.used_by[at.claim] = undo.used, undo.used_by_claim
         self.states[at.claim] = undo.states
         if undo.groups is not None:
-            self._ledger(place).give_back(self.situation.board.candidates[place].device, undo.groups)
+            self._balance(place).give_back(self.situation.board.candidates[place].device, undo.groups)
         if undo.shares is not None:
             self.shares[place] = undo.shares
         else:
@@ -91,7 +91,7 @@ class Attempt:
         """Tell whether the counters of its pool suffice for a candidate and, if *grouped*, its groups, too."""
         device = self.situation.board.candidates[place].device
         grouped = grouped and self._grouped
-        return not self._draws(ask, place) or self._ledger(place).admits(device, grouped=grouped)
+        return not self._draws(ask, place) or self._balance(place).admits(device, grouped=grouped)
 
     @property
     def _grouped(self) -> bool:
@@ -104,11 +104,11 @@ class Attempt:
         is_active = self.situation.is_shared(place) or place in self.shares
         return not (self.situation.is_shareable(place) and is_active)
 
-    def _ledger(self, place: int) -> Ledger:
+    def _balance(self, place: int) -> Balance:
         pool = self.situation.board.candidates[place].pool
-        if pool not in self.ledgers:
-            self.ledgers[pool] = self.situation.ledger(pool)
-        return self.ledgers[pool]
+        if pool not in self.balances:
+            self.balances[pool] = self.situation.balance(pool)
+        return self.balances[pool]
 
     def _joined(self, at: At, ask: Ask, place: int) -> list[int] | None:
         """Return the states of the claim's rules with the candidate, None where one of them is violated."""

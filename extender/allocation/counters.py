@@ -13,14 +13,14 @@ CLASH: Groups = frozenset(("",))
 
 
 @dataclass(slots=True)
-class Ledger:
+class Balance:
     """One pool during a search: what is left of each counter, and who is active. Every step can be undone."""
 
     left: dict[CounterKey, int]
     groups: dict[str, Groups] = field(default_factory=dict)
 
-    def copy(self) -> "Ledger":
-        return Ledger(dict(self.left), dict(self.groups))
+    def copy(self) -> "Balance":
+        return Balance(dict(self.left), dict(self.groups))
 
     def admits(self, device: Device, *, grouped: bool) -> bool:
         """Tell whether *device* may become active. Nothing does that would leave its pool overdrawn anywhere."""
@@ -51,12 +51,12 @@ class Ledger:
         self.groups = before
 
 
-def ledger_of(pool: Pool, active: Iterable[Device]) -> Ledger:
-    """Open the ledger of *pool*, from which *active* devices draw already."""
-    ledger = Ledger(dict(pool.counters))
+def balance_of(pool: Pool, active: Iterable[Device]) -> Balance:
+    """Return the balance of *pool*, from which *active* devices draw already."""
+    balance = Balance(dict(pool.counters))
     for device in active:
-        ledger.take(device)
-    return ledger
+        balance.take(device)
+    return balance
 
 
 def draws_of(device: Device) -> dict[CounterKey, int]:

@@ -125,7 +125,9 @@ class Foresight:
             attempt.used_by[claim] if self._has_admin else 0,
             tuple(attempt.states[claim]),
             tuple((place, *taken.items()) for place, taken in sorted(attempt.shares.items())),
-            tuple((pool, *ledger.left.values(), *ledger.groups.items()) for pool, ledger in attempt.ledgers.items()),
+            tuple(
+                (pool, *balance.left.values(), *balance.groups.items()) for pool, balance in attempt.balances.items()
+            ),
         )
 
     def _wanted_from(self, claim: int, slot: int) -> int:

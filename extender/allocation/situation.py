@@ -6,7 +6,7 @@ from typing import Final
 
 from extender.allocation.board import Board
 from extender.allocation.cel import Verdict
-from extender.allocation.counters import Ledger, ledger_of
+from extender.allocation.counters import Balance, balance_of
 from extender.allocation.eligibility import Eligible, Judge, Met, eligible, size_of
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.pools import Pool
@@ -46,7 +46,7 @@ class Situation:
     shareable: int
     shared: int
     given: tuple[tuple[At, int], ...] = ()
-    _ledgers: dict[int, Ledger] = field(default_factory=dict)
+    _balances: dict[int, Balance] = field(default_factory=dict)
 
     @property
     def unheld(self) -> int:
@@ -93,21 +93,21 @@ class Situation:
     def slots(self, claim: int) -> tuple[Slot, ...]:
         return self.question.claims[claim].slots
 
-    def ledger(self, pool: int) -> Ledger:
-        """Open a ledger of a pool: devices on any node count, as long as anybody holds them."""
-        opened = self._ledgers.get(pool)
+    def balance(self, pool: int) -> Balance:
+        """Return the balance of a pool: devices on any node count, as long as anybody holds them."""
+        opened = self._balances.get(pool)
         if opened is None:
-            opened = self._ledgers[pool] = self._opened(self.board.pools[pool])
+            opened = self._balances[pool] = self._opened(self.board.pools[pool])
         return opened.copy()
 
-    def _opened(self, seen: Pool) -> Ledger:
+    def _opened(self, seen: Pool) -> Balance:
         held = (
             device
             for item in (*seen.here, *seen.elsewhere)
             for device in item.devices
             if device.traits.consumes_counters and self.usage_of(DeviceKey(item.driver, item.pool, device.name)).is_held
         )
-        return ledger_of(seen, held)
+        return balance_of(seen, held)
 
 
 def examining(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.allocation.board import Board, Candidate
-from extender.allocation.counters import Groups, Ledger, draws_of
+from extender.allocation.counters import Balance, Groups, draws_of
 from extender.allocation.masks import mask_of
 from extender.allocation.pools import CounterKey
 from extender.allocation.situation import Situation
@@ -38,26 +38,26 @@ def chips_of(board: Board) -> tuple[Chip, ...]:
     return tuple(_chip(board, pool, sets, places) for pool, sets, places in _joined(board))
 
 
-def rest_of(chip: Chip, situation: Situation, ledger: Ledger) -> Rest:
-    """Return what *ledger* leaves of *chip*. Who has a device without drawing from it keeps it from others too."""
+def rest_of(chip: Chip, situation: Situation, balance: Balance) -> Rest:
+    """Return what *balance* leaves of *chip*. Who has a device without drawing from it keeps it from others too."""
     given = mask_of({place for at, place in situation.given if not situation.asks[at].is_admin})
     unheld = [0] * len(chip.pattern.cuts)
     for place, cut in chip.cuts.items():
         unheld[cut] += not (situation.usages[place].is_held or given >> place & 1)
-    left = tuple(ledger.left[key] for key in chip.counters)
-    return chip.pattern.rest(left, tuple(ledger.groups.get(name) for name in chip.sets), tuple(unheld))
+    left = tuple(balance.left[key] for key in chip.counters)
+    return chip.pattern.rest(left, tuple(balance.groups.get(name) for name in chip.sets), tuple(unheld))
 
 
-def ledgers_of(situation: Situation, pools: Iterable[int]) -> dict[int, Ledger]:
-    """Open the ledgers of *pools*, and draw what was given in this attempt."""
-    ledgers = {pool: situation.ledger(pool) for pool in pools}
+def balances_of(situation: Situation, pools: Iterable[int]) -> dict[int, Balance]:
+    """Return the balances of *pools*, and draw what was given in this attempt."""
+    balances = {pool: situation.balance(pool) for pool in pools}
     active: set[int] = set()
     for at, place in situation.given:
         candidate = situation.board.candidates[place]
-        if candidate.pool in ledgers and draws(situation, place, active) and not situation.asks[at].is_admin:
-            ledgers[candidate.pool].take(candidate.device)
+        if candidate.pool in balances and draws(situation, place, active) and not situation.asks[at].is_admin:
+            balances[candidate.pool].take(candidate.device)
             active.add(place)
-    return ledgers
+    return balances
 
 
 def draws(situation: Situation, place: int, active: Iterable[int] = ()) -> bool:

@@ -13,7 +13,7 @@ from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal, Part
-from extender.topology.chips import Chip, chips_of, draws, ledgers_of, rest_of
+from extender.topology.chips import Chip, balances_of, chips_of, draws, rest_of
 from extender.topology.memo import Memo
 from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
 from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
@@ -119,9 +119,9 @@ class Partitioned:
 
     def _states(self, situation: Situation) -> list[State]:
         chips = self._chips_of(situation.board)
-        ledgers = ledgers_of(situation, {chip.pool for chip in chips})
+        balances = balances_of(situation, {chip.pool for chip in chips})
         return [
-            State(chip, self._remains_of(chip.pattern), rest_of(chip, situation, ledgers[chip.pool])) for chip in chips
+            State(chip, self._remains_of(chip.pattern), rest_of(chip, situation, balances[chip.pool])) for chip in chips
         ]
 
     def _chips_of(self, board: Board) -> tuple[Chip, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.allocation.counters import Ledger
+from extender.allocation.counters import Balance
 from extender.model.device import Counter, CounterConsumption
 from extender.model.quantity import parse_quantity
 from tests.allocation.small import device
@@ -28,5 +28,5 @@ def drawn(amounts: str) -> tuple[CounterConsumption, ...]:
 )
 def test_nothing_becomes_active_that_leaves_its_pool_overdrawn(left: str, draws: str, *, is_admitted: bool) -> None:
     (counted,) = drawn(left)
-    ledger = Ledger({("set", counter.name): counter.value.nanos for counter in counted.counters})
-    assert ledger.admits(device("d", consumes_counters=drawn(draws)), grouped=False) is is_admitted
+    balance = Balance({("set", counter.name): counter.value.nanos for counter in counted.counters})
+    assert balance.admits(device("d", consumes_counters=drawn(draws)), grouped=False) is is_admitted

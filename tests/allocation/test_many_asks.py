@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.allocation.attempt import Attempt
-from extender.allocation.counters import Ledger
+from extender.allocation.counters import Balance
 from extender.allocation.disagreement import _want
 from extender.allocation.eligibility import eligible
 from extender.allocation.features import ALL
@@ -55,7 +55,7 @@ def asking(*constraints: Constraint, apart: bool, last: str = "device.driver == 
 def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Count what is examined, given, copied and compared from now on."""
     counts = {"examined": 0, "given": 0, "copied": 0, "compared": 0}
-    give, copy, want = Attempt.give, Ledger.copy, _want
+    give, copy, want = Attempt.give, Balance.copy, _want
 
     def examined(*arguments: Any) -> Any:
         counts["examined"] += 1
@@ -65,9 +65,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         counts["given"] += 1
         return give(*arguments)
 
-    def copied(ledger: Ledger) -> Ledger:
+    def copied(balance: Balance) -> Balance:
         counts["copied"] += 1
-        return copy(ledger)
+        return copy(balance)
 
     def compared(*arguments: Any) -> Any:
         counts["compared"] += 1
@@ -76,7 +76,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr("extender.allocation.disagreement._want", compared)
     monkeypatch.setattr("extender.allocation.situation.eligible", examined)
     monkeypatch.setattr(Attempt, "give", given)
-    monkeypatch.setattr(Ledger, "copy", copied)
+    monkeypatch.setattr(Balance, "copy", copied)
     return counts
 
 
@@ -98,7 +98,7 @@ def test_no_piece_examines_or_tries_more_than_so_many_candidates(done: dict[str,
     assert done["examined"] == SLOTS * CHOICES + 1
 
 
-def test_an_explanation_gives_nothing_and_needs_one_ledger(done: dict[str, int]) -> None:
+def test_an_explanation_gives_nothing_and_needs_one_balance(done: dict[str, int]) -> None:
     built, fitter = partitioned(), Fitter(asking(apart=True))
     fitter.fit(built.snapshot)
     assert done["given"] == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.allocation.causes import Shortage
-from extender.allocation.counters import ledger_of
+from extender.allocation.counters import balance_of
 from extender.allocation.fit import Fitter
 from extender.allocation.inventory import Inventory
 from extender.allocation.reason import Reason
@@ -35,15 +35,15 @@ def test_what_partitions_draw_is_added_up_once(monkeypatch: pytest.MonkeyPatch, 
     looked_up: list[Any] = []
     by_name = Inventory.rows_by_name
 
-    def counted_ledger(*arguments: Any) -> Any:
+    def counted_balance(*arguments: Any) -> Any:
         opened.append(arguments)
-        return ledger_of(*arguments)
+        return balance_of(*arguments)
 
     def counted_rows(*arguments: Any) -> Any:
         looked_up.append(arguments)
         return by_name(*arguments)
 
-    monkeypatch.setattr("extender.allocation.situation.ledger_of", counted_ledger)
+    monkeypatch.setattr("extender.allocation.situation.balance_of", counted_balance)
     monkeypatch.setattr(Inventory, "rows_by_name", counted_rows)
     fitter = Fitter(asked)
     assert verdicts(fitter, snapshot) == ["NO"]

@@ -156,12 +156,12 @@ def drawn_holders(chance: Draw) -> list[str]:
 
 
 def is_possible(seen: Situation, places: Sequence[int]) -> bool:
-    ledger = seen.ledger(0)
+    balance = seen.balance(0)
     for place in places:
         device = seen.board.candidates[place].device
-        if not ledger.admits(device, grouped=True):
+        if not balance.admits(device, grouped=True):
             return False
-        ledger.take(device)
+        balance.take(device)
     return True
 
 
