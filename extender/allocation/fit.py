@@ -26,13 +26,13 @@ from extender.allocation.memory import (
     renumbered,
     way_of,
 )
+from extender.allocation.node_state import Found, Naming, States
 from extender.allocation.passage import passage
 from extender.allocation.plain import Plain, can_count, plain_nodes, plain_of
 from extender.allocation.question import Question, formulas
 from extender.allocation.selectors import ROOM
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Manner, Solution, why_not
-from extender.allocation.state import Found, Naming, States
 from extender.allocation.verdict import VERDICTS, Fit, Verdict
 from extender.allocation.work import Work, finished
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from extender.allocation.columns import Column
 from extender.allocation.grid import grid_of
 from extender.allocation.memory import Basis
+from extender.allocation.node_state import Found, Naming, States
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.state import Found, Naming, States
 from extender.model.node import Node
 
 # Nodes that are looked up one by one: of more it is cheaper to ask all at once.

@@ -11,10 +11,10 @@ from extender.allocation.added import Taints
 from extender.allocation.columns import Column
 from extender.allocation.inventory import Inventory
 from extender.allocation.matches import Matches
+from extender.allocation.node_state import States
 from extender.allocation.question import At, Question
 from extender.allocation.reason import Fault, Reason
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.state import States
 from extender.model.claim import DeviceClass
 from extender.model.frozen import dataclass
 from extender.model.names import ClassName

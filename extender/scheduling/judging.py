@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 
 from extender.allocation.choose import choosing
 from extender.allocation.fit import Fitter
+from extender.allocation.node_state import States
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Manner, Solution
-from extender.allocation.state import States
 from extender.allocation.work import counted
 from extender.model.node import Pod
 from extender.scheduling.findings import Findings

@@ -5,11 +5,11 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from extender.allocation.board import Candidate
+from extender.allocation.node_state import States
 from extender.allocation.question import At
 from extender.allocation.result import Given
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Solution
-from extender.allocation.state import States
 from extender.model.names import DeviceKey, NodeName
 from extender.topology.appraisal import Appraisal
 from extender.topology.memo import Memo

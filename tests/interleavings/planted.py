@@ -7,7 +7,7 @@ from sys import modules
 from types import CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
-from extender.allocation import attempt, eligibility, question, result, state, usage
+from extender.allocation import attempt, eligibility, node_state, question, result, usage
 from extender.kube.fence import Fence
 from extender.kube.writes import Writes
 from extender.model import taint
@@ -155,7 +155,7 @@ TIED: Final = {
         question.Rule.covers, "slot.name in self.requests or ask.name in self.requests", "slot.name in self.requests"
     ),
     "nodes that say otherwise of their devices are taken for one another": Bug(
-        state._published, "paths |= {path_of(rule.attribute) for rule in part.rules}", "..."
+        node_state._published, "paths |= {path_of(rule.attribute) for rule in part.rules}", "..."
     ),
     "what has to differ may be the same": Bug(attempt._joined, "if bits & state & ~OPAQUE or", "if"),
     "what was offered is had whatever its driver says of it since": Bug(

@@ -12,8 +12,8 @@ from extender.allocation.columns import blank
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import grid_of
 from extender.allocation.memory import NODE_SIZE
+from extender.allocation.node_state import KIND_SIZE, STATE_SIZE, Found, Naming, States
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.state import KIND_SIZE, STATE_SIZE, Found, Naming, States
 from extender.model.change import Changed, Gone
 from extender.model.claim import Constraint, ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, Device, ResourceSlice
