@@ -64,7 +64,7 @@ def rights_of(minor: int | None) -> tuple[Right, ...]:
     return tuple(right for right in OWNER_RIGHTS if _is_known(right, minor))
 
 
-def needs_of(minor: int | None) -> tuple[Need, ...]:
+def further_needs(minor: int | None) -> tuple[Need, ...]:
     """Name what else of owning takes a right on a cluster of version *minor*."""
     return tuple(need for need in NEEDS if _is_known(need.right, minor))
 

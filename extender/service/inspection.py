@@ -15,7 +15,7 @@ from extender.kube.resource import CLAIMS, RULES
 from extender.kube.rights import has_rule_with, is_denied, minor_of
 from extender.kube.setback import Remedy, Setback
 from extender.kube.versions import Versions
-from extender.scheduling.rights import Need, Right, needs_of, rights_of
+from extender.scheduling.rights import Need, Right, further_needs, rights_of
 from extender.scheduling.safety import Found, Intent, unsafe
 from extender.telemetry import keys
 
@@ -91,7 +91,7 @@ class Inspection:
 
     async def _lacking(self, minor: int | None) -> list[Need]:
         """Name what will not happen for want of a right, as where a newer extender has an older role."""
-        needs = needs_of(minor) if self.settings.ownership.mode == "owner" else ()
+        needs = further_needs(minor) if self.settings.ownership.mode == "owner" else ()
         return [need for need in needs if await self._is_denied(need.right)]
 
     async def _is_denied(self, right: Right) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.scheduling.rights import CLAIMS_BINDING, NEEDS, OWNER_RIGHTS, needs_of, rights_of
+from extender.scheduling.rights import CLAIMS_BINDING, NEEDS, OWNER_RIGHTS, further_needs, rights_of
 from extender.scheduling.safety import Found, Intent, unsafe
 
 OWNER = Intent(is_owner=True, keeps_taint=True, names_drivers=False, accepts=False)
@@ -75,5 +75,5 @@ def test_the_right_to_bind_claims_is_asked_for_from_1_36_on(minor: int | None, *
 
 @pytest.mark.parametrize(("minor", "count"), [(35, 1), (36, 0), (37, 0), (None, 0)])
 def test_on_older_clusters_no_right_is_missed_that_they_do_not_know(minor: int | None, count: int) -> None:
-    assert len(NEEDS) - len(needs_of(minor)) == count
-    assert all(need.right.part != "binding" for need in needs_of(35))
+    assert len(NEEDS) - len(further_needs(minor)) == count
+    assert all(need.right.part != "binding" for need in further_needs(35))
