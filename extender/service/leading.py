@@ -17,7 +17,7 @@ from extender.kube.outcome import Unknown
 from extender.kube.pace import Pace, since_boot
 from extender.model.names import ObjectKey
 from extender.service.alone import Alone
-from extender.state.tenure import NOT_LEADING, Act, Record, Step, Tenure, Terms, Wish, host_of, wish_of
+from extender.state.tenure import NOT_LEADING, Act, LeaseTimes, Record, Step, Tenure, Wish, host_of, wish_of
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ class Leading:
             found = await self.leases.read(self.lease)
         else:
             holder = "" if step.act is Act.RELEASE else self.tenure.me
-            found = await self.leases.hold(self.lease, self._known, holder, self.tenure.terms.lease_s)
+            found = await self.leases.hold(self.lease, self._known, holder, self.tenure.times.lease_s)
         if not isinstance(found, Lease):
             if step.act in (Act.TAKE, Act.RENEW) and (isinstance(found, Unknown) or is_conflict(found)):
                 # In a conflict, too: a connection that ends has some requests sent twice.
@@ -181,7 +181,7 @@ class Leading:
                 self._seen_beside(found.record)
             elif self._is_news(self.scheduler, str(found), is_write=False):
                 LOG.warning("the scheduler's Lease was not read", extra={keys.ERROR: str(found)})
-            await self.pace.sleep(self.tenure.terms.renew_s)
+            await self.pace.sleep(self.tenure.times.renew_s)
 
     def _seen_beside(self, record: Record | None) -> None:
         """Take over the scheduler's Lease; tell where nobody renews it, as where no scheduler elects by it."""
@@ -191,7 +191,7 @@ class Leading:
         self._scheduler = holder
         if record != self._beside or self._beside_since is None:
             self._beside, self._beside_since = record, now
-        lasts_s = max(self.tenure.terms.lease_s, record.lease_s if record else 0.0)
+        lasts_s = max(self.tenure.times.lease_s, record.lease_s if record else 0.0)
         was_idle, self._is_idle = self._is_idle, now - self._beside_since > lasts_s
         if self._is_idle and not was_idle:
             LOG.warning("nobody renews the scheduler's Lease", extra={keys.HOLDER: holder})
@@ -211,12 +211,14 @@ def leading_of(settings: Settings, api: Api, is_able: Callable[[], bool]) -> Alo
         return Alone()
     if not told.enabled:
         return Alone(linger_s)
-    terms = Terms(lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s)
+    times = LeaseTimes(
+        lease_s=told.lease_seconds, trust_s=told.trust_seconds, renew_s=told.renew_seconds, linger_s=linger_s
+    )
     me, before = _names(told.host or socket.gethostname(), told.pod)
     # So does kube-scheduler for its own Lease: where answers take longer, neither leads.
-    leases = Leases(api, min(limits.timeout_seconds, terms.trust_s / 2), time.time)
+    leases = Leases(api, min(limits.timeout_seconds, times.trust_s / 2), time.time)
     scheduler = ObjectKey(told.namespace, told.scheduler_lease) if told.scheduler_lease else None
-    return Leading(Tenure(me, terms, before), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)
+    return Leading(Tenure(me, times, before), leases, ObjectKey(told.namespace, told.lease), scheduler, is_able)
 
 
 def _names(host: str, pod: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ STUCK: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class LeaseTimes:
     """How long things last.
 
     lease_s: a record that was not renewed for so long may be replaced; trust_s: how long a renewal is relied upon, well
@@ -76,8 +76,8 @@ class Tenure:
     nobody.
     """
 
-    def __init__(self, me: str, terms: Terms, before: str = "") -> None:
-        self.me, self.terms, self.before = me, terms, before
+    def __init__(self, me: str, times: LeaseTimes, before: str = "") -> None:
+        self.me, self.times, self.before = me, times, before
         self.term = 0
         self.record: Record | None = None
         self._is_known = False
@@ -101,7 +101,7 @@ class Tenure:
 
     def is_alone(self, now: float) -> bool:
         """Tell whether we alone send anything: whoever led before has ceased to, though what was sent may yet land."""
-        is_last = self._clear_at is not None and now >= self._clear_at - self.terms.linger_s
+        is_last = self._clear_at is not None and now >= self._clear_at - self.times.linger_s
         return self.is_held and now < self._trusted_until and is_last
 
     def cleared(self, now: float) -> None:
@@ -129,7 +129,7 @@ class Tenure:
             self._trusted_until = NEVER
             self._unheard.clear()
             # What may still arrive is kept away by whoever is next, once the Lease has run out: that is sooner.
-            return Step(Act.RELEASE) if is_quiet else Step(Act.WAIT, now + self.terms.renew_s)
+            return Step(Act.RELEASE) if is_quiet else Step(Act.WAIT, now + self.times.renew_s)
         if now < self._due:
             return Step(Act.WAIT, min(self._due, self._free_at()) if is_candidate else self._due)
         if self._must_look or not self.is_held:
@@ -141,7 +141,7 @@ class Tenure:
         if not self._is_known or record != self.record:
             self._since, self._conflicts = now, 0
         self.record, self._is_known, self._must_look = record, True, False
-        self._due = now if self.is_held else now + self.terms.renew_s
+        self._due = now if self.is_held else now + self.times.renew_s
         if record is None or not self.is_held:
             self._trusted_until, self._clear_at = NEVER, None
             return
@@ -168,7 +168,7 @@ class Tenure:
         Where it has, whoever else wants the Lease has seen it change since then, as if we had heard: versions tell
         nothing of that, others may have put something else on the Lease.
         """
-        lasting = {each: at for each, at in self._unheard.items() if asked < at + self.terms.trust_s}
+        lasting = {each: at for each, at in self._unheard.items() if asked < at + self.times.trust_s}
         self._unheard = {**lasting, written: asked}
 
     @property
@@ -180,15 +180,15 @@ class Tenure:
         """Note that a request did not succeed, as far as anybody knows; in a conflict the record is another by now."""
         self._must_look = self._must_look or is_conflict or not self.is_held or bool(self._unheard)
         self._conflicts += is_conflict
-        self._due = now if is_conflict and not self.is_stuck else now + self.terms.renew_s / 2
+        self._due = now if is_conflict and not self.is_stuck else now + self.times.renew_s / 2
 
     def _renewed(self, asked: float, now: float) -> None:
         """Count on what was sent at *asked*, and is the last that has landed."""
         self._unheard.clear()
-        self._due = asked + self.terms.renew_s
+        self._due = asked + self.times.renew_s
         if self.is_held:
             self.term += now >= self._trusted_until
-            self._trusted_until = asked + self.terms.trust_s
+            self._trusted_until = asked + self.times.trust_s
 
     def _may_release(self, now: float) -> bool:
         """Tell whether the Lease is ours to give up: at once, and where that fails, whenever it is due again."""
@@ -199,7 +199,7 @@ class Tenure:
         """Tell from when on the record may be replaced."""
         if self.record is None or not self.record.holder or self._has_ended(self.record):
             return self._since
-        return self._since + max(self.terms.lease_s, self.record.lease_s)
+        return self._since + max(self.times.lease_s, self.record.lease_s)
 
     def _has_ended(self, record: Record) -> bool:
         """Tell whether whoever holds *record* sends nothing any more, nor whoever led before: what was sent may land.
@@ -217,12 +217,12 @@ class Tenure:
         """
         if self.record is None:
             return None
-        return self._free_at() + self.terms.linger_s if self.record.holder else now
+        return self._free_at() + self.times.linger_s if self.record.holder else now
 
     def _clear(self, now: float) -> None:
         """Wait in full for whoever may have led until *now*, where that is not known better."""
         if self._clear_at is None:
-            self._clear_at = now + self.terms.lease_s + self.terms.linger_s
+            self._clear_at = now + self.times.lease_s + self.times.linger_s
 
 
 def host_of(identity: str) -> str:

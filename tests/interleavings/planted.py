@@ -194,7 +194,7 @@ CONTENDED: Final = {
         Tenure._has_ended, 'record.holder.rpartition(".")[0] == self.before', "True"
     ),
     "what an earlier leader has sent is not waited for": Bug(
-        Tenure._cleared_at, "return self._free_at() + self.terms.linger_s if self.record.holder else now", "return now"
+        Tenure._cleared_at, "return self._free_at() + self.times.linger_s if self.record.holder else now", "return now"
     ),
     "what is free is left as it was when somebody takes over": Bug(
         exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
@@ -203,7 +203,7 @@ CONTENDED: Final = {
         exposed.exposed, "yield from bound_next.values()", "yield from ()"
     ),
     "that there was no Lease is taken for proof that nobody led": Bug(
-        Tenure._clear, "self._clear_at = now + self.terms.lease_s + self.terms.linger_s", "self._clear_at = now"
+        Tenure._clear, "self._clear_at = now + self.times.lease_s + self.times.linger_s", "self._clear_at = now"
     ),
     "writes leave without being asked about": Bug(
         Writes._send, "Body(content, content_type, self.fence.why_not)", "Body(content, content_type)"

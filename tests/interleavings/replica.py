@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.request import Body, Query
 from extender.service.leading import Leading
-from extender.state.tenure import Act, Step, Tenure, Terms, Wish
+from extender.state.tenure import Act, LeaseTimes, Step, Tenure, Wish
 from tests.interleavings.process import Process
 from tests.interleavings.server import Desk, Line, Request
 
@@ -39,8 +39,8 @@ class Overseen(Tenure):
     cleared_at: float | None = None
     is_next: bool = False
 
-    def __init__(self, me: str, terms: Terms, before: str) -> None:
-        super().__init__(me, terms, before)
+    def __init__(self, me: str, times: LeaseTimes, before: str) -> None:
+        super().__init__(me, times, before)
         # Done at once, before anything else is written.
         self.clears: Callable[[], None] = lambda: None
 

@@ -83,7 +83,7 @@ class Rivals:
         settings = Settings(leading=self._told(host))
         leading = leading_of(settings, cast("Api", hotline), lambda: False)
         assert isinstance(leading, Leading)
-        leading.tenure = Overseen(leading.tenure.me, leading.tenure.terms, leading.tenure.before)
+        leading.tenure = Overseen(leading.tenure.me, leading.tenure.times, leading.tenure.before)
         leading.leases = replace(leading.leases, wall=lambda: WALL_S + self.clock.moment)
         process = process_of(self.clock.loop(), self.desk, leading, self.manner.drawn(self.random))
         leading.tenure.clears = partial(self._outlive, (process.line, hotline))

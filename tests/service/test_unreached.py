@@ -11,7 +11,7 @@ from extender.kube.pace import Pace
 from extender.model.names import ObjectKey
 from extender.scheduling.steps import Refusal
 from extender.service.leading import Leading
-from extender.state.tenure import Record, Tenure, Terms
+from extender.state.tenure import LeaseTimes, Record, Tenure
 
 OURS = ObjectKey("ns", "ours")
 NO_RIGHT = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="may not")
@@ -54,7 +54,7 @@ class Stage:
 
 
 def leading_on(stage: Stage) -> Leading:
-    tenure = Tenure("me_1", Terms())
+    tenure = Tenure("me_1", LeaseTimes())
     return Leading(
         tenure,
         stage,  # type: ignore[arg-type]  # only what is used

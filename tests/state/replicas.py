@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
-from extender.state.tenure import Act, Record, Step, Tenure, Terms, Wish, wish_of
+from extender.state.tenure import Act, LeaseTimes, Record, Step, Tenure, Wish, wish_of
 
 PATIENCE_S = 5.0  # local: how long an answer about the Lease is waited for
 WRITE_PATIENCE_S = 10.0  # local: how long a write may take to leave
@@ -65,7 +65,7 @@ class World:
     sent before, once they alone send.
     """
 
-    terms: Terms
+    times: LeaseTimes
     chance: Random
     calm_from: float
     schedulers: Sequence[tuple[float, int]]
@@ -87,7 +87,7 @@ class World:
     def _process(self, index: int, rate: float) -> Replica:
         host = f"pod-{index}"
         before = f"{host}_pod" if self.knows_pods else ""
-        made = Tenure(f"{before or host}{'.' if before else '_'}{next(self._numbers)}", self.terms, before)
+        made = Tenure(f"{before or host}{'.' if before else '_'}{next(self._numbers)}", self.times, before)
         replica = Replica(host, rate, self.chance.uniform(-1e6, 1e6), made)
         self.at(self.now + self.chance.uniform(0, 3), lambda: self._elect(replica))
         self.at(self.now + self.chance.uniform(0, 1), lambda: self._write(replica))
@@ -189,7 +189,7 @@ class World:
             return ""
         holder = "" if act is Act.RELEASE else me
         transitions = (self.record.transitions if self.record else 0) + (act is Act.TAKE)
-        self.record = Record(str(next(self._numbers)), holder, self.terms.lease_s, transitions, written)
+        self.record = Record(str(next(self._numbers)), holder, self.times.lease_s, transitions, written)
         return self.record
 
     def _hear(self, replica: Replica, act: Act, answer: Record | str | None, asked: float) -> None:

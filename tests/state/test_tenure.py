@@ -2,14 +2,14 @@
 
 import pytest
 
-from extender.state.tenure import Act, Record, Step, Tenure, Terms, Wish, host_of, wish_of
+from extender.state.tenure import Act, LeaseTimes, Record, Step, Tenure, Wish, host_of, wish_of
 
-TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
+TIMES = LeaseTimes(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
 ME, OTHER = "a_1", "b_2"
 
 
 def tenure(before: str = "") -> Tenure:
-    return Tenure(ME, TERMS, before)
+    return Tenure(ME, TIMES, before)
 
 
 def step(it: Tenure, now: float, wish: Wish = Wish.LEAD, *, is_idle: bool = True, is_quiet: bool = True) -> Step:
@@ -109,7 +109,7 @@ def test_who_has_ended_before_we_began_is_followed_at_once_and_what_it_has_sent_
     assert step(it, taken_at) == Step(Act.TAKE)
     it.wrote(Record("2", ME), taken_at, taken_at)
     assert (it.is_alone(taken_at), it.is_clear(taken_at)) == (True, False)
-    clear_at = taken_at + TERMS.linger_s
+    clear_at = taken_at + TIMES.linger_s
     it.wrote(Record("3", ME), clear_at - 1, clear_at - 1)
     assert (it.is_clear(clear_at - 1), it.is_clear(clear_at)) == (False, True)
 

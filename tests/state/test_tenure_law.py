@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from extender.state.tenure import Record, Tenure, Terms
+from extender.state.tenure import LeaseTimes, Record, Tenure
 from tests.state.replicas import Misfortune, World
 
-TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
+TIMES = LeaseTimes(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
 BAD_S, CALM_S = 400.0, 300.0
 
 times = st.floats(0, BAD_S)
@@ -47,14 +47,14 @@ fates = st.builds(
 )
 
 
-def world_of(seed: int, calm_from: float, schedulers: Sequence[tuple[float, int]], terms: Terms = TERMS) -> World:
-    return World(terms, Random(seed), calm_from, schedulers)  # noqa: S311 - to be the same each time
+def world_of(seed: int, calm_from: float, schedulers: Sequence[tuple[float, int]], times: LeaseTimes = TIMES) -> World:
+    return World(times, Random(seed), calm_from, schedulers)  # noqa: S311 - to be the same each time
 
 
-def lived(fate: Fate, terms: Terms = TERMS) -> World:
+def lived(fate: Fate, times: LeaseTimes = TIMES) -> World:
     """Let replicas live through it all and a calm afterwards, in which one scheduler leads."""
     led = [(0.0, 0), *sorted((at, whose % len(fate.clocks)) for at, whose in fate.schedulers), (BAD_S, 1)]
-    world = world_of(fate.seed, BAD_S, led, terms)
+    world = world_of(fate.seed, BAD_S, led, times)
     world.knows_pods, world.clears = fate.knows_pods, fate.clears
     world.start(fate.clocks)
     for strike in fate.strikes:
@@ -122,15 +122,15 @@ def test_most_of_the_time_somebody_leads_where_nothing_happens() -> None:
 
 
 @pytest.mark.parametrize(
-    "terms",
+    "times",
     [
-        pytest.param(replace(TERMS, linger_s=0), id="no wait for what was sent"),
-        pytest.param(replace(TERMS, trust_s=300), id="trust beyond the lease"),
+        pytest.param(replace(TIMES, linger_s=0), id="no wait for what was sent"),
+        pytest.param(replace(TIMES, trust_s=300), id="trust beyond the lease"),
     ],
 )
-def test_the_simulation_notices_terms_that_are_too_bold(terms: Terms) -> None:
+def test_the_simulation_notices_times_that_are_too_bold(times: LeaseTimes) -> None:
     strikes = [Misfortune(50, 0), Misfortune(110, 0, 150)]
     moves = ((112.0, 1),)
     fates = (Fate(seed=seed, clocks=(0.9, 1.1), strikes=strikes, schedulers=moves) for seed in range(50))
-    worlds = (lived(fate, terms) for fate in fates)
+    worlds = (lived(fate, times) for fate in fates)
     assert any(world.overlaps() for world in worlds)
