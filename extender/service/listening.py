@@ -5,7 +5,7 @@ from pathlib import Path
 from extender.config.address import address_of, without_lookup
 from extender.config.load import Invalid
 from extender.config.settings import Settings
-from extender.web.listener import MEBIBYTE, Terms
+from extender.web.listener import MEBIBYTE, ListenerLimits
 from extender.web.server import Address, Options
 from extender.web.tls import Certificates, Files
 
@@ -24,7 +24,7 @@ def options_of(settings: Settings) -> Options:
     return Options(
         verbs=Address(*without_lookup(address_of(listen.verbs))),
         probes=Address(*address_of(listen.probes)) if listen.probes else None,
-        terms=Terms(
+        limits=ListenerLimits(
             keep_alive_seconds=listen.keep_alive_seconds,
             max_body_bytes=listen.max_body_mebibytes * MEBIBYTE,
             shutdown_seconds=listen.shutdown_seconds,

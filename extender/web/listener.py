@@ -30,7 +30,7 @@ Unread = Callable[[web.BaseRequest, web.Response], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ListenerLimits:
     """What a listener grants its clients. Where no body is granted, none is read."""
 
     # kube-scheduler keeps idle connections for 90 s, and does not repeat a call on one that we closed before.
@@ -54,11 +54,11 @@ class Listener:
     def __init__(
         self,
         handler: Handler,
-        terms: Terms,
+        limits: ListenerLimits,
         context: ssl.SSLContext | None = None,
         unread: Unread = lambda _request, _answer: None,
     ) -> None:
-        self._handler, self._terms, self._context, self._unread = handler, terms, context, unread
+        self._handler, self._limits, self._context, self._unread = handler, limits, context, unread
         self._runner: web.ServerRunner | None = None
         self._server: _Bounded | None = None
         self._accepting: list[asyncio.Server] = []
@@ -68,22 +68,22 @@ class Listener:
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port: 0 takes any that is free."""
-        terms = self._terms
+        limits = self._limits
         server = _Bounded(
             self._answer,
             request_factory=self._request,
-            keepalive_timeout=terms.keep_alive_seconds,
-            lingering_time=terms.lingering_seconds,
-            read_bufsize=terms.buffer_bytes,
-            max_line_size=terms.max_header_bytes,
-            max_field_size=terms.max_header_bytes,
+            keepalive_timeout=limits.keep_alive_seconds,
+            lingering_time=limits.lingering_seconds,
+            read_bufsize=limits.buffer_bytes,
+            max_line_size=limits.max_header_bytes,
+            max_field_size=limits.max_header_bytes,
             auto_decompress=False,
             access_log=None,
             logger=HttpLog(LOG, {}),
         )
-        server.most, server.turns = terms.most_connections, {}
+        server.most, server.turns = limits.most_connections, {}
         server.admitted = WeakSet([self._context] if self._context else [])
-        self._server, self._runner = server, web.ServerRunner(server, shutdown_timeout=terms.shutdown_seconds)
+        self._server, self._runner = server, web.ServerRunner(server, shutdown_timeout=limits.shutdown_seconds)
         await self._runner.setup()
         self._accepting = [await self._accepted(server, self._context, {"host": host or None, "port": port})]
         found: int = self._accepting[0].sockets[0].getsockname()[1]
@@ -181,12 +181,12 @@ class Listener:
         else:
             self._unread_of(protocol)
         return web.BaseRequest(
-            message, payload, protocol, writer, task, task.get_loop(), client_max_size=self._terms.max_body_bytes
+            message, payload, protocol, writer, task, task.get_loop(), client_max_size=self._limits.max_body_bytes
         )
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         connection = request.protocol
-        if self._terms.rest_seconds:
+        if self._limits.rest_seconds:
             await self._rest(connection)
         self._answering.add(connection)
         try:
@@ -199,13 +199,13 @@ class Listener:
         now, turns = asyncio.get_running_loop().time(), self._server.turns if self._server else {}
         at = max(now, turns.get(connection, now))
         if connection.connected:
-            turns[connection] = at + self._terms.rest_seconds
+            turns[connection] = at + self._limits.rest_seconds
         if at > now:
             await asyncio.sleep(at - now)
 
     async def _answered(self, request: web.BaseRequest) -> web.Response:
         try:
-            body = await self._body(request) if self._terms.max_body_bytes else b""
+            body = await self._body(request) if self._limits.max_body_bytes else b""
         finally:
             self._has_read(request.protocol)
         if isinstance(body, web.Response):
@@ -218,7 +218,7 @@ class Listener:
 
     async def _body(self, request: web.BaseRequest) -> bytes | web.Response:
         """Read the body, or answer why it is not."""
-        most = self._terms.max_body_bytes
+        most = self._limits.max_body_bytes
         too_large = partial(refused, 413, f"the body is larger than {most} bytes")
         if (request.content_length or 0) > most:
             return too_large()

@@ -14,7 +14,7 @@ from extender.model.names import ObjectKey
 from extender.telemetry.keys import CLIENT, ERROR, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web.exposition import Scrapes
-from extender.web.listener import Listener, Terms, refused
+from extender.web.listener import Listener, ListenerLimits, refused
 from extender.web.request import Known, nobody
 from extender.web.routes import REFUSED, Routes
 from extender.web.tls import Certificates, Files, names_in
@@ -29,7 +29,7 @@ REFRESH_SECONDS: Final = 10
 # So many verbs that there are not are told of, and so much of each.
 MOST_STRANGE, LONGEST = 16, 64
 # Anybody may ask for probes and metrics: little is granted, and nothing that lasts.
-PROBES: Final = Terms(
+PROBES: Final = ListenerLimits(
     keep_alive_seconds=30,
     max_body_bytes=0,
     buffer_bytes=1 << 14,
@@ -69,7 +69,7 @@ class Options:
 
     verbs: Address = LOOPBACK
     probes: Address | None = EVERYWHERE
-    terms: Terms = field(default_factory=Terms)
+    limits: ListenerLimits = field(default_factory=ListenerLimits)
     tls: Files | None = None
     client_names: frozenset[str] = frozenset()
     is_fast: bool = True
@@ -99,7 +99,7 @@ class Server:
         self._certificates = Certificates(options.tls) if options.tls else None
         context = self._certificates.context if self._certificates else None
         application.metrics.certificates_last(self._certificates.expiries if self._certificates else {})
-        self._listeners = (Listener(self._call, options.terms, context, self._unread), Listener(self._probe, PROBES))
+        self._listeners = (Listener(self._call, options.limits, context, self._unread), Listener(self._probe, PROBES))
         self._refreshing: asyncio.Task[None] | None = None
         self.ports = (0, 0)
         self._told = set[str]()

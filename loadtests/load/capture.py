@@ -16,7 +16,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from extender.web.listener import Listener, Terms
+from extender.web.listener import Listener, ListenerLimits
 from loadtests.endtoend.rig import OURS, OWNED, Rig, node, pod, rig, template
 from loadtests.load.bodies import BODIES, VERBS, who_in
 from loadtests.verbs.world import NIC_DRIVER, SHAPES
@@ -67,7 +67,7 @@ async def proxied(here: Rig) -> AsyncIterator[Proxy]:
     process = start(Path(sys.executable), "-m", "extender", "serve", *flags, log=here.plane.folder / "extender.log")
     async with aiohttp.ClientSession(trust_env=False) as session:
         proxy = Proxy(f"http://127.0.0.1:{port}", session)
-        listener = Listener(proxy.answer, Terms())
+        listener = Listener(proxy.answer, ListenerLimits())
         heard = await listener.start("127.0.0.1", 0)
         try:
             await ready(session, f"http://127.0.0.1:{probes}/readyz")

@@ -16,7 +16,7 @@ from aiohttp import web
 from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
 from extender.kube.request import JSON, JSON_PATCH, Body
-from extender.web.listener import Listener, Terms
+from extender.web.listener import Listener, ListenerLimits
 from tests import fleet
 
 Json = dict[str, Any]
@@ -73,7 +73,7 @@ async def main() -> None:
     ):
         names = (await response.json())[: arguments.names]
     api = Api(Fixed(Access(server=arguments.api)))
-    await Listener(Static(api, names).answer, Terms()).start("127.0.0.1", arguments.port)
+    await Listener(Static(api, names).answer, ListenerLimits()).start("127.0.0.1", arguments.port)
     await asyncio.Event().wait()
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from extender.scheduling.endings import Order
 from extender.telemetry.metrics import Metrics
-from extender.web.listener import Listener, Terms
+from extender.web.listener import Listener, ListenerLimits
 from extender.web.routes import Routes
 from extender.web.verbs import Filtered, FilterRequest
 from tests.controlplane.client import Client, until
@@ -58,7 +58,7 @@ async def listening(admin: Client, heard: dict[str, bytes]) -> AsyncIterator[str
         status, told, _ = await routes.answer(verb, body)
         return web.Response(status=status, body=told, content_type="application/json")
 
-    listener = Listener(answer, Terms())
+    listener = Listener(answer, ListenerLimits())
     port = await listener.start("127.0.0.1", 0)
     yield f"http://127.0.0.1:{port}"
     await listener.stop()

@@ -10,7 +10,7 @@ from extender.telemetry.metrics import Metrics
 from extender.web import listener as listener_module
 from extender.web import server as module
 from extender.web.exposition import Scrapes
-from extender.web.listener import Terms
+from extender.web.listener import ListenerLimits
 from extender.web.server import PROBES, Server
 from tests.web.raw_client import Connection, connected
 from tests.web.record import recorded
@@ -105,7 +105,7 @@ async def ended(connection: Connection) -> bool:
 async def test_whoever_does_not_read_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PROBES", replace(PROBES, shutdown_seconds=0.05, rest_seconds=0.0))
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(serving(StandIn(), terms=Terms(shutdown_seconds=1000)))
+        server = await stack.enter_async_context(serving(StandIn(), limits=ListenerLimits(shutdown_seconds=1000)))
         held = await stack.enter_async_context(connected(server.ports[1]))
         transport = held.writer.transport
         assert isinstance(transport, asyncio.ReadTransport)
@@ -120,8 +120,8 @@ async def test_whoever_does_not_read_holds_up_no_end(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    terms = replace(PROBES, keep_alive_seconds=0.2)
-    monkeypatch.setattr(module, "PROBES", terms)
+    limits = replace(PROBES, keep_alive_seconds=0.2)
+    monkeypatch.setattr(module, "PROBES", limits)
     async with serving(StandIn()) as server, connected(server.ports[1]) as connection:
         sending = asyncio.create_task(trickled(connection))
         assert await asyncio.wait_for(ended(connection), 20)

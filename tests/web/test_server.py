@@ -18,7 +18,7 @@ from extender.scheduling.endings import Order
 from extender.telemetry.keys import ERROR_ID, REASON, VERB
 from extender.telemetry.metrics import Metrics
 from extender.web import listener, routes
-from extender.web.listener import Terms
+from extender.web.listener import ListenerLimits
 from extender.web.server import MOST_STRANGE, Address, Application, CannotListen, Options, Server
 from extender.web.verbs import ALL_OTHERS, Failed, Filtered, FilterRequest
 from tests.web.raw_client import connected
@@ -70,12 +70,12 @@ async def test_refusals_and_errors_leave_the_connection_open() -> None:
 
 
 def test_idle_connections_outlive_those_of_the_scheduler() -> None:
-    assert Terms().keep_alive_seconds > 120
+    assert ListenerLimits().keep_alive_seconds > 120
 
 
 async def test_an_idle_connection_ends_after_its_keep_alive_time() -> None:
-    terms = Terms(keep_alive_seconds=0.05)
-    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+    limits = ListenerLimits(keep_alive_seconds=0.05)
+    async with serving(StandIn(), limits=limits) as server, connected(server.ports[0]) as connection:
         await connection.post("/filter", recorded("filter-names"))
         assert await connection.ends() == b""
 
@@ -134,8 +134,8 @@ async def test_a_body_that_is_too_large_is_refused_told_and_counted(
     is_chunked: bool,  # noqa: FBT001 - a column
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    terms = Terms(max_body_bytes=1000)
-    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+    limits = ListenerLimits(max_body_bytes=1000)
+    async with serving(StandIn(), limits=limits) as server, connected(server.ports[0]) as connection:
         if is_chunked:
             head = "POST /filter HTTP/1.1\r\nHost: e\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n"
             answer = await connection.send(head.encode() + b" " * 2000 + b"\r\n0\r\n\r\n")
@@ -336,8 +336,8 @@ async def test_what_is_no_call_holds_up_no_end_in_the_turn_in_which_it_comes() -
 
 async def test_whoever_sends_no_more_of_a_call_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "READ_ON_SECONDS", 0.05)
-    terms = Terms(shutdown_seconds=1000)
-    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+    limits = ListenerLimits(shutdown_seconds=1000)
+    async with serving(StandIn(), limits=limits) as server, connected(server.ports[0]) as connection:
         await begun(server, connection, recorded("filter-names"))
         await server.stop()
         assert await connection.ends() == b""
@@ -503,8 +503,8 @@ async def test_a_long_error_is_cut_to_what_a_condition_holds() -> None:
 
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "BODY_SECONDS", 0.05)
-    terms = Terms(lingering_seconds=0)
-    async with serving(StandIn(), terms=terms) as server, connected(server.ports[0]) as connection:
+    limits = ListenerLimits(lingering_seconds=0)
+    async with serving(StandIn(), limits=limits) as server, connected(server.ports[0]) as connection:
         answer = await connection.send(b"POST /filter HTTP/1.1\r\nHost: e\r\nContent-Length: 100\r\n\r\n{")
         assert (answer.status, answer.body) == (408, b"the body did not come")
         assert await connection.ends() == b""
