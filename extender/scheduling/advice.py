@@ -25,7 +25,7 @@ from extender.scheduling.judging import Judge
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Plain
-from extender.scheduling.ranking import Answer, Policy, rank
+from extender.scheduling.ranking import Answer, AnswerPolicy, rank
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
 from extender.scheduling.survey import Survey, Unfinished, survey
@@ -36,7 +36,7 @@ from extender.state.table import Numbers
 from extender.topology.appraisal import Appraisal
 from extender.topology.ratings import NONE
 
-EVERY: Final = Policy(Answer.ALL)
+EVERY: Final = AnswerPolicy(Answer.ALL)
 
 
 @dataclass(frozen=True, slots=True)

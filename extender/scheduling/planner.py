@@ -18,7 +18,7 @@ from extender.scheduling.placement import Placement
 from extender.scheduling.plans import GIVEN_UP, Moment, Offer, Plain, Plan, Rejection, Trouble, nowhere, unwanted
 from extender.scheduling.possible import Possible
 from extender.scheduling.precedent import Vain
-from extender.scheduling.ranking import FULL, Answer, Policy, Ranking, leading, offered, rank
+from extender.scheduling.ranking import FULL, Answer, AnswerPolicy, Ranking, leading, offered, rank
 from extender.scheduling.refining import is_open, is_settled, refined
 from extender.scheduling.roll import Roll
 from extender.scheduling.scored import Scored
@@ -47,7 +47,7 @@ class Planner:
 
     belief: Belief
     chooser: Chooser
-    policy: Policy = field(default_factory=Policy)
+    answer_policy: AnswerPolicy = field(default_factory=AnswerPolicy)
     roll: Roll = field(default_factory=Roll)
     trips: Travellers = field(default_factory=Travellers)
     possible: Possible = field(init=False)
@@ -165,7 +165,7 @@ class Planner:
         node, promise = offer.placement.node, self.belief.ledger.of_pod(needs.pod.uid)
         if names is None or node not in names or promise is None or promise.node != node:
             return None
-        if len(names) > 1 and self.policy.answer is Answer.ALL:
+        if len(names) > 1 and self.answer_policy.answer is Answer.ALL:
             return None
         if node in self.trips.of(needs.pod.uid).came_back or self.chooser.kept(needs, node) is not offer.placement:
             return None
@@ -245,7 +245,7 @@ class Planner:
         names = surveyed.snapshot.layout.nodes
         trips = self.trips.of(needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
-        ranking = offered(self._ranked(surveyed, nodes, shunned, self.policy.most), self.policy)
+        ranking = offered(self._ranked(surveyed, nodes, shunned, self.answer_policy.most), self.answer_policy)
         if not len(ranking.nodes):
             own = self.possible.own(needs.pod, None)
             return unwanted(surveyed, nodes, own, is_open=is_open(self.chooser.taste, surveyed))
@@ -257,7 +257,7 @@ class Planner:
                 if not self.belief.ledger.offer(promise):
                     return Trouble("the claims are being allocated for another pod")
                 trips.begin(names[number], is_answer=moment.is_answer)
-                scores = leading(ranking.scores(self.policy), place)
+                scores = leading(ranking.scores(self.answer_policy), place)
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
                 return Offer(told, placement, best, len(nodes), surveyed)
@@ -272,14 +272,14 @@ class Planner:
         names = snapshot.layout.nodes
         if self._is_alone(pod, placement, snapshot):
             return {placement.node: FULL}
-        if self.policy.most is None:
+        if self.answer_policy.most is None:
             return Scored(names, ranking.nodes, scores)
         return dict(zip([names[number] for number in ranking.nodes.tolist()], scores.tolist(), strict=True))
 
     def _is_alone(self, pod: Pod, placement: Placement, snapshot: Snapshot) -> bool:
         """Tell whether a node is offered without the next best: its devices speak for it, and hardly any plugin."""
         return (
-            self.policy.answer is Answer.AUTO
+            self.answer_policy.answer is Answer.AUTO
             and bool(placement.claims or placement.hidden)
             and not self.trips.of(pod.uid).came_back
             and not is_weighed(pod, snapshot.nodes[placement.node])

@@ -25,7 +25,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AnswerPolicy:
     """What to offer: all nodes, so that the scheduler's own scores count fully, the best *shortlist*, or the best.
 
     By AUTO it is the best one of the shortlist, unless the scheduler may prefer another: see is_weighed.
@@ -49,7 +49,7 @@ class Ranking:
     values: Numbers
     fresh: int
 
-    def scores(self, policy: Policy) -> Numbers:
+    def scores(self, policy: AnswerPolicy) -> Numbers:
         """Rank the values from FULL downwards; nodes from which the pod came back have none.
 
         In a shortlist each node has a score of its own, so that no tie is left to chance; among all nodes those that
@@ -103,7 +103,7 @@ def _keys(worth: Numbers, free: Numbers) -> Numbers:
     return places
 
 
-def offered(ranking: Ranking, policy: Policy) -> Ranking:
+def offered(ranking: Ranking, policy: AnswerPolicy) -> Ranking:
     """Leave what *policy* offers; nodes from which the pod came back only where there are no others."""
     if policy.most is None:
         return ranking

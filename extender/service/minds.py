@@ -10,7 +10,7 @@ from extender.scheduling.advice import Advisor
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.roll import Roll
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
@@ -46,7 +46,7 @@ def minds_of(settings: Settings) -> Minds:
     belief.ready_within_s = settings.allocation.ready_within_seconds
     release = Release(int(settings.allocation.release.partition(".")[2]))
     chooser = Chooser(belief, lambda: str(uuid4()), manner, release)
-    policy = Policy(Answer(settings.answer.policy), settings.answer.shortlist)
+    policy = AnswerPolicy(Answer(settings.answer.policy), settings.answer.shortlist)
     roll = Roll(lambda names: NameTable(names).rows)
     planner = Planner(belief, chooser, policy, roll)
     planner.possible.ignored = settings.allocation.ignored_resources

@@ -23,7 +23,7 @@ from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Policy
+from extender.scheduling.ranking import AnswerPolicy
 from extender.scheduling.record import Decisions
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.taste import Taste
@@ -184,7 +184,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
     belief, freshness = Belief(SETTINGS.schedulers, Features(), domain=domain), Freshness(followed)
     numbers = count()
     chooser = Chooser(belief, lambda: f"share-{next(numbers)}")
-    planner, commons = Planner(belief, chooser, Policy(manner.answer)), Commons(belief.loads)
+    planner, commons = Planner(belief, chooser, AnswerPolicy(manner.answer)), Commons(belief.loads)
 
     def prefer(preferred: Preferred) -> None:
         document = preferred.document

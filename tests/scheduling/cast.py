@@ -27,7 +27,7 @@ from extender.scheduling.binding import Binder
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.claiming import FINALIZER
 from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Policy
+from extender.scheduling.ranking import AnswerPolicy
 from extender.state.belief import Belief
 
 DRIVER = DriverName("gpu.example.com")
@@ -123,8 +123,8 @@ def binder_of(belief: Belief, now: float = 0.0) -> Binder:
     return Binder(belief, chooser_of(belief), lambda: now, lambda _pod, _node: True)
 
 
-def planner_of(belief: Belief, policy: Policy | None = None) -> Planner:
-    return Planner(belief, chooser_of(belief), policy or Policy())
+def planner_of(belief: Belief, policy: AnswerPolicy | None = None) -> Planner:
+    return Planner(belief, chooser_of(belief), policy or AnswerPolicy())
 
 
 def names(*nodes: str) -> list[NodeName]:

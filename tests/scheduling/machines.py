@@ -11,7 +11,7 @@ from extender.model.parse import parse_slice
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.commons import Commons
 from extender.scheduling.planner import Planner
-from extender.scheduling.ranking import Policy as Answers
+from extender.scheduling.ranking import AnswerPolicy
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
@@ -58,8 +58,8 @@ def fleet(machines: dict[str, str], taken: dict[str, tuple[int, ...]]) -> Belief
     return belief_of(*(Node(name=NodeName(name)) for name in machines), *slices, GPU_CLASS, *holders)
 
 
-def planner_with_taste(belief: Belief, answers: Answers | None = None, policy: Policy | None = None) -> Planner:
+def planner_with_taste(belief: Belief, answers: AnswerPolicy | None = None, policy: Policy | None = None) -> Planner:
     """Return a planner with what is shipped, and *policy* for all."""
     policies = Policies(every=(policy,), default=policy.name) if policy else Policies()
     taste = Taste(Document(policies=policies), belief.learning.mix_for, Commons(belief.loads))
-    return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or Answers())
+    return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or AnswerPolicy())

@@ -9,7 +9,7 @@ from extender.model.names import ClassName, DeviceName, DriverName, NodeName, Po
 from extender.model.quantity import parse_quantity
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner
-from extender.scheduling.ranking import Policy as Answers
+from extender.scheduling.ranking import AnswerPolicy
 from extender.scheduling.taste import Taste
 from extender.state.belief import Belief
 from extender.topology.document import Document
@@ -101,13 +101,13 @@ def one(count: int, class_name: ClassName = GPU, name: str = "some") -> DeviceRe
     return DeviceRequest(name=name, class_name=class_name, mode=mode, count=count)
 
 
-def planner_by(belief: Belief, policies: Policies, answers: Answers | None = None) -> Planner:
+def planner_by(belief: Belief, policies: Policies, answers: AnswerPolicy | None = None) -> Planner:
     return planner_of(belief, Document(policies=policies), answers)
 
 
-def planner_of(belief: Belief, document: Document, answers: Answers | None = None) -> Planner:
+def planner_of(belief: Belief, document: Document, answers: AnswerPolicy | None = None) -> Planner:
     taste = Taste(document, belief.learning.mix_for)
-    return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or Answers())
+    return Planner(belief, Chooser(belief, lambda: "share", taste=taste), answers or AnswerPolicy())
 
 
 def devices_of(plan: Plan) -> dict[str, list[str]] | None:

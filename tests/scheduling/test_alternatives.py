@@ -36,8 +36,7 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, N
 from extender.model.quantity import parse_quantity
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.ranking import Answer
-from extender.scheduling.ranking import Policy as Answers
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.state.belief import Belief
 from extender.topology.policies import Policies
 from tests.scheduling.cast import belief_of, claim, node, pod
@@ -223,9 +222,9 @@ def test_the_first_alternative_that_fits_anywhere_is_given(seed: int) -> None:
         assert given_to(belief, wanted(*some))[1] == {f"r/{first}"}
 
 
-def planner_as_asked(belief: Belief, answers: Answers | None = None) -> Planner:
+def planner_as_asked(belief: Belief, answers: AnswerPolicy | None = None) -> Planner:
     """Return a planner that prefers nothing, as by the order of kube-scheduler."""
-    return Planner(belief, Chooser(belief, lambda: "share", Manner()), answers or Answers())
+    return Planner(belief, Chooser(belief, lambda: "share", Manner()), answers or AnswerPolicy())
 
 
 def test_without_any_preference_nodes_are_ranked_by_their_alternatives() -> None:
@@ -262,7 +261,7 @@ def test_without_any_preference_nodes_are_ranked_as_kube_scheduler_scores_them(s
     belief.apply(Changed(wanted))
     nodes = belief.cluster.snapshot.layout.nodes
     scores = {name: score(belief, wanted, number) for number, name in enumerate(nodes)}
-    plan = planner_as_asked(belief, Answers(Answer.ALL)).plan(pod("p", "c"), None, 0.0)
+    plan = planner_as_asked(belief, AnswerPolicy(Answer.ALL)).plan(pod("p", "c"), None, 0.0)
     fitting = {name: found for name, found in scores.items() if found is not None}
     if not fitting:
         assert not isinstance(plan, Offer)

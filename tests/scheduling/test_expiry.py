@@ -9,7 +9,7 @@ from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.expiry import UNASKED_S, Expiry
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.waking import Waker
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, names, node, pod, promised
@@ -26,7 +26,7 @@ class Scene:
     def __init__(self, before: Pod = FRESH, *nodes: NodeName, known: Pod | None = None) -> None:
         self.belief = belief_of(node("n1"), node("n2"), gpus("n1", 1), gpus("n2", 1), claim("a"), before)
         self.names: tuple[NodeName, ...] = ()
-        self.planner = Planner(self.belief, chooser_of(self.belief), Policy(answer=Answer.ALL))
+        self.planner = Planner(self.belief, chooser_of(self.belief), AnswerPolicy(answer=Answer.ALL))
         self.expiry = Expiry(self.belief, self.planner, OFFER_S, WAIT_S, lambda _pod, node: node in self.names)
         self.asked(known or before, 0.0, *nodes)
         assert promised(self.belief) == [device("n1", 0)]

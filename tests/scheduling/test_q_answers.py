@@ -27,7 +27,7 @@ from extender.model.node import Pod, PodClaim
 from extender.model.taint import Taint
 from extender.scheduling.needs import RESERVATIONS
 from extender.scheduling.planner import STEERS, Offer, Plan, Rejection, Trouble
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.vocabulary import TEXTS, Word
 from tests.scheduling.cast import (
     DRIVER,
@@ -241,7 +241,7 @@ def test_admin_access_is_given_to_devices_in_use_and_takes_nothing() -> None:
 def test_an_extended_resource_is_served_by_devices_only_where_no_device_plugin_serves_it() -> None:
     subject = pod("p", gpus=1)
     belief = belief_of(node("n1", {"ex.com/gpu": 0}), node("n2", {"ex.com/gpu": 4}), node("n3"), gpus("n1", 1))
-    found = planner_of(belief, Policy(Answer.SHORTLIST)).plan(subject, names("n1", "n2", "n3"), 0.0)
+    found = planner_of(belief, AnswerPolicy(Answer.SHORTLIST)).plan(subject, names("n1", "n2", "n3"), 0.0)
     assert isinstance(found, Offer)
     assert set(found.nodes) == {"n1", "n2"}
     chosen = {name: chooser_of(belief).place(found.surveyed.needs, name) for name in ALL}

@@ -13,7 +13,7 @@ from extender.model.taint import NO_SCHEDULE, Taint, Toleration
 from extender.model.terms import Terms
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
 from extender.state.ledger import Event
@@ -34,8 +34,10 @@ from tests.scheduling.cast import (
 
 NODES = (node("n1"), node("n2"), node("n3"))
 ALL = names("n1", "n2", "n3")
-ONE = Policy(Answer.ONE)
-SHORTLIST = Policy(Answer.SHORTLIST)
+ONE = AnswerPolicy(Answer.ONE)
+SHORTLIST = AnswerPolicy(Answer.SHORTLIST)
+TWO = AnswerPolicy(Answer.SHORTLIST, 2)
+EVERY = AnswerPolicy(Answer.ALL)
 
 
 def fleet(*free: int) -> Belief:
@@ -55,8 +57,8 @@ def racing(belief: Belief, count: int) -> list[Pod]:
     return pods
 
 
-@pytest.mark.parametrize("policy", [Policy(Answer.ALL), Policy(Answer.SHORTLIST, 2), ONE], ids=lambda item: item.answer)
-def test_r5_pods_that_race_are_promised_different_devices_and_the_last_is_refused(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", [EVERY, TWO, ONE], ids=lambda item: item.answer)
+def test_r5_pods_that_race_are_promised_different_devices_and_the_last_is_refused(policy: AnswerPolicy) -> None:
     belief = fleet(1, 2, 0)
     planner = planner_of(belief, policy)
     *lucky, last = racing(belief, 4)
@@ -71,7 +73,7 @@ def test_r5_pods_that_race_are_promised_different_devices_and_the_last_is_refuse
 def test_r5_the_fullest_node_is_the_best() -> None:
     belief = fleet(3, 1, 2)
     (subject,) = racing(belief, 1)
-    plan = planned(planner_of(belief, Policy(Answer.ALL)), subject)
+    plan = planned(planner_of(belief, EVERY), subject)
     assert list(plan.nodes) == names("n2", "n3", "n1")
     assert plan.scores == dict(zip(plan.nodes, (10, 9, 8), strict=True))
     assert plan.placement.node == "n2"
@@ -79,9 +81,14 @@ def test_r5_the_fullest_node_is_the_best() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "offered"),
-    [(Policy(Answer.ALL), 3), (Policy(Answer.SHORTLIST, 2), 2), (Policy(Answer.SHORTLIST, 9), 3), (ONE, 1)],
+    [
+        (EVERY, 3),
+        (TWO, 2),
+        (AnswerPolicy(Answer.SHORTLIST, 9), 3),
+        (ONE, 1),
+    ],
 )
-def test_a_policy_says_how_many_nodes_are_offered(policy: Policy, offered: int) -> None:
+def test_a_policy_says_how_many_nodes_are_offered(policy: AnswerPolicy, offered: int) -> None:
     belief = fleet(3, 1, 2)
     (subject,) = racing(belief, 1)
     assert len(planned(planner_of(belief, policy), subject).nodes) == offered
@@ -210,8 +217,8 @@ def test_a_pod_that_came_back_from_the_one_node_that_it_was_offered_is_offered_s
     assert list(planned(planner, subject).nodes) == ["n3", "n1"]
 
 
-@pytest.mark.parametrize("policy", [ONE, Policy(Answer.SHORTLIST, 2)], ids=lambda item: item.answer)
-def test_r6_a_pod_that_came_back_is_offered_other_nodes_while_there_are_any(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", [ONE, TWO], ids=lambda item: item.answer)
+def test_r6_a_pod_that_came_back_is_offered_other_nodes_while_there_are_any(policy: AnswerPolicy) -> None:
     belief = fleet(1, 2, 0)
     planner = planner_of(belief, policy)
     (subject,) = racing(belief, 1)
@@ -222,7 +229,7 @@ def test_r6_a_pod_that_came_back_is_offered_other_nodes_while_there_are_any(poli
 
 def test_r6_where_all_nodes_are_offered_the_one_it_came_back_from_is_last_without_a_score() -> None:
     belief = fleet(1, 2, 3)
-    planner = planner_of(belief, Policy(Answer.ALL))
+    planner = planner_of(belief, EVERY)
     (subject,) = racing(belief, 1)
     planned(planner, subject)
     plan = planned(planner, subject)
@@ -289,5 +296,5 @@ def test_an_allocated_claim_is_usable_where_its_selector_says(condition: Require
     assert item.allocation is not None
     selector = NodeSelector((NodeSelectorTerm(fields=(condition,)),))
     belief.apply(Changed(replace(item, allocation=replace(item.allocation, node_selector=selector))))
-    plan = planner_of(belief, Policy(Answer.ALL)).plan(pod("p", "c"), ALL, 0.0)
+    plan = planner_of(belief, EVERY).plan(pod("p", "c"), ALL, 0.0)
     assert sorted(plan.nodes if isinstance(plan, Offer) else ()) == nodes

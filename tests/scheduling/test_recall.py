@@ -12,7 +12,7 @@ from extender.scheduling.choosing import Chooser
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.planner import Offer, Planner
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.state.belief import Belief
 from extender.state.ledger import Event
 from tests.scheduling.cast import belief_of, chooser_of, claim, device, gpus, held, names, node, planner_of, pod
@@ -151,7 +151,7 @@ def test_who_asks_about_all_nodes_before_hearing_of_the_plan_is_told_it() -> Non
 
 
 def test_who_is_to_be_offered_all_nodes_has_them_looked_at() -> None:
-    planner = planner_of(world(), Policy(Answer.ALL))
+    planner = planner_of(world(), AnswerPolicy(Answer.ALL))
     before = ahead(planner)
     plan = planner.plan(POD, names("n1", "n2"), 1.0)
     assert isinstance(plan, Offer)

@@ -15,7 +15,7 @@ from extender.model.names import DeviceKey, DeviceName, PoolName
 from extender.scheduling import refining
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection, Trouble
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.taste import Taste
 from extender.scheduling.vocabulary import Word
 from extender.scheduling.waking import Waker
@@ -88,7 +88,7 @@ def test_nodes_that_a_strict_policy_has_are_found_behind_many_that_it_has_not() 
     slices = [item for name in spoilt for item in (gpus(name, 8), nics(name, 2))]
     slices += [item for name in good for item in (gpus(name, 8), nics(name, 4))]
     belief = cluster(*slices, nodes=(*spoilt, *good))
-    plan = planned(belief, planner_by(belief, Policies(), Policy(Answer.SHORTLIST)), 2, 2, "one-numa")
+    plan = planned(belief, planner_by(belief, Policies(), AnswerPolicy(Answer.SHORTLIST)), 2, 2, "one-numa")
     assert isinstance(plan, Offer)
     assert set(plan.nodes) == set(good)
 

@@ -20,8 +20,7 @@ from extender.model.node import Node, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.account import note_of, of_plan
 from extender.scheduling.planner import Offer, Planner, Rejection
-from extender.scheduling.ranking import Answer
-from extender.scheduling.ranking import Policy as Answers
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.survey import Survey, survey
 from extender.scheduling.vocabulary import Word
 from extender.state.belief import Belief
@@ -143,7 +142,7 @@ def test_a_policy_that_may_not_be_used_places_nothing() -> None:
 def test_in_a_shortlist_no_two_nodes_share_a_score() -> None:
     taken = {f"n{index:02}": () for index in range(16)}
     belief = fleet(dict.fromkeys(taken, DGX), {})
-    plan = planned(belief, planner_with_taste(belief, Answers(Answer.SHORTLIST, 11)), wanted("c", 2))
+    plan = planned(belief, planner_with_taste(belief, AnswerPolicy(Answer.SHORTLIST, 11)), wanted("c", 2))
     assert isinstance(plan, Offer)
     assert sorted(plan.scores.values()) == list(range(11))
     assert plan.scores[plan.placement.node] == 10
@@ -152,7 +151,7 @@ def test_in_a_shortlist_no_two_nodes_share_a_score() -> None:
 def test_among_all_nodes_those_that_are_worth_the_same_have_one_score() -> None:
     taken = {"a": but(0, 3), "b": but(0, 1), "c": but(2, 3), "d": but(4, 5)}
     belief = fleet(dict.fromkeys(taken, DGX), taken)
-    plan = planned(belief, planner_with_taste(belief, Answers(Answer.ALL)), wanted("c", 2))
+    plan = planned(belief, planner_with_taste(belief, AnswerPolicy(Answer.ALL)), wanted("c", 2))
     assert isinstance(plan, Offer)
     assert plan.scores == dict(zip(names("a", "c", "b", "d"), (10, 9, 8, 8), strict=True))
 

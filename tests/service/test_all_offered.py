@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.model.change import Changed
-from extender.scheduling.ranking import Answer, Policy
+from extender.scheduling.ranking import Answer, AnswerPolicy
 from extender.scheduling.roll import Roll
 from extender.service.answers import Answers
 from extender.state.belief import Belief
@@ -43,7 +43,7 @@ def world(free: Sequence[int]) -> Belief:
 
 
 def offering(belief: Belief, roll: Roll) -> Answers:
-    planner = planner_of(belief, Policy(Answer.ALL))
+    planner = planner_of(belief, AnswerPolicy(Answer.ALL))
     planner.roll = roll
     nobody: Any = SimpleNamespace(offered=lambda _pod: None, rejected=lambda _pod, _plan: None)
     found = answers(belief, nobody)
