@@ -24,7 +24,7 @@ from extender.allocation.work import Work
 from extender.model.names import ClassName
 from extender.state.belief import Belief
 from extender.telemetry import keys
-from extender.telemetry.belief import DeviceCount
+from extender.telemetry.scraped import DeviceCount
 from extender.web.exposition import SHARE
 
 LOG: Final = logging.getLogger(__name__)

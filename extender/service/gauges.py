@@ -14,7 +14,7 @@ from extender.scheduling.waking import Waker
 from extender.service.counting import Counting
 from extender.state.belief import Belief
 from extender.state.ledger import Phase
-from extender.telemetry.belief import DeviceCount
+from extender.telemetry.scraped import DeviceCount
 from extender.topology.atlas import Machine
 from extender.topology.machine import Group
 

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 from prometheus_client.exposition import choose_encoder
 
 from extender.scheduling.decision import Decided
-from extender.telemetry.belief import Belief, BeliefCollector
 from extender.telemetry.exposition import Exposed
+from extender.telemetry.scraped import Present, PresentCollector
 
 M = TypeVar("M", Counter, Histogram)
 
@@ -33,8 +33,8 @@ class Metrics:
         self._parted: dict[tuple[object, tuple[str, ...]], Any] = {}
         self._drivers: set[str] = set()
         # The first to be asked: what it hears of drivers shows in the others.
-        self._belief = BeliefCollector(PREFIX, self._begin)
-        self.registry.register(self._belief)
+        self._collector = PresentCollector(PREFIX, self._begin)
+        self.registry.register(self._collector)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._begin_answering()
@@ -217,9 +217,9 @@ class Metrics:
         # Histograms of what may be negative have no sum.
         self._of(self._parts, name, "for" if worth >= 0 else "against").observe(abs(worth))
 
-    def watch(self, belief: Belief) -> None:
-        """Ask *belief* at every scrape."""
-        self._belief.belief = belief
+    def watch(self, present: Present) -> None:
+        """Ask *present* at every scrape."""
+        self._collector.present = present
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Write everything in the format that *accept* asks for; return it with its content type."""

@@ -22,7 +22,7 @@ from extender.service import counting as module
 from extender.service.counting import Counting
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
-from extender.telemetry.belief import DeviceCount
+from extender.telemetry.scraped import DeviceCount
 from tests.allocation.test_spent import slice_of
 from tests.scheduling.cast import DRIVER, belief_of, claim, device, given, gpus, held, node
 from tests.service.door import Door, opened

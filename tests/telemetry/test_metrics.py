@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from extender.scheduling.drift import Kind
 from extender.service.gauges import LINKS
 from extender.state.ownership import OTHERS
-from extender.telemetry.belief import DeviceCount
 from extender.telemetry.metrics import MOST_DRIVERS, PREFIX, VERBS, Metrics
+from extender.telemetry.scraped import DeviceCount
 from tests.tree import ROOT
 
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text()
@@ -22,7 +22,7 @@ ALERTS = (ROOT / "scheduler-config" / "monitoring" / "alerts.yaml").read_text()
 SUFFIXES = re.compile(r"_(bucket|count|sum)$")
 
 
-class Believed:
+class AtPresent:
     def devices(self) -> Iterable[DeviceCount]:
         return [DeviceCount("gpu.example.com", "gpu", 3, 5, 2), DeviceCount("gpu.example.com", "big", 1, 0, 0)]
 
@@ -54,7 +54,7 @@ class Believed:
 def used() -> Metrics:
     """Return metrics in which everything has happened once."""
     metrics = Metrics("1.2.3")
-    metrics.watch(Believed())
+    metrics.watch(AtPresent())
     metrics.verb("filter", "ok", 0.003)
     metrics.named("filter", 500)
     metrics.rejection("InUse")
@@ -156,13 +156,13 @@ def test_series_of_every_verb_are_there_before_its_first_call() -> None:
 def test_what_people_wait_for_is_shown_before_it_happens_first(name: str, label: str, values: Sequence[str]) -> None:
     # Prometheus sees no increase in a series that begins with one.
     metrics = Metrics()
-    metrics.watch(Believed())
+    metrics.watch(AtPresent())
     found = samples(metrics)
     assert [found[f"{PREFIX}_{name}_total", frozenset({(label, value)})] for value in values] == [0] * len(values)
 
 
 def test_series_for_drivers_that_come_and_go_do_not_become_ever_more() -> None:
-    class Changing(Believed):
+    class Changing(AtPresent):
         number = 0
 
         def foreign(self) -> Mapping[str, int]:
@@ -176,20 +176,20 @@ def test_series_for_drivers_that_come_and_go_do_not_become_ever_more() -> None:
     assert len(found) == MOST_DRIVERS
 
 
-QUESTIONS = [name for name in vars(Believed) if not name.startswith("_")]
+QUESTIONS = [name for name in vars(AtPresent) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_belief_is_asked_each_question_once_at_every_scrape(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
-    asked, answer = [0], getattr(Believed, question)
+def test_each_question_is_asked_once_at_every_scrape(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    asked, answer = [0], getattr(AtPresent, question)
 
-    def counted(believed: Believed) -> object:
+    def counted(present: AtPresent) -> object:
         asked[0] += 1
-        return answer(believed)
+        return answer(present)
 
-    monkeypatch.setattr(Believed, question, counted)
+    monkeypatch.setattr(AtPresent, question, counted)
     metrics = Metrics()
-    metrics.watch(Believed())
+    metrics.watch(AtPresent())
     for scrape in (1, 2):
         metrics.exposition()
         assert asked == [scrape]

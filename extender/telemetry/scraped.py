@@ -21,7 +21,7 @@ class DeviceCount(NamedTuple):
     blocked: int
 
 
-class Belief(Protocol):
+class Present(Protocol):
     """What can be told of the present."""
 
     def devices(self) -> Iterable[DeviceCount]:
@@ -52,40 +52,40 @@ class Belief(Protocol):
         """Tell whether this replica answers the scheduler."""
 
 
-class BeliefCollector(Collector):
-    """Turns belief into gauges, as soon as there is any. *heard* is told of the drivers before these are shown."""
+class PresentCollector(Collector):
+    """Turns the present into gauges, as soon as it is known. *heard* is told of the drivers before these are shown."""
 
     def __init__(self, prefix: str, heard: Callable[[Iterable[str]], None]) -> None:
         self._prefix, self._heard = prefix, heard
-        self.belief: Belief | None = None
+        self.present: Present | None = None
 
     def describe(self) -> Iterator[Metric]:
         """Tell the names without asking."""
         yield from self._gauges().values()
 
     def collect(self) -> Iterator[Metric]:
-        gauges, belief = self._gauges(), self.belief
-        if belief is None:
+        gauges, present = self._gauges(), self.present
+        if present is None:
             return
-        foreign = belief.foreign()
+        foreign = present.foreign()
         self._heard(foreign)
-        for count in belief.devices():
+        for count in present.devices():
             gauges["devices"].add_metric((count.driver, count.device_class, "free"), count.free)
             gauges["devices"].add_metric((count.driver, count.device_class, "used"), count.used)
             gauges["devices"].add_metric((count.driver, count.device_class, "blocked"), count.blocked)
         for name, values in (
-            ("holds", belief.holds()),
-            ("watch_age_seconds", belief.ages()),
-            ("unreadable_objects", belief.unreadable()),
+            ("holds", present.holds()),
+            ("watch_age_seconds", present.ages()),
+            ("unreadable_objects", present.unreadable()),
             ("foreign_allocations", foreign),
-            ("owner_taint_missing", belief.untainted()),
+            ("owner_taint_missing", present.untainted()),
         ):
             for label, value in values.items():
                 gauges[name].add_metric((label,), value)
-        for labels, nodes in belief.links().items():
+        for labels, nodes in present.links().items():
             gauges["nodes_by_links"].add_metric(labels, nodes)
-        gauges["waiting_pods"].add_metric((), belief.waiting())
-        gauges["leading"].add_metric((), belief.is_leading())
+        gauges["waiting_pods"].add_metric((), present.waiting())
+        gauges["leading"].add_metric((), present.is_leading())
         yield from gauges.values()
 
     def _gauges(self) -> dict[str, GaugeMetricFamily]:
