@@ -22,7 +22,7 @@ from extender.cli.replay import Recording, Unanswerable, case_of_claim, case_of_
 from extender.cli.table import aligned, printable, width_shown
 from extender.config.combinations import IN_VAIN, is_placed_in_vain
 from extender.config.load import Invalid, load
-from extender.config.placement import placement_of
+from extender.config.placement_document import document_at
 from extender.config.settings import Ownership, Settings
 from extender.kube.decoding import decoded
 from extender.model.claim import Allocation
@@ -172,7 +172,7 @@ def _configured(arguments: Namespace) -> tuple[Settings, Document]:
     file = settings.placement.file if arguments.placement is None else arguments.placement
     if is_placed_in_vain(settings, file):
         raise Invalid([f"--placement {IN_VAIN}"])
-    return settings, placement_of(file)
+    return settings, document_at(file)
 
 
 def _as_configured(found: Recording, arguments: Namespace, settings: Settings, document: Document) -> Answered:

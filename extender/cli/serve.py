@@ -17,7 +17,7 @@ from extender.cli.descriptors import raise_limit
 from extender.cli.memory import give_back, settle
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
-from extender.config.placement import placement_of
+from extender.config.placement_document import document_at
 from extender.config.settings import Settings
 from extender.kube.credentials import NoCredentials, credentials
 from extender.service.assembly import running
@@ -56,7 +56,7 @@ def run(arguments: Namespace) -> int:
     """Serve, and return the exit status."""
     try:
         settings = settings_of(arguments, os.environ)
-        placement_of(settings.placement.file)
+        document_at(settings.placement.file)
         options = options_of(settings)
     except Invalid as invalid:
         complain(*invalid.complaints)

@@ -15,7 +15,7 @@ from extender.cli.sets import best_sets
 from extender.cli.slices import Reading
 from extender.cli.table import printable, width_shown
 from extender.config.load import Invalid
-from extender.config.placement import placement_of
+from extender.config.placement_document import document_at
 from extender.topology.demand import EXPECTED
 from extender.topology.document import Document
 from extender.topology.kinds import grouped
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
     """Show, and return the exit status."""
     reading = Reading(arguments.file)
     try:
-        document = placement_of(arguments.placement)
+        document = document_at(arguments.placement)
         machines, elsewhere = machines_of(reading.machines())
     except Invalid as invalid:
         return refuse(*map(printable, invalid.complaints))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from extender.config.load import Invalid
-from extender.config.placement import content_of, document_in
+from extender.config.placement_document import content_of, document_in
 from extender.kube.pace import Pace
 from extender.telemetry.keys import COUNT, FILE, PROBLEM
 from extender.telemetry.metrics import Metrics

@@ -8,7 +8,7 @@ from extender.topology.document import Document, document_of
 from extender.topology.validation import InvalidTopology
 
 
-def placement_of(file: str) -> Document:
+def document_at(file: str) -> Document:
     """Read the document in *file*, or without one what is shipped; raise Invalid with all that is wrong."""
     return document_in(content_of(file), file) if file else Document()
 
