@@ -47,7 +47,7 @@ from extender.service.minds import minds_of
 from extender.service.notices import Notices
 from extender.service.observer import Observer
 from extender.service.offered import OfferedNodes
-from extender.service.placing import PlacementFile
+from extender.service.placement_file import PlacementFile
 from extender.service.reign import Reign
 from extender.service.sending import Sending
 from extender.service.sink import Sink, Work
@@ -90,7 +90,7 @@ class Service:
         unasked: Work = {
             "follows": self.follows.run(),
             "events": self.notices.run(),
-            "placement document": self.placing.run(self.pace),
+            "placement document": self.placement_file.run(self.pace),
             "auditing": self.auditing.run(self._may_audit),
             "inspection": self.inspection.run(),
         }
@@ -111,7 +111,7 @@ class Service:
 
     def _join(self) -> None:
         """Tell of each other those that know each other, who cannot both be made first."""
-        self.minds.take(self.placing.document)
+        self.minds.take(self.placement_file.document)
         self.metrics.watch(self.gauges)
         self.belief.parting += (self.notices.forget, self.offered.forget)
         self.attention.heed(self.answers.evictions)
@@ -188,7 +188,7 @@ class Service:
     # What is answered, and what people are told.
 
     @cached_property
-    def placing(self) -> PlacementFile:
+    def placement_file(self) -> PlacementFile:
         """The placement document, read again when its file changes."""
         return PlacementFile(self.settings.placement.file, self.metrics, self.minds.take)
 

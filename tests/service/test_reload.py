@@ -9,7 +9,7 @@ import pytest
 from extender.config.settings import Placement, Settings
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.access import Access, Fixed
-from extender.service import placing
+from extender.service import placement_file
 from extender.service.assembly import running
 from extender.web.server import Address, Options
 from tests.accepting import accepting
@@ -25,7 +25,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def test_a_new_document_is_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(placement_file, "INTERVAL_S", 0.02)
     file = tmp_path / "placement.yaml"
     file.write_text("policies: {default: pack}")
     server = ApiServer()

@@ -9,7 +9,7 @@ import pytest
 
 from extender.config.load import Invalid
 from extender.kube.pace import Pace
-from extender.service.placing import PlacementFile
+from extender.service.placement_file import PlacementFile
 from extender.telemetry.metrics import Metrics
 from extender.topology.document import Document
 
@@ -25,8 +25,8 @@ class Over(Exception):  # noqa: N818 - the end of a test's time
     """No time is left."""
 
 
-def turned(placing: PlacementFile, steps: Sequence[Step | None]) -> None:
-    """Let *placing* look at its file once after each of *steps*, without waiting."""
+def turned(file: PlacementFile, steps: Sequence[Step | None]) -> None:
+    """Let *file* look once after each of *steps*, without waiting."""
     left = iter(steps)
 
     async def sleep(_seconds: float) -> None:
@@ -37,7 +37,7 @@ def turned(placing: PlacementFile, steps: Sequence[Step | None]) -> None:
             step()
 
     with pytest.raises(Over):
-        asyncio.run(placing.run(Pace(sleep=sleep)))
+        asyncio.run(file.run(Pace(sleep=sleep)))
 
 
 class Scene:
@@ -48,7 +48,7 @@ class Scene:
         self.path.write_text(PACK)
         self.metrics = Metrics()
         self.heard: list[str] = []
-        self.placing = PlacementFile(str(path), self.metrics, self.hear)
+        self.file = PlacementFile(str(path), self.metrics, self.hear)
 
     def hear(self, document: Document) -> None:
         self.heard.append(document.policies.default)
@@ -58,7 +58,7 @@ class Scene:
 
     @property
     def default(self) -> str:
-        return self.placing.document.policies.default
+        return self.file.document.policies.default
 
     def metric(self, name: str) -> str:
         lines = self.metrics.exposition()[0].decode().splitlines()
@@ -82,9 +82,9 @@ def test_the_file_is_read_at_the_start(scene: Scene) -> None:
 
 
 def test_without_a_file_there_is_what_is_shipped() -> None:
-    placing = PlacementFile("", Metrics())
-    turned(placing, [None, None])
-    assert placing.document == Document()
+    file = PlacementFile("", Metrics())
+    turned(file, [None, None])
+    assert file.document == Document()
 
 
 def test_an_unusable_file_stops_the_start_with_all_complaints(tmp_path: Path) -> None:
@@ -129,27 +129,27 @@ def test_what_has_no_effect_is_said_to_have_none_each_time_it_is_taken(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     near = f"{SPREAD}\nclusterTopology: [{{label: example.com/rack, weight: 100}}]"
-    turned(scene.placing, [scene.says(near), None, None, None])
+    turned(scene.file, [scene.says(near), None, None, None])
     PlacementFile(str(scene.path), Metrics())
     told = [(record.levelname, vars(record)["problem"]) for record in caplog.records if "no effect" in record.message]
     assert told == [("WARNING", "clusterTopology: is checked, but no pod is placed by it")] * 2
 
 
 def test_a_new_version_is_taken_once(scene: Scene) -> None:
-    turned(scene.placing, [scene.says(SPREAD), None, None, None])
+    turned(scene.file, [scene.says(SPREAD), None, None, None])
     assert scene.default == "spread"
     assert scene.heard == ["spread"]
     assert (scene.metric(TAKEN), scene.metric("config_valid")) == ("1.0", "1.0")
 
 
 def test_a_file_that_is_being_written_is_not_taken(scene: Scene) -> None:
-    turned(scene.placing, [scene.says(""), scene.says(SPREAD), scene.says(PACK), None])
+    turned(scene.file, [scene.says(""), scene.says(SPREAD), scene.says(PACK), None])
     assert scene.heard == []
     assert scene.metric(TAKEN) == "0.0"
 
 
 def test_an_unusable_version_changes_nothing_and_is_told(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    turned(scene.placing, [scene.says(WRONG), None, None])
+    turned(scene.file, [scene.says(WRONG), None, None])
     assert scene.default == "pack"
     assert scene.heard == []
     assert (scene.metric(REFUSED), scene.metric("config_valid")) == ("1.0", "0.0")
@@ -169,16 +169,16 @@ def test_an_unusable_version_changes_nothing_and_is_told(scene: Scene, caplog: p
 def test_what_no_library_can_make_anything_of_changes_nothing_either(
     scene: Scene, caplog: pytest.LogCaptureFixture, text: str, says: str
 ) -> None:
-    turned(scene.placing, [scene.says(text), None, None])
+    turned(scene.file, [scene.says(text), None, None])
     assert (scene.default, scene.metric(REFUSED)) == ("pack", "1.0")
     (record,) = (record for record in caplog.records if record.levelno == logging.ERROR)
     assert says in record.__dict__["problem"]
 
 
 def test_a_file_that_goes_away_changes_nothing_and_one_that_comes_back_is_used(scene: Scene) -> None:
-    turned(scene.placing, [scene.path.unlink, None])
+    turned(scene.file, [scene.path.unlink, None])
     assert (scene.default, scene.metric("config_valid")) == ("pack", "0.0")
-    turned(scene.placing, [scene.says(PACK), None])
+    turned(scene.file, [scene.says(PACK), None])
     assert (scene.default, scene.metric("config_valid"), scene.heard) == ("pack", "1.0", [])
 
 
@@ -188,11 +188,11 @@ def test_a_mounted_configmap_whose_links_are_swapped_is_noticed(tmp_path: Path) 
         (tmp_path / name / "placement.yaml").write_text(text)
     (tmp_path / "data").symlink_to("one")
     (tmp_path / "placement.yaml").symlink_to("data/placement.yaml")
-    placing = PlacementFile(str(tmp_path / "placement.yaml"), Metrics())
+    file = PlacementFile(str(tmp_path / "placement.yaml"), Metrics())
 
     def swap() -> None:
         (tmp_path / "new").symlink_to("other")
         (tmp_path / "new").rename(tmp_path / "data")
 
-    turned(placing, [swap, None])
-    assert placing.document.policies.default == "spread"
+    turned(file, [swap, None])
+    assert file.document.policies.default == "spread"
