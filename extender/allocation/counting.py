@@ -150,7 +150,7 @@ def _unions(course: Sequence[Share]) -> list[tuple[int, int]]:
     return unions
 
 
-def counted(courses: Sequence[Course]) -> Work[tuple[Pick, ...] | None]:
+def first_solution(courses: Sequence[Course]) -> Work[tuple[Pick, ...] | None]:
     """Return the first solution out of *courses*, each of which has one: the least ask, then the least device."""
     if not courses:
         return None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
-from extender.allocation.counting import counted, courses_of, is_countable
+from extender.allocation.counting import courses_of, first_solution, is_countable
 from extender.allocation.eligibility import Judge, Met, judge_of
 from extender.allocation.foresight import Foresight, can_foresee, is_short
 from extender.allocation.holders import has_opaque
@@ -166,7 +166,7 @@ def _found(situation: Situation, steps: int) -> Work[Picks]:
     except Exhausted:
         courses = courses_of(situation) if is_countable(situation) else None
         if courses is not None:
-            return (yield from counted(courses))
+            return (yield from first_solution(courses))
         if steps <= BLIND_STEPS:
             raise
         return (yield from Search(situation, steps - BLIND_STEPS, Foresight(situation)).pieces())

@@ -9,10 +9,10 @@ Work = Generator[None, None, R]
 
 def finished(work: "Work[R]") -> R:
     """Do all of it now."""
-    return counted(work)[0]
+    return finished_with_pauses(work)[0]
 
 
-def counted(work: "Work[R]") -> tuple[R, int]:
+def finished_with_pauses(work: "Work[R]") -> tuple[R, int]:
     """Do all of it now; tell how often it could have paused."""
     pauses = 0
     while True:

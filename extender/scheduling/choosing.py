@@ -12,7 +12,7 @@ from extender.allocation.question import Refusal
 from extender.allocation.result import Release, allocations, is_usable, overfull, written
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import BEST, Failure, Manner, Solution, Undecided
-from extender.allocation.work import counted
+from extender.allocation.work import finished_with_pauses
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.scheduling.needs import Needs
@@ -140,7 +140,7 @@ class Chooser:
             return str(refusal)
         preferring = self.taste.preferring(question, policies) if self.taste else None
         manner = preferring.manner(self.manner) if preferring else self.manner
-        answer, pauses = counted(choosing(snapshot, number, question, manner))
+        answer, pauses = finished_with_pauses(choosing(snapshot, number, question, manner))
         self.pauses += pauses
         if isinstance(answer, Failure):
             return answer.message

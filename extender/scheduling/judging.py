@@ -10,7 +10,7 @@ from extender.allocation.fit import Fitter
 from extender.allocation.node_state import States
 from extender.allocation.snapshot import Snapshot
 from extender.allocation.solve import Answer, Manner, Solution
-from extender.allocation.work import counted
+from extender.allocation.work import finished_with_pauses
 from extender.model.node import Pod
 from extender.scheduling.findings import Findings
 from extender.scheduling.part import Part
@@ -54,7 +54,7 @@ class Judge:
             if known is None or known[0] is not states:
                 if searched >= SEARCHES:
                     continue
-                answer, pauses = counted(choosing(snapshot, node, question, self.manner))
+                answer, pauses = finished_with_pauses(choosing(snapshot, node, question, self.manner))
                 searched += 1 + pauses
                 known = taste.advised[key] = states, _worth(preferring, answer)
             found.put(node, known[1])

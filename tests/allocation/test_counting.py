@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.board import board_of
-from extender.allocation.counting import counted, courses_of, is_countable
+from extender.allocation.counting import courses_of, first_solution, is_countable
 from extender.allocation.eligibility import judge_of
 from extender.allocation.foresight import can_foresee
 from extender.allocation.question import ask
@@ -97,7 +97,7 @@ def test_counting_finds_what_a_search_finds_first(seed: int) -> None:
         expected = Search(found, PATIENCE).run()
     except Exhausted:
         return
-    assert finished(counted(courses)) == expected
+    assert finished(first_solution(courses)) == expected
 
 
 @given(st.integers(0, 1 << 30))

@@ -13,7 +13,7 @@ from extender.allocation.preference import REST, Turn, most_constrained_first
 from extender.allocation.question import At, ask
 from extender.allocation.situation import Situation
 from extender.allocation.solve import BEST, IMPROVEMENTS, Manner, Solution
-from extender.allocation.work import counted
+from extender.allocation.work import finished_with_pauses
 from extender.model.claim import Constraint, DeviceRequest, RequestSlot
 from tests.allocation.small import CLASSES, claim, cluster, device, node, published, request
 
@@ -71,7 +71,7 @@ class Slow(Backwards):
 def test_others_have_their_turn_while_a_preference_works_and_no_set_is_lost_for_it() -> None:
     snapshot = cluster(node("n"), DEVICES).snapshot
     asked = ask([claim(request(2), name="a")], CLASSES, ALL)
-    found, pauses = counted(choosing(snapshot, 0, asked, Manner(Slow())))
+    found, pauses = finished_with_pauses(choosing(snapshot, 0, asked, Manner(Slow())))
     assert isinstance(found, Solution)
     assert [pick.place for pick in found.picks] == [0, 1]
     assert pauses == 2 * IMPROVEMENTS

@@ -186,6 +186,6 @@ def test_nodes_behind_long_searches_are_left_for_another_time(monkeypatch: pytes
     belief = belief_of(node("n1"), node("n2"), gpus("n1", 2), gpus("n2", 2), claim("c", 2))
     nodes = {N1: (V.uid,), N2: (V.uid,)}
     assert helped(pod("p", "c"), nodes, belief, chooser_of(belief)) == (N1, N2)
-    chooser, counted = chooser_of(belief), work.counted
-    monkeypatch.setattr(choosing, "counted", lambda doing: (counted(doing)[0], veto.PAUSES + 1))
+    chooser, finished = chooser_of(belief), work.finished_with_pauses
+    monkeypatch.setattr(choosing, "finished_with_pauses", lambda doing: (finished(doing)[0], veto.PAUSES + 1))
     assert helped(pod("p", "c"), nodes, belief, chooser) == (N1,)
