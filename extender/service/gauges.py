@@ -11,7 +11,7 @@ from extender.kube.freshness import Freshness
 from extender.model.node import Pod
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
-from extender.service.counting import Counting
+from extender.service.device_counts import DeviceCounts
 from extender.state.belief import Belief
 from extender.state.ledger import Phase
 from extender.telemetry.scraped import DeviceCount
@@ -32,14 +32,14 @@ class Gauges:
     now: Callable[[], float]
     taste: Callable[[], Taste | None] = lambda: None
     leads: Callable[[], bool] = lambda: True
-    counting: Counting = field(init=False)
+    device_counts: DeviceCounts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.counting = Counting(self.belief, self.now)
+        self.device_counts = DeviceCounts(self.belief, self.now)
 
     def devices(self) -> Iterable[DeviceCount]:
         """Count devices by driver and class: used, free, and free in vain for what the others of their pool draw."""
-        return self.counting.counts()
+        return self.device_counts.counts()
 
     def holds(self) -> Mapping[str, int]:
         """Count claims with promised devices, by the phase of the promise; one without any is none the less told.

@@ -95,7 +95,7 @@ class Service:
             "inspection": self.inspection.run(),
         }
         unasked |= self.sink.work(looks_at_taint=bool(self.settings.ownership.owner_taint))
-        return unasked | {"counting": self.gauges.counting.run()} | self._beginning()
+        return unasked | {"counting": self.gauges.device_counts.run()} | self._beginning()
 
     def _beginning(self) -> Work:
         """Return what comes before the scheduler is answered: an advisor has nothing to look after."""

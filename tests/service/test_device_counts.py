@@ -18,8 +18,8 @@ from extender.model.change import Changed, Gone
 from extender.model.claim import DeviceClass, Selector
 from extender.model.device import Attribute, ResourceSlice
 from extender.model.names import ClassName, ObjectKey
-from extender.service import counting as module
-from extender.service.counting import Counting
+from extender.service import device_counts as module
+from extender.service.device_counts import DeviceCounts
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
 from extender.telemetry.scraped import DeviceCount
@@ -64,8 +64,8 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
 
 
 @asynccontextmanager
-async def counted(belief: Belief) -> AsyncIterator[Counting]:
-    counting = Counting(belief, time.monotonic)
+async def counted(belief: Belief) -> AsyncIterator[DeviceCounts]:
+    counting = DeviceCounts(belief, time.monotonic)
     task = asyncio.create_task(counting.run())
     try:
         yield counting
@@ -75,7 +75,7 @@ async def counted(belief: Belief) -> AsyncIterator[Counting]:
             await task
 
 
-async def rested(counting: Counting) -> None:
+async def rested(counting: DeviceCounts) -> None:
     """Wait until nothing is left to be counted of what was asked for."""
     await until(lambda: not counting._asked.is_set() and all(not each.work for each in counting._classes.values()))
 

@@ -53,7 +53,7 @@ class Class:
 
 
 @dataclass(slots=True)
-class Counting:
+class DeviceCounts:
     """Counts devices while *run* runs, as often as somebody asks for it, and no longer than a share of the time."""
 
     belief: Belief
