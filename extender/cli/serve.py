@@ -14,7 +14,7 @@ import uvloop
 
 from extender.cli.complaints import complain
 from extender.cli.descriptors import raise_limit
-from extender.cli.memory import give_back, settle
+from extender.cli.heap import give_back, settle
 from extender.config.flags import add_flags, settings_of
 from extender.config.load import Invalid
 from extender.config.placement_document import document_at

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from extender.cli.memory import THRESHOLDS, settle
+from extender.cli.heap import THRESHOLDS, settle
 
 
 @pytest.fixture
