@@ -20,7 +20,7 @@ from extender.scheduling.recall import Grounds
 from extender.scheduling.remedy import are_named, claims_of
 from extender.scheduling.suitable import Suitable
 from extender.scheduling.vocabulary import Word
-from extender.service.line import Line, Place
+from extender.service.ahead_queue import AheadQueue, Place
 from extender.service.sending import Sending
 from extender.service.sent import Sent, Travelling
 from extender.service.turns import apart
@@ -50,7 +50,7 @@ class Ahead:
     leads: Callable[[], bool] = lambda: True
     sending: Sending = field(default_factory=lambda: Sending(is_known=True))
     recent: Recent = field(default_factory=Recent)
-    _line: Line = field(default_factory=Line)
+    _queue: AheadQueue = field(default_factory=AheadQueue)
     _sent: Travelling = field(default_factory=Travelling)
     _written_for: dict[Uid, asyncio.Task[None]] = field(default_factory=dict)
     # About whom the scheduler asks: they wait for their answer.
@@ -61,7 +61,7 @@ class Ahead:
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.belief.parting += (self._line.forget, self._hurried.discard, self._sent.over)
+        self.belief.parting += (self._queue.forget, self._hurried.discard, self._sent.over)
 
     @property
     def is_on(self) -> bool:
@@ -72,21 +72,21 @@ class Ahead:
     def shown(self, pod: Pod) -> None:
         """Remember a pod that is new or has changed: its claims may be there now, or its last gate gone."""
         is_ours = self.belief.pods.serves(pod)
-        if not is_ours or self._line.has_had(pod.uid) or pod.nominated_node or not self.is_on:
+        if not is_ours or self._queue.has_had(pod.uid) or pod.nominated_node or not self.is_on:
             return
-        self._line.came(pod.uid)
+        self._queue.came(pod.uid)
         if not pod.scheduling_gates and are_named(pod):
-            self._line.join(pod)
+            self._queue.join(pod)
 
     def made(self, claim: ResourceClaim) -> None:
         """Have those look again who wait for *claim*, which is new or has changed."""
-        for pod in map(self.belief.pods.with_uid, self._line.back(claim.key)):
+        for pod in map(self.belief.pods.with_uid, self._queue.back(claim.key)):
             if pod is not None:
                 self.shown(pod)
 
     def asked(self, pod: Pod, names: Sequence[str]) -> None:
         """Take note that the scheduler asks about *pod*, as it knows it: whatever happens now, it has had its turn."""
-        self._line.asked(pod.uid)
+        self._queue.asked(pod.uid)
         self._hurried.discard(pod.uid)
         self._sent.over(pod.uid)
         sent = self._sent.drop(pod.uid)
@@ -113,7 +113,7 @@ class Ahead:
         """
         sent = self._sent.get(pod.uid)
         is_early = not sent.is_known_by(pod) if sent else bool(pod.claims) and self.is_on
-        if pod.nominated_node or not is_early or pod.uid in self._hurried or self._line.was_asked(pod.uid):
+        if pod.nominated_node or not is_early or pod.uid in self._hurried or self._queue.was_asked(pod.uid):
             return None
         self._hurried.add(pod.uid)
         writing = tuple(writing for uid, writing in self._written_for.items() if uid != pod.uid)
@@ -121,7 +121,7 @@ class Ahead:
 
     def stir(self) -> None:
         """Have the pods looked at: something has changed."""
-        if self._line or self._sent:
+        if self._queue or self._sent:
             self._stirred.set()
 
     async def run(self) -> None:
@@ -185,8 +185,8 @@ class Ahead:
 
         Between two of them the scheduler is answered.
         """
-        while self._line and len(self._sent) < MOST:
-            place = self._line.take()
+        while self._queue and len(self._sent) < MOST:
+            place = self._queue.take()
             with apart(place.pod):
                 self._look(place, send)
             await asyncio.sleep(0)
@@ -196,14 +196,14 @@ class Ahead:
         # Whom another has nominated since is that one's concern.
         needs = needs_of(pod, self.belief) if pod and not pod.nominated_node else None
         if pod and isinstance(needs, Unplaceable) and needs.word is Word.CLAIM_WAITING:
-            self._line.leave(place, claims_of(pod))
+            self._queue.leave(place, claims_of(pod))
         elif isinstance(needs, Needs) and not needs.is_plain and (sent := self._planned(needs)):
             send(sent)
 
     def _planned(self, needs: Needs) -> Sent | None:
         """Plan a pod that nobody has asked about yet; None where it goes the usual way."""
         pod, snapshot = needs.pod, self.belief.cluster.snapshot
-        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._line.was_asked(pod.uid):
+        if not self.is_on or pod.is_deleting or self._is_promised(pod.uid) or self._queue.was_asked(pod.uid):
             return None
         suitable = self.suitable.nodes(pod.terms, snapshot, self._sent.promised, needs.extended)
         if suitable is None:

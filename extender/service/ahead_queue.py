@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Line:
+class AheadQueue:
     """Of equals the scheduler takes first whom it has seen first, however late claims or gates let that one through.
 
     It sees pods come in the order in which we do. Each has one turn.
@@ -61,7 +61,7 @@ class Line:
     def leave(self, place: Place, claims: Iterable[ObjectKey]) -> None:
         """Let one that was taken wait for any of *claims*; it may join again where it stood, if it was not asked about.
 
-        Whoever stood in line for what never comes would be looked at again and again.
+        Whoever queued for what never comes would be looked at again and again.
         """
         if self.was_asked(place.pod):
             return
@@ -86,7 +86,7 @@ class Line:
         _remember(self._had, pod, value=True)
 
     def has_had(self, pod: Uid) -> bool:
-        """Tell whether *pod* is in line, or had its turn."""
+        """Tell whether *pod* is in the queue, or had its turn."""
         return pod in self._had
 
     def was_asked(self, pod: Uid) -> bool:
