@@ -42,8 +42,8 @@ from extender.scheduling.steps import (
     Unknown,
     WriteAllocation,
 )
+from extender.service.claim_turn import ClaimTurn, Queues
 from extender.service.feed import Feed
-from extender.service.place import Place, Queues
 from extender.service.refusals import Refusals
 
 R = TypeVar("R")
@@ -84,22 +84,22 @@ class Carrier:
         Where the API server is busy what undoes waits as it says, as long as it can be *undone_by* then.
         """
         # Work that is dropped in the middle tells the ledger so at once, not when it is collected as garbage.
-        with closing(work), closing(Place(self.queues)) as place:
+        with closing(work), closing(ClaimTurn(self.queues)) as turn:
             try:
                 step = next(work)
                 while True:
-                    step = work.send(await self._in_turn(step, place, deadline, max(deadline, undone_by)))
+                    step = work.send(await self._in_turn(step, turn, deadline, max(deadline, undone_by)))
             except StopIteration as end:
                 result: R = end.value
                 return result
 
-    async def _in_turn(self, step: Step, place: Place, deadline: float, undone_by: float) -> Outcome:
+    async def _in_turn(self, step: Step, turn: ClaimTurn, deadline: float, undone_by: float) -> Outcome:
         if isinstance(step, Reserve):
-            if not await place.take(step.claim.key, deadline - self.now()):
+            if not await turn.take(step.claim.key, deadline - self.now()):
                 return Refused(Refusal.UNSENT, NO_TIME)
         elif not isinstance(step, ReadClaim | Pause):
             # What has to be found out before the next attempt is part of the turn.
-            place.close()
+            turn.close()
         return await self._outcome(step, deadline, undone_by)
 
     async def _outcome(self, step: Step, deadline: float, undone_by: float) -> Outcome:

@@ -12,8 +12,8 @@ Queues = WeakValueDictionary[ObjectKey, asyncio.Lock]
 
 
 @dataclass(slots=True)
-class Place:
-    """Where one work stands: before one claim at a time, or before none."""
+class ClaimTurn:
+    """The turn of one work: at one claim at a time, or at none."""
 
     _queues: Queues
     _taken: tuple[ObjectKey, asyncio.Lock] | None = None
@@ -23,11 +23,11 @@ class Place:
         if self._taken and self._taken[0] == claim:
             return True
         self.close()
-        turn = self._queues.setdefault(claim, asyncio.Lock())
+        lock = self._queues.setdefault(claim, asyncio.Lock())
         with suppress(TimeoutError):
             async with asyncio.timeout(max(patience_s, 0.0)):
-                await turn.acquire()
-                self._taken = claim, turn
+                await lock.acquire()
+                self._taken = claim, lock
         return self._taken is not None
 
     def close(self) -> None:
