@@ -146,13 +146,13 @@ class Commons:
 
     def _rooms(self, names: tuple[NodeName, ...]) -> tuple[Room, Room]:
         """Return what nodes have, and what is free of it: plenty where nothing is known."""
-        seats = self._loads.rows_of(names)
-        has = [self._loads.allocatable(resource, seats) for resource in (CPU, MEMORY)]
-        used = [self._loads.used(resource, seats) for resource in (CPU, MEMORY)]
+        rows = self._loads.rows_of(names)
+        has = [self._loads.allocatable(resource, rows) for resource in (CPU, MEMORY)]
+        used = [self._loads.used(resource, rows) for resource in (CPU, MEMORY)]
         free = [
             np.where(all_of > 0, np.maximum(all_of - taken, 0), PLENTY * MIB)
             if self._loads.is_known
-            else np.full(len(seats), PLENTY * MIB)
+            else np.full(len(rows), PLENTY * MIB)
             for all_of, taken in zip(has, used, strict=True)
         ]
         whole = [np.where(all_of > 0, all_of, PLENTY * MIB) for all_of in has]

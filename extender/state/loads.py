@@ -16,7 +16,7 @@ from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Node
 from extender.model.problem import Problem
 from extender.model.quantity import Amounts, Quantity
-from extender.state.seats import Rows, Seats
+from extender.state.node_rows import NodeRows, Rows
 from extender.state.table import Numbers, Table
 
 FEWEST: Final = 64
@@ -34,7 +34,7 @@ class Loads:
     def __init__(self) -> None:
         self.is_known = False
         self.version = 0
-        self._seats = Seats()
+        self._node_rows = NodeRows()
         self._allocatable, self._used = Table(FEWEST), Table(FEWEST)
         # Those that were asked for last, and how often a row was given or taken back until then.
         self._rows: tuple[tuple[NodeName, ...], int, Rows] = (), -1, np.zeros(0, np.int64)
@@ -76,13 +76,13 @@ class Loads:
         """
         if not self.is_known or node not in self._nodes:
             return None
-        used = self._used.at(self._seats.seat(node))
+        used = self._used.at(self._node_rows.row_for(node))
         return {resource: number - used.get(resource, 0) for resource, number in self._nodes[node]}
 
     def rows_of(self, nodes: tuple[NodeName, ...]) -> Rows:
         """Return the rows of *nodes*, for the columns below: int64[nodes]. Most ask for those of a layout, again."""
-        if self._rows[0] is not nodes or self._rows[1] != self._seats.changes:
-            self._rows = nodes, self._seats.changes, self._seats.rows_of(nodes)
+        if self._rows[0] is not nodes or self._rows[1] != self._node_rows.changes:
+            self._rows = nodes, self._node_rows.changes, self._node_rows.rows_of(nodes)
             self._rows[2].setflags(write=False)
         return self._rows[2]
 
@@ -148,7 +148,7 @@ class Loads:
             self._take(before, -1)
 
     def _take(self, footprint: Footprint, sign: int) -> None:
-        row = self._seat(footprint.node)
+        row = self._row_for(footprint.node)
         self._used.add(row, footprint.amounts, sign)
         self._pods[row] += sign
         self.version += 1
@@ -171,19 +171,19 @@ class Loads:
         self._node_of = {item.uid: item.node for item in self._footprints.values()}
         taking = tuple(self._footprints.values())
         for node in {item.node for item in taking}:
-            self._seat(node)
-        rows = self._seats.rows_of([item.node for item in taking])
+            self._row_for(node)
+        rows = self._node_rows.rows_of([item.node for item in taking])
         self._used = Table(len(self._pods))
         for resource, takers, numbers in _by_resource([item.amounts for item in taking]):
             self._used.add_all(rows[takers], resource, numbers)
         self._pods = np.bincount(rows, minlength=len(self._pods)).astype(np.int64)
-        self._tidy(*self._seats)
+        self._tidy(*self._node_rows)
 
     def _put_node(self, node: Node) -> None:
         has = _counted(node.allocatable)
         if self._nodes.get(node.name) == has:
             return
-        row = self._seat(node.name)
+        row = self._row_for(node.name)
         self._allocatable.add(row, self._nodes.get(node.name, ()), -1)
         self._allocatable.add(row, has, 1)
         self._nodes[node.name] = has
@@ -192,12 +192,12 @@ class Loads:
     def _drop_node(self, name: NodeName) -> None:
         has = self._nodes.pop(name, None)
         if has is not None:
-            self._allocatable.add(self._seat(name), has, -1)
+            self._allocatable.add(self._row_for(name), has, -1)
             self.version += 1
             self._tidy(name)
 
-    def _seat(self, node: NodeName) -> int:
-        row = self._seats.seat(node)
+    def _row_for(self, node: NodeName) -> int:
+        row = self._node_rows.row_for(node)
         if row >= len(self._pods):
             self._pods = np.append(self._pods, np.zeros_like(self._pods))
             self._allocatable.grow(len(self._pods))
@@ -207,9 +207,9 @@ class Loads:
     def _tidy(self, *nodes: NodeName) -> None:
         """Take back the rows of nodes that are not known, and have no pods any more."""
         for node in nodes:
-            row = self._seats.get(node)
+            row = self._node_rows.get(node)
             if row is not None and not self._pods[row] and node not in self._nodes:
-                self._seats.vacate(node)
+                self._node_rows.take_back(node)
 
 
 @lru_cache(maxsize=1024)

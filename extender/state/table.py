@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.model.quantity import Amounts
-from extender.state.seats import Rows
+from extender.state.node_rows import Rows
 
 Numbers = NDArray[np.int64]
 # Nobody waits for so many to be put into a column.

@@ -164,7 +164,7 @@ def test_rows_of_nodes_that_are_no_more_are_used_again() -> None:
         loads.apply(Changed(footprint("p", f"n{number}")))
         loads.apply(Gone(Node, ObjectKey("", f"n{number}")))
     loads.apply(Gone(Footprint, ObjectKey("ns", "p")))
-    assert len(loads._seats) < 4
+    assert len(loads._node_rows) < 4
     loads.apply(Changed(BIG))
     assert loads.free(N1) == {"cpu": 4000, GPU: 8, "pods": 110}
 
@@ -244,7 +244,7 @@ def state(loads: Loads) -> list[object]:
         for resource in ("cpu", "memory", "pods", GPU)
         for column in (loads.allocatable, loads.used)
     ]
-    return [*map(loads.free, EVERYWHERE), *columns, len(loads), sorted(loads._seats)]
+    return [*map(loads.free, EVERYWHERE), *columns, len(loads), sorted(loads._node_rows)]
 
 
 @given(st.lists(changes, max_size=12))

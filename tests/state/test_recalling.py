@@ -256,7 +256,7 @@ def test_bound_pods_listed_again_count_as_they_are(same: int, lists: list[list[F
             known.apply(Listed(Footprint, tuple(map(recalled_by(known), items))))
             there = [item for item in items if item.amounts]
             # A node has a row as long as it is known, or a pod is bound to it.
-            assert {*known._seats} == {item.node for item in there}
+            assert {*known._node_rows} == {item.node for item in there}
             assert len(known) == len(there)
             taken = [sum(dict(item.amounts)["cpu"] for item in there if item.node == name) for name in NAMES]
             assert known.used("cpu", known.rows_of(NAMES)).tolist() == taken

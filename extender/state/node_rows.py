@@ -14,7 +14,7 @@ NOBODY: Final = -1
 Rows = NDArray[np.int64]
 
 
-class Seats:
+class NodeRows:
     """Nodes by row. *changes* counts how often a row was given or taken back: until then, rows can be remembered."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Seats:
     def get(self, node: NodeName) -> int | None:
         return self._row_of.get(node)
 
-    def seat(self, node: NodeName) -> int:
+    def row_for(self, node: NodeName) -> int:
         """Return the row of *node*, which gets one where it has none."""
         row = self._row_of.get(node)
         if row is not None:
@@ -41,7 +41,7 @@ class Seats:
         self.changes += 1
         return row
 
-    def vacate(self, node: NodeName) -> None:
+    def take_back(self, node: NodeName) -> None:
         """Take back the row of *node*."""
         self._vacant.append(self._row_of.pop(node))
         self.changes += 1
