@@ -116,9 +116,9 @@ class Service:
         self.belief.parting += (self.notices.forget, self.offered.forget)
         self.attention.heed(self.answers.evictions)
         self.attention.expiry.is_offered, self.attention.expiry.unasked = self.offered.has, self.sink.unasked
-        self._listen()
+        self._join_sink()
 
-    def _listen(self) -> None:
+    def _join_sink(self) -> None:
         """Have what follows tell, and what the scheduler asks, passed on to whoever is to know."""
         sink = self.sink
         sink.feed, sink.observer, sink.intrusion = self.carrier.feed, Observer(self.metrics), self._intrusion()
