@@ -22,7 +22,7 @@ from extender.config.settings import Settings
 from extender.kube.credentials import NoCredentials, credentials
 from extender.service.assembly import running
 from extender.service.inspection import Unsafe
-from extender.service.listening import options_of
+from extender.service.listener_options import options_of
 from extender.telemetry.log import configure as configure_log
 from extender.web.server import CannotListen, Options
 

@@ -6,7 +6,7 @@ import pytest
 
 from extender.config.load import Invalid, load
 from extender.config.settings import Listen, Settings, Tls
-from extender.service.listening import options_of
+from extender.service.listener_options import options_of
 from extender.web.server import Address
 from tests.web.certificates import authority, issued
 
