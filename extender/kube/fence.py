@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from extender.kube.outcome import Outcome, Unknown
+from extender.kube.outcome import RequestOutcome, Unknown
 from extender.kube.request import unhindered
 
 # How long the API server works at a request, unless it is told otherwise.
@@ -32,9 +32,9 @@ class Fence:
         """Whether nothing that was sent can still arrive."""
         return self.is_idle and self.now() >= self._in_doubt_until
 
-    async def passed(self, work: Awaitable[Outcome]) -> Outcome:
+    async def passed(self, work: Awaitable[RequestOutcome]) -> RequestOutcome:
         """Return how a write ended. One without an answer can arrive for as long as the server works at it."""
-        outcome: Outcome = Unknown("cut short")
+        outcome: RequestOutcome = Unknown("cut short")
         self._under_way += 1
         try:
             outcome = await work

@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.kube.answer import Json
 from extender.kube.api import Api
-from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown, outcome_of
 from extender.kube.request import Body
 from extender.model.frozen import dataclass
 from extender.model.names import ObjectKey
@@ -81,8 +81,8 @@ def is_conflict(failure: Failure) -> bool:
     return is_refused(failure, *CONFLICTS)
 
 
-def _lease_in(outcome: Outcome) -> Lease | Failure:
-    if not isinstance(outcome, Done):
+def _lease_in(outcome: RequestOutcome) -> Lease | Failure:
+    if not isinstance(outcome, Succeeded):
         return outcome
     spec = outcome.object.get("spec")
     spec = spec if isinstance(spec, dict) else {}

@@ -1,4 +1,4 @@
-"""How a write ended, as far as anybody can know."""
+"""How a request ended, as far as anybody can know."""
 
 from typing import Final
 
@@ -6,14 +6,14 @@ from extender.kube.answer import Answer, Complaint, Json, Unanswered, complaint_
 from extender.model.frozen import dataclass
 from extender.scheduling.steps import Later, Refusal, Refused, Unknown
 
-__all__ = ["Done", "Outcome", "Refused", "Unknown", "is_answered", "outcome_of"]
+__all__ = ["Refused", "RequestOutcome", "Succeeded", "Unknown", "is_answered", "outcome_of"]
 DEFAULT_PAUSE_S: Final = 1.0
 UID: Final = "metadata.uid"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The write landed; *object* is what the API server answered."""
+class Succeeded:
+    """What was asked is done; *object* is what the API server answered."""
 
     object: Json
 
@@ -23,7 +23,7 @@ class Done:
         return str(metadata.get("resourceVersion", "")) if isinstance(metadata, dict) else ""
 
 
-Outcome = Done | Refused | Later | Unknown
+RequestOutcome = Succeeded | Refused | Later | Unknown
 
 KINDS: Final = {
     401: Refusal.FORBIDDEN,
@@ -34,24 +34,24 @@ KINDS: Final = {
 }
 
 
-def is_answered(outcome: Outcome) -> bool:
+def is_answered(outcome: RequestOutcome) -> bool:
     """Tell whether the API server has decided: what never left says no more of it than what had no answer."""
     if isinstance(outcome, Refused):
         return outcome.kind is not Refusal.UNSENT
-    return isinstance(outcome, Done)
+    return isinstance(outcome, Succeeded)
 
 
-def outcome_of(reply: Answer | Unanswered) -> Outcome:
+def outcome_of(reply: Answer | Unanswered) -> RequestOutcome:
     """Read from a *reply* how a write, or a read, has ended."""
     if isinstance(reply, Unanswered):
         return Unknown(reply.why) if reply.was_sent else Refused(Refusal.UNSENT, reply.why)
     if reply.is_success:
         read = reply.json()
-        return Unknown("success, but no JSON object", is_answered=True) if read is None else Done(read)
+        return Unknown("success, but no JSON object", is_answered=True) if read is None else Succeeded(read)
     return _refusal(complaint_of(reply))
 
 
-def _refusal(complaint: Complaint) -> Outcome:
+def _refusal(complaint: Complaint) -> RequestOutcome:
     code, pause_s = complaint.code, complaint.retry_after_s
     # The API server answers so while it starts or ends, before it handles a request. A proxy, that from one API server
     # to another included, gives no reason, and may have passed the request on.

@@ -13,7 +13,7 @@ from extender.kube import objects, protobuf
 from extender.kube.answer import Answer, Json
 from extender.kube.api import Api
 from extender.kube.fence import Fence
-from extender.kube.outcome import Done, Outcome, Refused, outcome_of
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, outcome_of
 from extender.kube.protobuf import PROTOBUF
 from extender.kube.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, Body, Query
 from extender.kube.resource import PODS, Served
@@ -46,21 +46,23 @@ class Writes:
     timeout_s: float = 4.0
     fence: Fence = field(default_factory=Fence)
 
-    async def add_finalizer(self, claim: ResourceClaim) -> Outcome:
+    async def add_finalizer(self, claim: ResourceClaim) -> RequestOutcome:
         """Keep *claim* from going while it is in use. Ask for it only where it is missing."""
         outcome = await self._patch_claim(claim, objects.with_finalizer(claim))
         return await self._put_claim(claim, outcome, partial(protobuf.with_finalizer, finalizer=FINALIZER))
 
-    async def write_allocation(self, claim: ResourceClaim, allocation: Allocation, consumer: Consumer) -> Outcome:
+    async def write_allocation(
+        self, claim: ResourceClaim, allocation: Allocation, consumer: Consumer
+    ) -> RequestOutcome:
         """Give *claim* its devices and reserve it for *consumer*, both or neither."""
         return await self._patch_claim(claim, objects.with_allocation(claim, allocation, consumer), "status")
 
-    async def reserve_shared(self, claim: ResourceClaim, consumer: Consumer) -> Outcome:
+    async def reserve_shared(self, claim: ResourceClaim, consumer: Consumer) -> RequestOutcome:
         """Reserve an allocated *claim* for one more *consumer*."""
         outcome = await self._patch_claim(claim, objects.with_consumer(claim, consumer), "status")
         return await self._put_reserved(claim, outcome, objects.consumers_with(claim, consumer))
 
-    async def release(self, claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> Outcome:
+    async def release(self, claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> RequestOutcome:
         """Take the reservation of *uid* back, and the allocation too if *deallocate*."""
         outcome = await self._patch_claim(claim, objects.without_consumer(claim, uid, deallocate=deallocate), "status")
         # Without its allocation a claim has nothing left in its status that may not change.
@@ -68,7 +70,7 @@ class Writes:
             outcome if deallocate else await self._put_reserved(claim, outcome, objects.consumers_without(claim, uid))
         )
 
-    async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
+    async def touch_claim(self, claim: ResourceClaim, mark: str) -> RequestOutcome:
         """Move the claim's resourceVersion on, so that no earlier write can land; *mark* differs each time."""
         refused = put = await self._merge(self.claims().path(*claim.key), objects.touch(claim.uid, mark))
         touched = partial(protobuf.with_annotation, name=objects.TOUCHED, value=mark)
@@ -79,26 +81,26 @@ class Writes:
                 break
         return _moved(put, mark)
 
-    async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
+    async def touch_pod(self, pod: Pod, mark: str) -> RequestOutcome:
         """Move the pod's resourceVersion on, so that no earlier Binding can land; *mark* differs each time."""
         return _moved(await self._merge(POD.path(*pod.key), objects.touch(pod.uid, mark)), mark)
 
-    async def bind_pod(self, pod: Pod, node: NodeName) -> Outcome:
+    async def bind_pod(self, pod: Pod, node: NodeName) -> RequestOutcome:
         """Bind *pod*, as it was read, to *node*. A pod that moved on, is bound, gated or going is a CONFLICT."""
         return await self._send("POST", POD.path(*pod.key, "binding"), objects.binding(pod, node))
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         """Set or clear the node that kube-scheduler tries first for *pod*, which wakes the pod.
 
         Where *is_guarded*, that lands on the pod as it was read or not at all.
         """
         return await self._merge(POD.path(*pod.key, "status"), objects.nomination(pod, node, is_guarded=is_guarded))
 
-    async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> Outcome:
+    async def map_extended(self, pod: Pod, claim: str, uses: Sequence[Use]) -> RequestOutcome:
         """Tell in the status of *pod*, as it was read, which *claim* has its extended resources."""
         return await self._merge(POD.path(*pod.key, "status"), objects.extended_status(pod, claim, uses))
 
-    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> Outcome:
+    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> RequestOutcome:
         """Tell in the status of *pod* which claims were made for it; nobody else takes back what is applied by us.
 
         Where the status names another claim for an entry, that is a CONFLICT, however late this arrives.
@@ -106,45 +108,47 @@ class Writes:
         path = POD.path(*pod.key, "status")
         return await self._send("PATCH", path, objects.claims_named(pod, statuses), APPLY_PATCH, APPLIED)
 
-    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         """Set an *annotation* of *pod*, which wakes it too."""
         return await self._merge(POD.path(*pod.key), objects.annotated(pod, annotation, value))
 
-    async def create_claim(self, namespace: str, claim: Json) -> Outcome:
+    async def create_claim(self, namespace: str, claim: Json) -> RequestOutcome:
         """Create *claim* (see ``objects.extended_claim``); a name that is taken is EXISTS."""
         return await self._send("POST", self.claims().path(namespace), claim)
 
-    async def delete_claim(self, key: ObjectKey, uid: Uid, version: str) -> Outcome:
+    async def delete_claim(self, key: ObjectKey, uid: Uid, version: str) -> RequestOutcome:
         """Delete the claim *key* if it is still the one with *uid*, and as it was in *version*."""
         return await self._send("DELETE", self.claims().path(*key), objects.delete_options(uid, version))
 
-    async def create_taint(self, rules: Served, driver: str, key: str) -> Outcome:
+    async def create_taint(self, rules: Served, driver: str, key: str) -> RequestOutcome:
         """Create the rule that puts the taint *key* on all devices of *driver*; one that is there already is EXISTS."""
         return await self._send("POST", rules.path(), objects.taint_rule(driver, key, rules.version))
 
-    async def restore_taint(self, rules: Served, driver: str, key: str) -> Outcome:
+    async def restore_taint(self, rules: Served, driver: str, key: str) -> RequestOutcome:
         """Have the rule of that name say the same again, whatever it says now."""
         return await self._merge(rules.path(name=objects.rule_name(driver)), objects.kept(driver, key))
 
-    async def create_event(self, namespace: str, event: Json) -> Outcome:
+    async def create_event(self, namespace: str, event: Json) -> RequestOutcome:
         """Create *event* of events.k8s.io/v1 (see ``objects.event``). No one waits for what may still arrive."""
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         return await self._sent("POST", path, Body(event, JSON, self.fence.why_not), ())
 
-    async def read_claim(self, key: ObjectKey) -> Outcome:
+    async def read_claim(self, key: ObjectKey) -> RequestOutcome:
         """Read a claim as it is now, to find out what became of a write."""
         return await self._read(self.claims().path(*key))
 
-    async def read_pod(self, key: ObjectKey) -> Outcome:
+    async def read_pod(self, key: ObjectKey) -> RequestOutcome:
         """Read a pod as it is now, to find out what became of a write."""
         return await self._read(POD.path(*key))
 
-    async def _put_reserved(self, claim: ResourceClaim, outcome: Outcome, consumers: Sequence[Consumer]) -> Outcome:
+    async def _put_reserved(
+        self, claim: ResourceClaim, outcome: RequestOutcome, consumers: Sequence[Consumer]
+    ) -> RequestOutcome:
         return await self._put_claim(claim, outcome, partial(protobuf.reserved, consumers=consumers), "status")
 
     async def _put_claim(
-        self, claim: ResourceClaim, outcome: Outcome, change: Callable[[bytes], bytes], subresource: str = ""
-    ) -> Outcome:
+        self, claim: ResourceClaim, outcome: RequestOutcome, change: Callable[[bytes], bytes], subresource: str = ""
+    ) -> RequestOutcome:
         """Where a patch ended in *outcome* for what it did to *claim* itself, write that whole, with this *change*.
 
         Parameters of drivers are stored as they were sent, with every space. A patch is applied to the claim as JSON,
@@ -174,28 +178,28 @@ class Writes:
             return replace(put, message=f"{outcome.message}; {put.message}")
         return put
 
-    async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> Outcome:
+    async def _patch_claim(self, claim: ResourceClaim, patch: list[Json], subresource: str = "") -> RequestOutcome:
         return await self._send("PATCH", self.claims().path(*claim.key, subresource), patch, JSON_PATCH)
 
-    async def _merge(self, path: str, patch: Json) -> Outcome:
+    async def _merge(self, path: str, patch: Json) -> RequestOutcome:
         return await self._send("PATCH", path, patch, MERGE_PATCH)
 
-    async def _read(self, path: str) -> Outcome:
+    async def _read(self, path: str) -> RequestOutcome:
         return outcome_of(await self.api.call("GET", path, timeout_s=self.timeout_s))
 
     async def _send(
         self, method: str, path: str, content: object, content_type: str = JSON, query: Query = ()
-    ) -> Outcome:
+    ) -> RequestOutcome:
         return await self.fence.passed(self._sent(method, path, Body(content, content_type, self.fence.why_not), query))
 
-    async def _sent(self, method: str, path: str, body: Body, query: Query) -> Outcome:
+    async def _sent(self, method: str, path: str, body: Body, query: Query) -> RequestOutcome:
         query = (*query, *_terms(self.timeout_s))
         return outcome_of(await self.api.call(method, path, query=query, body=body, timeout_s=self.timeout_s))
 
 
-def _moved(outcome: Outcome, mark: str) -> Outcome:
+def _moved(outcome: RequestOutcome, mark: str) -> RequestOutcome:
     """Return what became of a touch: where a policy of admission takes the *mark* away it may have changed nothing."""
-    if not isinstance(outcome, Done) or objects.mark_of(outcome.object) == mark:
+    if not isinstance(outcome, Succeeded) or objects.mark_of(outcome.object) == mark:
         return outcome
     return Refused(Refusal.IN_VAIN, IN_VAIN)
 

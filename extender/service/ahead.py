@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from extender.kube.api import CONNECTIONS
-from extender.kube.outcome import Done
+from extender.kube.outcome import Succeeded
 from extender.kube.recent import Recent
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
@@ -288,8 +288,8 @@ class Ahead:
             return
         pod = self.belief.pods.current(sent.pod)
         outcome = await self.writes.nominate(pod, sent.node, is_guarded=True)
-        self.metrics.wake("ahead", "done" if isinstance(outcome, Done) else "failed")
-        if not isinstance(outcome, Done):
+        self.metrics.wake("ahead", "done" if isinstance(outcome, Succeeded) else "failed")
+        if not isinstance(outcome, Succeeded):
             return
         version = outcome.resource_version
         self.belief.pods.moved(sent.pod, version)

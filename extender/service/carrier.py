@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from extender.allocation.extended import Hidden
 from extender.kube import objects
-from extender.kube import outcome as kube
 from extender.kube.answer import Json
+from extender.kube.outcome import RequestOutcome, Succeeded
 from extender.kube.recent import Recent
 from extender.kube.resource import CLAIMS
 from extender.kube.watches import Watches
@@ -134,7 +134,7 @@ class Carrier:
             late.cancel()
         return Done()
 
-    def _sent(self, step: Step) -> Awaitable[kube.Outcome]:  # noqa: PLR0911, C901 - a table of steps
+    def _sent(self, step: Step) -> Awaitable[RequestOutcome]:  # noqa: PLR0911, C901 - a table of steps
         writes = self.writes
         match step:
             case ReadClaim(key):
@@ -167,8 +167,8 @@ class Carrier:
         requests = [slot.exactly for slot in hidden.spec.requests if slot.exactly]
         return objects.extended_claim(pod, self.writes.claims().version, requests)
 
-    def _told(self, outcome: kube.Outcome, step: Step) -> Outcome:
-        if not isinstance(outcome, kube.Done):
+    def _told(self, outcome: RequestOutcome, step: Step) -> Outcome:
+        if not isinstance(outcome, Succeeded):
             return outcome
         return Done() if isinstance(step, VOID) else self._done(outcome.object)
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from extender.kube.api import CONNECTIONS
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, PODS, Resource
 from extender.kube.stream import is_older
@@ -50,7 +50,7 @@ class _Work:
     errors: Counter[Uid] = field(default_factory=Counter)
     is_told: bool = False
 
-    def moved(self, item: ResourceClaim | Pod, to: Done) -> None:
+    def moved(self, item: ResourceClaim | Pod, to: Succeeded) -> None:
         """Take note of what is to be shown of *item*."""
         found = parse_pod(to.object) if isinstance(item, Pod) else None
         if isinstance(found, Pod) and found.node_name:
@@ -106,7 +106,7 @@ class Clearing:
     async def _is_moved(self, item: ResourceClaim | Pod, work: _Work) -> bool:
         """Touch *item*; where nothing was decided wait a little."""
         outcome = await self._touched(item, work.mark)
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Succeeded):
             work.moved(item, outcome)
             return True
         if is_refused(outcome, Refusal.NOT_FOUND):
@@ -127,7 +127,7 @@ class Clearing:
             return self.belief.cluster.claims.with_uid(item.uid) is None
         return self.belief.pods.with_uid(item.uid) is None and not self.belief.unread.has(item.key)
 
-    async def _touched(self, item: ResourceClaim | Pod, mark: str) -> Outcome:
+    async def _touched(self, item: ResourceClaim | Pod, mark: str) -> RequestOutcome:
         if isinstance(item, ResourceClaim):
             return await self.writes.touch_claim(item, mark)
         return await self.writes.touch_pod(item, mark)

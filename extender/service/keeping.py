@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from extender.allocation.inventory import Inventory
-from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded
 from extender.kube.pace import stirred
 from extender.kube.resource import RULES, Served
 from extender.kube.versions import Versions
@@ -180,14 +180,14 @@ class Keeping:
         self._kept |= {rule.selector.driver for rule in rules if rule.selector and rule.selector.driver}
         return missing
 
-    async def _put(self, served: Served, driver: str) -> Outcome | None:
+    async def _put(self, served: Served, driver: str) -> RequestOutcome | None:
         """Write a rule; return what came of it where that is not what it should be."""
         key, is_back = self.belief.ownership.domain.taint, driver in self._kept
         outcome = await self.writes.create_taint(served, driver, key)
         if is_refused(outcome, Refusal.EXISTS):
             is_back = True
             outcome = await self.writes.restore_taint(served, driver, key)
-        if not isinstance(outcome, Done):
+        if not isinstance(outcome, Succeeded):
             self.metrics.owner_taint("failed")
             self._pause(driver, outcome)
             return outcome
@@ -199,7 +199,7 @@ class Keeping:
             LOG.info("the owner taint is put in place", extra={keys.DRIVER: driver})
         return None
 
-    def _pause(self, driver: str, outcome: Outcome) -> None:
+    def _pause(self, driver: str, outcome: RequestOutcome) -> None:
         """Leave *driver* alone for a while, and ever longer where time alone is not likely to help."""
         self._rest(driver, grows=isinstance(outcome, Refused) and outcome.kind is not Refusal.UNSENT)
 
@@ -217,7 +217,7 @@ class Keeping:
             LOG.error("the owner taint cannot be kept: others can allocate our devices", extra=fields)
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: RequestOutcome) -> str:
     if isinstance(outcome, Refused | Later):
         return outcome.message
     return str(outcome)

@@ -16,7 +16,7 @@ from itertools import islice
 from math import inf
 from typing import Final, NamedTuple
 
-from extender.kube.outcome import Done
+from extender.kube.outcome import Succeeded
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -118,14 +118,14 @@ class Lapses:
         # Whatever comes of it, the next try is not sooner.
         self._bare[uid] = bare = bare._replace(since=self.now())
         read = await self.writes.read_pod(known.key)
-        pod = parse_pod(read.object) if isinstance(read, Done) else None
-        if not isinstance(read, Done) or not isinstance(pod, Pod) or not self._is_lapsed(pod, bare):
+        pod = parse_pod(read.object) if isinstance(read, Succeeded) else None
+        if not isinstance(read, Succeeded) or not isinstance(pod, Pod) or not self._is_lapsed(pod, bare):
             return
         if self.belief.ownership.domain.writer not in nominators(read.object):
             self._left[uid] = bare.node
             return
         outcome = await self.writes.nominate(pod, None, is_guarded=True)
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Succeeded):
             self.belief.pods.moved(pod, outcome.resource_version)
             self.metrics.guess("unasked")
 

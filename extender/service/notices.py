@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from extender.kube import objects
 from extender.kube.answer import Json
-from extender.kube.outcome import Done, Outcome, Refused, is_answered
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, is_answered
 from extender.kube.writes import Writes
 from extender.model.claim import ResourceClaim
 from extender.model.frozen import dataclass
@@ -184,7 +184,7 @@ class Notices:
         event.tries += 1
         outcome = _landed(await self.writes.create_event(event.subject.namespace, event.body))
         # What one namespace refuses, as when it is being deleted, says nothing of others.
-        is_heard, is_done = is_answered(outcome), isinstance(outcome, Done)
+        is_heard, is_done = is_answered(outcome), isinstance(outcome, Succeeded)
         if isinstance(outcome, Later):
             self._asked_s = outcome.seconds
         if is_heard or event.tries == TRIES or len(self._unheard) == MOST_WAITING:
@@ -195,17 +195,17 @@ class Notices:
             self._remember(*event.key, event.what.at + (AGAIN_S if is_done else RETRY_S))
         return is_heard
 
-    def _end(self, event: _Event, outcome: Outcome) -> None:
+    def _end(self, event: _Event, outcome: RequestOutcome) -> None:
         """Tell what became of *event*, which is not tried any more."""
-        self.counted("written" if isinstance(outcome, Done) else "failed")
+        self.counted("written" if isinstance(outcome, Succeeded) else "failed")
         if self._is_trouble(event.subject.namespace, outcome):
             LOG.warning("an event was not written", extra={keys.POD: str(event.subject), keys.ERROR: str(outcome)})
 
-    def _is_trouble(self, namespace: str, outcome: Outcome) -> bool:
+    def _is_trouble(self, namespace: str, outcome: RequestOutcome) -> bool:
         """Tell whether *outcome* is to be told: what a namespace refuses is tried again for each subject, at once."""
         if not isinstance(outcome, Refused) or outcome.kind is Refusal.UNSENT:
             self._refused.pop(namespace, None)
-            return not isinstance(outcome, Done)
+            return not isinstance(outcome, Succeeded)
         is_known = self._refused.get(namespace) == outcome.status
         if len(self._refused) >= MOST_WAITING:
             self._refused.clear()
@@ -224,9 +224,9 @@ class Notices:
             self._told.popitem(last=False)
 
 
-def _landed(outcome: Outcome) -> Outcome:
+def _landed(outcome: RequestOutcome) -> RequestOutcome:
     """Return what *outcome* tells of an event: where there is one of its name, that has landed, for names are ours."""
-    return Done({}) if is_refused(outcome, Refusal.EXISTS) else outcome
+    return Succeeded({}) if is_refused(outcome, Refusal.EXISTS) else outcome
 
 
 def _of_decision(decision: Decision) -> objects.Note:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Done, is_answered
+from extender.kube.outcome import Succeeded, is_answered
 from extender.kube.resource import CLAIMS
 from extender.kube.writes import Writes
 from extender.model.names import Uid
@@ -119,5 +119,5 @@ class Remaking:
             way, outcome = "claims unnamed", await self.writes.name_claims(pod, names)
         else:  # they have come while others were mended
             return None
-        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
+        self.metrics.wake(way, "done" if isinstance(outcome, Succeeded) else "failed")
         return is_answered(outcome)

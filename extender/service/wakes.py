@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from extender.kube.outcome import Done, Outcome, Refused, is_answered
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, is_answered
 from extender.kube.writes import Writes
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
@@ -45,11 +45,11 @@ class Wakes:
         if outcome is None or _is_forbidden(outcome):
             way = "annotation"
             outcome = await self.writes.annotate_pod(pod, WOKEN, f"{self.now():.3f}")
-        self.metrics.wake(way, "done" if isinstance(outcome, Done) else "failed")
+        self.metrics.wake(way, "done" if isinstance(outcome, Succeeded) else "failed")
         await asyncio.sleep(self.pause_s)
         return is_answered(outcome)
 
-    async def _nominated(self, pod: Pod, node: NodeName) -> Outcome | None:
+    async def _nominated(self, pod: Pod, node: NodeName) -> RequestOutcome | None:
         """Nominate *pod*, as it was shown, or as it is read where it has changed or is nominated.
 
         None: it is not, because it is nominated already, or goes on changing.
@@ -59,7 +59,7 @@ class Wakes:
             if not _is_conflict(outcome):
                 return outcome
         read = await self.writes.read_pod(pod.key)
-        if not isinstance(read, Done):
+        if not isinstance(read, Succeeded):
             return read
         fresh = parse_pod(read.object)
         if not isinstance(fresh, Pod) or fresh.uid != pod.uid or fresh.node_name or fresh.nominated_node == node:
@@ -83,10 +83,10 @@ class Wakes:
             return True
 
 
-def _is_forbidden(outcome: Outcome) -> bool:
+def _is_forbidden(outcome: RequestOutcome) -> bool:
     """Tell whether we may not nominate, as where the right is missing or a policy of admission keeps it from us."""
     return isinstance(outcome, Refused) and outcome.kind in (Refusal.FORBIDDEN, Refusal.INVALID, Refusal.REJECTED)
 
 
-def _is_conflict(outcome: Outcome) -> bool:
+def _is_conflict(outcome: RequestOutcome) -> bool:
     return isinstance(outcome, Refused) and outcome.kind is Refusal.CONFLICT

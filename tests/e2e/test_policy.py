@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import yaml
 
-from extender.kube.outcome import Done
+from extender.kube.outcome import Succeeded
 from extender.model.names import ObjectKey
 from extender.service.remaking import WOKEN
 from tests.controlplane.client import MERGE, Client, Object, Reply, until
@@ -84,7 +84,7 @@ async def annotated(here: World, pod: Object) -> bool:
     await until(known, "the pod to be known")
     found = here.service.belief.pods.get(key)
     assert found is not None
-    return isinstance(await here.service.attention.writes.annotate_pod(found, WOKEN, "1"), Done)
+    return isinstance(await here.service.attention.writes.annotate_pod(found, WOKEN, "1"), Succeeded)
 
 
 async def test_with_the_policy_our_token_changes_no_pod_and_ours_are_bound(

@@ -8,7 +8,7 @@ import pytest
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered, complaint_of
 from extender.kube.api import Api, Stream, resource_of
-from extender.kube.outcome import Done, Outcome, Refused, Unknown, outcome_of
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown, outcome_of
 from extender.kube.request import Body
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import Writes
@@ -130,8 +130,8 @@ def broken(why: str) -> Unknown:
 @pytest.mark.parametrize(
     ("reply", "outcome"),
     [
-        pytest.param(answer(200, {"a": 1}), Done({"a": 1}), id="200"),
-        pytest.param(answer(201, {"a": 1}), Done({"a": 1}), id="201"),
+        pytest.param(answer(200, {"a": 1}), Succeeded({"a": 1}), id="200"),
+        pytest.param(answer(201, {"a": 1}), Succeeded({"a": 1}), id="201"),
         pytest.param(answer(200, b"<html>"), broken("success, but no JSON object"), id="html"),
         pytest.param(answer(409, status(409, "Conflict")), refused(Refusal.CONFLICT, 409, "Conflict"), id="conflict"),
         pytest.param(
@@ -188,7 +188,7 @@ def broken(why: str) -> Unknown:
         ),
     ],
 )
-def test_what_became_of_a_write_is_told_from_the_reply(reply: Answer | Unanswered, outcome: Outcome) -> None:
+def test_what_became_of_a_write_is_told_from_the_reply(reply: Answer | Unanswered, outcome: RequestOutcome) -> None:
     assert outcome_of(reply) == outcome
 
 
@@ -201,7 +201,7 @@ def test_what_became_of_a_write_is_told_from_the_reply(reply: Answer | Unanswere
         (Unknown("no answer within 2 s"), "no answer within 2 s"),
     ],
 )
-def test_people_are_told_in_the_api_servers_words(outcome: Outcome, told: str) -> None:
+def test_people_are_told_in_the_api_servers_words(outcome: RequestOutcome, told: str) -> None:
     assert str(outcome) == told
 
 

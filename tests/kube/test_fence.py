@@ -8,7 +8,7 @@ import pytest
 from extender.kube.access import Access, Fixed
 from extender.kube.api import Api
 from extender.kube.fence import Fence
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.kube.resource import CLAIMS, Served
 from extender.kube.writes import Writes
 from extender.model.names import ObjectKey, Uid
@@ -41,7 +41,7 @@ async def test_a_write_that_is_kept_back_is_not_sent_and_is_refused(script: tupl
 async def test_what_is_only_read_passes(script: tuple[Script, Api]) -> None:
     peer, api = script
     peer.add(PATH, response({"kind": "ResourceClaim"}))
-    assert isinstance(await writes(api, Fence(lambda: WHY_NOT)).read_claim(KEY), Done)
+    assert isinstance(await writes(api, Fence(lambda: WHY_NOT)).read_claim(KEY), Succeeded)
 
 
 async def test_it_is_asked_after_all_that_can_take_time_before_the_write_is_sent(script: tuple[Script, Api]) -> None:
@@ -73,23 +73,23 @@ async def test_it_is_asked_again_once_there_is_a_connection(script: tuple[Script
     assert isinstance(outcome, Refused)
     assert (outcome.kind, outcome.message, peer.asked) == (Refusal.UNSENT, WHY_NOT, [])
     # The connection was given back.
-    assert isinstance(await fenced.delete_claim(KEY, UID, "1"), Done)
+    assert isinstance(await fenced.delete_claim(KEY, UID, "1"), Succeeded)
     await api.close()
 
 
-async def ended(outcome: Outcome) -> Outcome:
+async def ended(outcome: RequestOutcome) -> RequestOutcome:
     return outcome
 
 
 @pytest.mark.parametrize(
     ("outcome", "quiet_from"),
     [
-        pytest.param(Done({}), 0.0, id="landed"),
+        pytest.param(Succeeded({}), 0.0, id="landed"),
         pytest.param(Refused(kind=Refusal.CONFLICT, status=409, reason="", message=""), 0.0, id="refused"),
         pytest.param(Unknown("no answer"), 60.0, id="unknown: as long as the API server may work at it"),
     ],
 )
-async def test_it_is_quiet_when_nothing_can_arrive_any_more(outcome: Outcome, quiet_from: float) -> None:
+async def test_it_is_quiet_when_nothing_can_arrive_any_more(outcome: RequestOutcome, quiet_from: float) -> None:
     now = [0.0]
     fence = Fence(now=lambda: now[0])
     assert await fence.passed(ended(outcome)) == outcome
@@ -103,9 +103,9 @@ async def test_a_write_that_is_cut_short_may_arrive_still() -> None:
     now = [0.0]
     fence = Fence(now=lambda: now[0])
 
-    async def hanging() -> Outcome:
+    async def hanging() -> RequestOutcome:
         await asyncio.Event().wait()
-        return Done({})
+        return Succeeded({})
 
     task = asyncio.create_task(fence.passed(hanging()))
     await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 from extender.allocation.extended import Use
 from extender.kube import objects
 from extender.kube.api import Api
-from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded
 from extender.kube.protobuf import PROTOBUF
 from extender.kube.request import APPLY_PATCH, MERGE_PATCH
 from extender.kube.resource import CLAIMS as CLAIM_RESOURCE
@@ -47,12 +47,12 @@ def read_pod(raw: object) -> Pod:
     return read
 
 
-def done(outcome: Outcome) -> Done:
-    assert isinstance(outcome, Done), outcome
+def done(outcome: RequestOutcome) -> Succeeded:
+    assert isinstance(outcome, Succeeded), outcome
     return outcome
 
 
-def refused(outcome: Outcome) -> Refusal:
+def refused(outcome: RequestOutcome) -> Refusal:
     assert isinstance(outcome, Refused), outcome
     return outcome.kind
 
@@ -125,7 +125,7 @@ async def test_a_claim_that_was_read_as_it_was_before_is_not_put_in_place_of_wha
         outcome = await writes.add_finalizer(now)
     left = await api_server.do("GET", path)
     assert left["metadata"].get("annotations") == {"example.com/since": "then"}
-    assert isinstance(outcome, Done) or refused(outcome) is Refusal.CONFLICT
+    assert isinstance(outcome, Succeeded) or refused(outcome) is Refusal.CONFLICT
 
 
 async def test_without_the_right_to_put_claims_it_is_told_what_the_patch_was_refused_for(api_server: Cluster) -> None:

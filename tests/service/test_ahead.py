@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.model.change import Changed, Gone, Listed, Noun
 from extender.model.claim import ResourceClaim
 from extender.model.device import Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
@@ -33,7 +33,7 @@ from tests.scheduling.test_suitable import taker
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 PART = CounterConsumption(counter_set="whole", counters=(Counter("parts", parse_quantity("1")),))
-DONE = Done({"metadata": {"resourceVersion": "9"}})
+DONE = Succeeded({"metadata": {"resourceVersion": "9"}})
 
 
 class Nominations:
@@ -42,9 +42,9 @@ class Nominations:
     def __init__(self) -> None:
         self.sent: list[tuple[str, NodeName | None]] = []
         self.based_on: list[str] = []
-        self.outcome: Outcome = DONE
+        self.outcome: RequestOutcome = DONE
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         assert is_guarded
         self.sent.append((pod.key.name, node))
         self.based_on.append(pod.resource_version)
@@ -115,7 +115,7 @@ async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: 
     scene, planned = Scene(*claims(4)), list[int]()
     write = scene.writes.nominate
 
-    async def noted(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def noted(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         planned.append(len(scene.ahead._sent))
         return await write(pod, node, is_guarded=is_guarded)
 
@@ -135,7 +135,7 @@ async def test_a_pod_that_another_has_nominated_since_it_was_shown_is_not_sent_a
 async def test_one_that_cannot_be_written_for_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, write = Scene(*claims(3)), Nominations()
 
-    async def broken(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def broken(pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         if pod.key.name == "p000":
             raise RuntimeError
         return await write.nominate(pod, node, is_guarded=is_guarded)
@@ -166,7 +166,7 @@ class Held(Nominations):
         super().__init__()
         self.is_over = asyncio.Event()
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         outcome = await super().nominate(pod, node, is_guarded=is_guarded)
         await self.is_over.wait()
         return outcome
@@ -363,7 +363,7 @@ async def test_who_was_asked_about_while_in_line_is_not_sent_any_more() -> None:
     ],
 )
 async def test_what_became_of_a_guess_is_counted(
-    outcome: Outcome, version: str, asked: list[str] | None, result: str
+    outcome: RequestOutcome, version: str, asked: list[str] | None, result: str
 ) -> None:
     scene = Scene(*claims(1))
     scene.writes.outcome = outcome

@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from extender.allocation.usage import Hold, Usage
-from extender.kube.outcome import Done, Outcome
+from extender.kube.outcome import RequestOutcome, Succeeded
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Traits
@@ -22,8 +22,7 @@ from extender.scheduling.claiming import consumer_of
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.expiry import UNASKED_S
 from extender.scheduling.planner import Offer, Plan, Planner, Rejection
-from extender.scheduling.steps import Outcome as StepOutcome
-from extender.scheduling.steps import Refusal, Refused, Release, Step, TouchPod
+from extender.scheduling.steps import Outcome, Refusal, Refused, Release, Step, TouchPod
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
 from extender.service import attention as module
@@ -49,15 +48,15 @@ class Wakes:
         self.woken: list[tuple[str, str]] = []
         self.touched: list[str] = []
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
         assert is_guarded
         self.woken.append((pod.key.name, node))
-        return Done({})
+        return Succeeded({})
 
-    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         del annotation, value
         self.touched.append(pod.key.name)
-        return Done({})
+        return Succeeded({})
 
 
 class Steps:
@@ -66,7 +65,7 @@ class Steps:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+    async def carry(self, work: Generator[Step, Outcome, bool], _deadline: float) -> bool:
         return bool(self.world.carry(work))
 
 
@@ -514,7 +513,7 @@ async def test_r3_a_pod_that_was_offered_a_node_while_its_claim_was_freed_is_lef
     world, wakes = contested(POD), Wakes()
 
     class Offering(Steps):
-        async def carry(self, work: Generator[Step, StepOutcome, bool], deadline: float) -> bool:
+        async def carry(self, work: Generator[Step, Outcome, bool], deadline: float) -> bool:
             is_done = await super().carry(work, deadline)
             attention.offered(POD)
             return is_done
@@ -614,7 +613,7 @@ async def test_r4_what_the_api_server_refuses_to_have_freed_is_tried_more_and_mo
     world = contested(POD)
     attention, do = attention_of(world.belief, Wakes(), START, Steps(world)), world.server.do
 
-    def refusing(step: Step) -> StepOutcome:
+    def refusing(step: Step) -> Outcome:
         return Refused(Refusal.REJECTED, "not by you") if isinstance(step, Release) else do(step)
 
     def touches() -> int:
@@ -642,7 +641,7 @@ class Failing(Steps):
     def __init__(self, often: float) -> None:
         self.often = often
 
-    async def carry(self, work: Generator[Step, StepOutcome, bool], _deadline: float) -> bool:
+    async def carry(self, work: Generator[Step, Outcome, bool], _deadline: float) -> bool:
         work.close()
         self.often -= 1
         if self.often >= 0:
@@ -722,10 +721,10 @@ async def test_pods_that_lack_their_claims_where_a_webhook_hangs_hold_up_nobody(
     attention = attention_of(belief_of(node("n1"), gpus("n1", 1), claim("c"), lost), wakes, START, Failing(0))
     hangs, may_answer = asyncio.Event(), asyncio.Event()
 
-    async def annotate_pod(*_asked: object) -> Outcome:
+    async def annotate_pod(*_asked: object) -> RequestOutcome:
         hangs.set()
         await may_answer.wait()
-        return Done({})
+        return Succeeded({})
 
     monkeypatch.setattr(wakes, "annotate_pod", annotate_pod)
     leading = asyncio.create_task(attention.run(lambda: None, lambda: True, may_answer.is_set))

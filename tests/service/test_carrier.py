@@ -94,13 +94,13 @@ class Busy:
     def __init__(self, times: int) -> None:
         self.times, self.sent = times, 0
 
-    async def release(self, _claim: object, _pod: Uid, *, deallocate: bool) -> kube.Outcome:
+    async def release(self, _claim: object, _pod: Uid, *, deallocate: bool) -> kube.RequestOutcome:
         assert deallocate
         return await self.bind_pod()
 
-    async def bind_pod(self, *_of: object) -> kube.Outcome:
+    async def bind_pod(self, *_of: object) -> kube.RequestOutcome:
         self.sent += 1
-        return Later(0.01, "too many requests") if self.sent <= self.times else kube.Done(kube_objects.claim("a"))
+        return Later(0.01, "too many requests") if self.sent <= self.times else kube.Succeeded(kube_objects.claim("a"))
 
     def claims(self) -> Served:
         return Served(CLAIMS, "v1")
@@ -147,5 +147,5 @@ async def test_a_success_that_says_nothing_of_what_was_written_leaves_it_unknown
 
     writes, feed = AsyncMock(), AsyncMock()
     for each in (writes.touch_claim, writes.touch_pod, writes.bind_pod):
-        each.return_value = kube.Done({"ok": True})
+        each.return_value = kube.Succeeded({"ok": True})
     assert await Carrier(writes, feed, lambda: 0.0).carry(work(), deadline=1.0) == expected

@@ -22,12 +22,12 @@ class Slow:
         self.begun: list[str] = []
         self.may = asyncio.Semaphore(0)
 
-    async def reserve_shared(self, claim: ResourceClaim, consumer: Any) -> kube.Outcome:
+    async def reserve_shared(self, claim: ResourceClaim, consumer: Any) -> kube.RequestOutcome:
         self.begun.append(f"{consumer.name} {claim.key.name}")
         await self.may.acquire()
         return kube.Unknown("nobody knows")
 
-    async def read_claim(self, _key: object) -> kube.Outcome:
+    async def read_claim(self, _key: object) -> kube.RequestOutcome:
         self.begun.append("read")
         return kube.Unknown("nobody knows")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.kube.pace import Pace
 from extender.kube.resource import CLAIMS, PODS
 from extender.kube.told import Seen
@@ -25,8 +25,8 @@ WAITING = pod("p", "held")
 HELD = held(claim("held"), device("n1", 0), by=WAITING)
 
 
-def done(version: int) -> Done:
-    return Done({"metadata": {"resourceVersion": str(version)}})
+def done(version: int) -> Succeeded:
+    return Succeeded({"metadata": {"resourceVersion": str(version)}})
 
 
 def refused(kind: Refusal) -> Refused:
@@ -36,20 +36,20 @@ def refused(kind: Refusal) -> Refused:
 class Api:
     """Stands in for writes: answers as it is told, and then that it is done in the next version."""
 
-    def __init__(self, *answers: Outcome) -> None:
+    def __init__(self, *answers: RequestOutcome) -> None:
         self.answers = list(answers)
         self.touched: list[str] = []
         self.marks: set[str] = set()
         self.version = 100
         self.at_once = self.most = 0
 
-    async def touch_claim(self, claim: ResourceClaim, mark: str) -> Outcome:
+    async def touch_claim(self, claim: ResourceClaim, mark: str) -> RequestOutcome:
         return await self._touched(claim.key.name, mark)
 
-    async def touch_pod(self, pod: Pod, mark: str) -> Outcome:
+    async def touch_pod(self, pod: Pod, mark: str) -> RequestOutcome:
         return await self._touched(pod.key.name, mark)
 
-    async def _touched(self, name: str, mark: str) -> Outcome:
+    async def _touched(self, name: str, mark: str) -> RequestOutcome:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         await asyncio.sleep(0)
@@ -106,7 +106,7 @@ async def test_each_takeover_leaves_another_mark() -> None:
         pytest.param(refused(Refusal.CONFLICT), id="a conflict, which may be said of anything"),
     ],
 )
-async def test_what_nobody_has_decided_is_tried_again(answer: Outcome) -> None:
+async def test_what_nobody_has_decided_is_tried_again(answer: RequestOutcome) -> None:
     stage = Stage(Api(answer, answer))
     assert await stage.work.done()
     assert stage.api.touched == ["free"] * 3
@@ -124,7 +124,7 @@ async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog:
 @pytest.mark.parametrize(
     "answer", [Unknown("no answer"), Unknown("500", is_answered=True)], ids=["none", "errors, but few"]
 )
-async def test_what_passes_is_not_told(answer: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_passes_is_not_told(answer: RequestOutcome, caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage(Api(*[answer] * (ERRORS - 1)))
     assert await stage.work.done()
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
@@ -196,7 +196,9 @@ async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> Non
 
 
 async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_version() -> None:
-    bound = Done({"metadata": {"name": "p", "uid": WAITING.uid, "resourceVersion": "999"}, "spec": {"nodeName": "n1"}})
+    bound = Succeeded(
+        {"metadata": {"name": "p", "uid": WAITING.uid, "resourceVersion": "999"}, "spec": {"nodeName": "n1"}}
+    )
     stage = Stage(Api(), (HELD, WAITING))
     stage.api.answers = [done(101), bound]
     stage.shows = False

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Outcome, Refused
+from extender.kube.outcome import Refused, RequestOutcome
 from extender.kube.resource import CLAIMS, NODES
 from extender.kube.told import Reverted, Seen, Told, Trouble, Unserved
 from extender.model.names import ObjectKey
@@ -75,7 +75,7 @@ def test_who_was_in_doubt_is_certain_in_the_end() -> None:
     assert (history.is_over, history.why_not()) == (True, WHY_NOT)
 
 
-async def written(here: Place) -> Outcome:
+async def written(here: Place) -> RequestOutcome:
     claim = await here.claim("c")
     key, uid = ObjectKey("default", "c"), claim["metadata"]["uid"]
     return await here.service.answers.binds.carrier.writes.delete_claim(key, uid, claim["metadata"]["resourceVersion"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.kube.outcome import Done, Unknown
+from extender.kube.outcome import Succeeded, Unknown
 from extender.model.change import Change, Changed, Gone
 from extender.model.claim import ResourceClaim
 from extender.model.device import Seal
@@ -201,7 +201,7 @@ async def test_an_event_about_what_is_closed_that_was_lost_is_written_later() ->
     here.events.outcome = Unknown("no answer")
     here.show(Changed(THEIRS))
     await here.told()
-    here.events.outcome = Done({})
+    here.events.outcome = Succeeded({})
     assert await here.reminded(RETRY_S) == [REASON]
 
 

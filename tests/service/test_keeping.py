@@ -9,7 +9,7 @@ import pytest
 
 from extender.allocation.features import Features
 from extender.config.settings import Ownership, Settings
-from extender.kube.outcome import Done, Outcome, Refused
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.device import Traits
 from extender.model.names import DeviceName, DriverName, ObjectKey
@@ -161,11 +161,11 @@ class Writing:
         self.tried: list[tuple[float, str]] = []
         self.forbidden = {DRIVER}
 
-    async def create_taint(self, _served: object, driver: str, _key: str) -> Outcome:
+    async def create_taint(self, _served: object, driver: str, _key: str) -> RequestOutcome:
         self.tried.append((self.now, driver))
         if driver in self.forbidden:
             return Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="no right to create rules")
-        return Done({})
+        return Succeeded({})
 
 
 class Found:
@@ -236,7 +236,7 @@ class Undone(Writing):
         self.after, self.is_shown = after, is_shown
         self.belief: Belief | None = None
 
-    async def create_taint(self, served: object, driver: str, key: str) -> Outcome:
+    async def create_taint(self, served: object, driver: str, key: str) -> RequestOutcome:
         outcome = await super().create_taint(served, driver, key)
         assert self.belief
         whole = rule_for(driver)

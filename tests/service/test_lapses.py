@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.model.change import Changed, Gone
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 N1 = NodeName("n1")
 US = writer_of((OURS,))
-DONE = Done({"metadata": {"resourceVersion": "9"}})
+DONE = Succeeded({"metadata": {"resourceVersion": "9"}})
 
 
 class Api:
@@ -33,20 +33,20 @@ class Api:
         self.managers = {item.uid: US for item in pods}
         self.stored = {item.key: item for item in pods}
         self.read = self.under_way = self.most = 0
-        self.outcome: Outcome = DONE
+        self.outcome: RequestOutcome = DONE
         self.meanwhile: Callable[[], None] = lambda: None
         self.cleared: list[tuple[str, str]] = []
         self.work = Lapses(self.belief, self, self.metrics, lambda: self.now, lambda: self.leads)  # type: ignore[arg-type]  # only what is used
         for item in pods:
             self.belief.apply(Changed(item))
 
-    async def read_pod(self, key: ObjectKey) -> Outcome:
+    async def read_pod(self, key: ObjectKey) -> RequestOutcome:
         self.read += 1
         found = self.stored[key]
         self.meanwhile()
-        return Done(raw(found, self.managers[found.uid]))
+        return Succeeded(raw(found, self.managers[found.uid]))
 
-    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
         assert is_guarded
         assert node is None
         self.cleared.append((pod.key.name, pod.resource_version))

@@ -10,7 +10,7 @@ import pytest
 
 from extender.kube.answer import Json
 from extender.kube.fence import Fence
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.model.names import ObjectKey, Uid, is_dns_subdomain
 from extender.scheduling.account import note_of
 from extender.scheduling.decision import Decided, Decision
@@ -27,14 +27,14 @@ class Events:
     def __init__(self) -> None:
         self.reasons: list[str] = []
         self.names: list[str] = []
-        self.outcome: Outcome = Done({})
+        self.outcome: RequestOutcome = Succeeded({})
         # What is answered before that.
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[RequestOutcome] = []
         self.expected = 0
         self.are_written = asyncio.Event()
         self.fence = Fence()
 
-    async def create_event(self, _namespace: str, event: Json) -> Outcome:
+    async def create_event(self, _namespace: str, event: Json) -> RequestOutcome:
         self.reasons.append(event["reason"])
         self.names.append(event["metadata"]["name"])
         if len(self.reasons) == self.expected:
@@ -184,7 +184,7 @@ async def test_what_was_not_written_is_told_again_though_it_is_no_news() -> None
     notices = noticing(events)
     events.outcome = Unknown("no answer")
     await told(notices, events, decided(Decided.FAILED, "BindFailed"))
-    events.outcome = Done({})
+    events.outcome = Succeeded({})
     assert await told(notices, events, decided(Decided.FAILED, "BindFailed", RETRY_S - 1), is_news=False) == []
     assert await told(notices, events, decided(Decided.FAILED, "BindFailed", RETRY_S), is_news=False) == ["BindFailed"]
 
@@ -283,7 +283,7 @@ async def test_as_long_as_nobody_answers_less_and_less_is_tried(monkeypatch: pyt
     events.outcome = Unknown("no answer")
 
     def then(count: int) -> None:
-        events.outcome = Done({}) if count >= 13 else events.outcome
+        events.outcome = Succeeded({}) if count >= 13 else events.outcome
 
     pauses = await paused(monkeypatch, events, 15, then)
     assert pauses[:4] == [0.1, 0.2, 0.4, 0.8]
@@ -298,11 +298,13 @@ UNSENT = Refused(kind=Refusal.UNSENT, status=0, reason="", message="no way there
 @pytest.mark.parametrize(
     "outcome", [Unknown("no answer"), Unknown("500"), BUSY, UNSENT], ids=["unheard", "500", "429", "unsent"]
 )
-async def test_what_was_not_written_is_tried_again_after_other_news_and_under_the_same_name(outcome: Outcome) -> None:
+async def test_what_was_not_written_is_tried_again_after_other_news_and_under_the_same_name(
+    outcome: RequestOutcome,
+) -> None:
     events, counted = Events(), list[str]()
     notices = noticing(events)
     notices.counted = counted.append
-    events.outcomes, events.outcome = [outcome], Done({})
+    events.outcomes, events.outcome = [outcome], Succeeded({})
     await told(notices, events, decided(Decided.BOUND, "DevicesAllocated"))
     assert (events.names[1:], counted) == ([], [])
     notices.put(decided(Decided.FAILED, "BindFailed"))
@@ -327,8 +329,8 @@ async def test_an_event_is_given_up_after_some_tries_and_told_then(caplog: pytes
     events, counted = Events(), list[str]()
     notices = noticing(events)
     notices.counted = counted.append
-    unheard: Outcome = Unknown("no answer")
-    events.outcomes = [unheard, Done({}), *[unheard] * (TRIES - 1)]
+    unheard: RequestOutcome = Unknown("no answer")
+    events.outcomes = [unheard, Succeeded({}), *[unheard] * (TRIES - 1)]
     notices.put(refused(0))
     notices.put(refused(1))
     await tried(notices, events, TRIES + 1)
@@ -436,7 +438,7 @@ async def test_what_one_namespace_refuses_is_told_once_until_it_takes_events_aga
     events = Events()
     notices = noticing(events)
     forbidden = Refused(kind=Refusal.FORBIDDEN, status=403, reason="Forbidden", message="")
-    for outcome, lines in ((forbidden, 1), (Done({}), 0), (forbidden, 1)):
+    for outcome, lines in ((forbidden, 1), (Succeeded({}), 0), (forbidden, 1)):
         caplog.clear()
         for number in range(9):
             # The API server names the event in what it says.

@@ -9,7 +9,7 @@ from math import inf
 import pytest
 
 from extender.kube.freshness import Freshness
-from extender.kube.outcome import Done, Outcome, Unknown
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.kube.resource import CLAIMS
 from extender.kube.told import Seen
 from extender.model.change import Changed, Gone
@@ -28,19 +28,19 @@ class Touches:
 
     def __init__(self, belief: Belief) -> None:
         self.now = 0.0
-        self.outcome: Outcome = Done({})
+        self.outcome: RequestOutcome = Succeeded({})
         self.told: list[tuple[float, str]] = []
         self.named: list[tuple[float, str, dict[str, str | None]]] = []
         self.freshness = Freshness((CLAIMS,))
         self.freshness.note(Seen(CLAIMS, "1", inf))
         self.work = Remaking(belief, self, Metrics(), lambda: self.now, self.freshness)  # type: ignore[arg-type]  # these two alone are asked for
 
-    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         del annotation, value
         self.told.append((self.now, pod.key.name))
         return self.outcome
 
-    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> Outcome:
+    async def name_claims(self, pod: Pod, statuses: Sequence[PodClaimStatus]) -> RequestOutcome:
         self.named.append((self.now, pod.key.name, {status.name: status.claim_name for status in statuses}))
         return self.outcome
 
@@ -109,7 +109,7 @@ async def test_a_pod_whose_claim_comes_while_another_is_touched_is_left_alone(mo
     here = Touches(belief)
     touch = here.annotate_pod
 
-    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+    async def touched(pod: Pod, annotation: str, value: str) -> RequestOutcome:
         belief.apply(Changed(claim("c1" if pod.key.name == "p0" else "c0")))
         return await touch(pod, annotation, value)
 
@@ -122,7 +122,7 @@ async def test_an_api_server_that_does_not_answer_is_asked_once_in_a_round() -> 
     here = Touches(belief_of(*(made(f"p{number}", "c") for number in range(3))))
     here.outcome = Unknown("no answer")
     assert len(await here.until(LOOK_S + REMADE_WITHIN_S)) == 1
-    here.outcome = Done({})
+    here.outcome = Succeeded({})
     await here.until(LOOK_S + 2 * REMADE_WITHIN_S)
     assert {name for _, name in here.told} == {"p0", "p1", "p2"}
 
@@ -132,7 +132,7 @@ async def test_a_namespace_where_touching_takes_long_does_not_hold_up_another(mo
     here = Touches(belief_of(*slow, *(made(f"z{number}", "c") for number in range(3))))
     touch = here.annotate_pod
 
-    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+    async def touched(pod: Pod, annotation: str, value: str) -> RequestOutcome:
         here.now += 2 * TOUCHED_WITHIN_S if pod.key.namespace == "slow" else 0.0
         return await touch(pod, annotation, value)
 
@@ -146,7 +146,7 @@ async def test_no_more_is_touched_in_a_round_than_time_is_for(monkeypatch: pytes
     here = Touches(belief_of(*(made(f"p{number}", "c") for number in range(TOUCHED_AT_ONCE))))
     touch = here.annotate_pod
 
-    async def touched(pod: Pod, annotation: str, value: str) -> Outcome:
+    async def touched(pod: Pod, annotation: str, value: str) -> RequestOutcome:
         here.now += 0.3 * LOOK_S
         return await touch(pod, annotation, value)
 

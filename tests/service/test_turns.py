@@ -7,15 +7,14 @@ from dataclasses import replace
 import pytest
 
 from extender.kube.answer import Unanswered
-from extender.kube.outcome import Done, Outcome, Unknown, outcome_of
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown, outcome_of
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.planner import Offer
-from extender.scheduling.steps import Outcome as StepOutcome
-from extender.scheduling.steps import Refusal, Refused, Step, TouchPod
+from extender.scheduling.steps import Outcome, Refusal, Refused, Step, TouchPod
 from extender.scheduling.steps import Unknown as NoAnswer
 from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
@@ -30,8 +29,8 @@ from tests.scheduling.test_r7_conditions import START, waiting
 
 ANSWER_S = 10.0
 HUNG = "hung"
-SILENCE: Outcome = Unknown("no answer")
-UNSENT: Outcome = outcome_of(Unanswered(was_sent=False, why="no connection"))
+SILENCE: RequestOutcome = Unknown("no answer")
+UNSENT: RequestOutcome = outcome_of(Unanswered(was_sent=False, why="no connection"))
 SILENCES = pytest.mark.parametrize("silence", [SILENCE, UNSENT], ids=["unanswered", "unsent"])
 
 
@@ -43,28 +42,28 @@ class Hanging:
         self.answer_s = ANSWER_S
         self.told: list[str] = []
 
-    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         del annotation, value
         return self.answer(pod)
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> RequestOutcome:
         del node, is_guarded
         return self.answer(pod)
 
-    async def carry(self, work: Generator[Step, StepOutcome, object], _deadline: float) -> object:
+    async def carry(self, work: Generator[Step, Outcome, object], _deadline: float) -> object:
         try:
             step = next(work)
             while True:
                 assert isinstance(step, TouchPod)
-                is_done = isinstance(self.answer(step.pod), Done)
+                is_done = isinstance(self.answer(step.pod), Succeeded)
                 step = work.send(Refused(Refusal.REJECTED) if is_done else NoAnswer())
         except StopIteration as end:
             return end.value
 
-    def answer(self, pod: Pod) -> Outcome:
+    def answer(self, pod: Pod) -> RequestOutcome:
         self.told.append(pod.key.name)
         if pod.key.namespace not in self.hung:
-            return Done({})
+            return Succeeded({})
         self.now += self.answer_s
         return self.outcome
 
@@ -109,7 +108,7 @@ async def test_one_write_without_an_answer_is_all_that_others_wait_for_where_cla
 async def test_writes_that_take_long_hold_up_others_no_longer_than_those_without_an_answer() -> None:
     stuck = [moved(pod(f"p{number}")) for number in range(3)]
     work, api = here(*stuck, pod("late"))
-    api.outcome = Done({})
+    api.outcome = Succeeded({})
     for item in (*stuck, pod("late")):
         work.waits.postponed(item.uid, 0.0)
     assert [await api.after(work) for _ in range(3)] == [["p0"], ["late", "p1"], ["p2"]]
@@ -126,7 +125,9 @@ async def test_pods_that_are_steered_wait_for_one_write_without_an_answer_and_ar
 
 
 @SILENCES
-async def test_what_was_promised_to_a_pod_that_nobody_could_be_told_of_is_free_for_others(silence: Outcome) -> None:
+async def test_what_was_promised_to_a_pod_that_nobody_could_be_told_of_is_free_for_others(
+    silence: RequestOutcome,
+) -> None:
     work, api = here(moved(pod("p", "c")), there(claim("c")), pod("late", "d"), claim("d"), devices=1)
     api.outcome = silence
     work._steers |= {pod("p").uid: False, pod("late").uid: False}
@@ -145,7 +146,7 @@ async def test_pods_that_fit_now_are_woken_before_those_of_a_namespace_without_a
 
 
 @SILENCES
-async def test_a_wake_without_an_answer_is_tried_again_however_often_that_was_in_vain(silence: Outcome) -> None:
+async def test_a_wake_without_an_answer_is_tried_again_however_often_that_was_in_vain(silence: RequestOutcome) -> None:
     stuck = moved(pod("p", "c"))
     work, api = here(stuck, there(claim("c")))
     api.outcome = silence
@@ -175,7 +176,7 @@ async def test_in_one_round_a_namespace_holds_up_others_once() -> None:
 
 
 @SILENCES
-async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer(silence: Outcome) -> None:
+async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer(silence: RequestOutcome) -> None:
     stuck = [moved(pod(f"p{number}")) for number in range(2)]
     work, api = here(*stuck, pod("late"))
     api.outcome = silence
@@ -188,7 +189,7 @@ async def test_pods_whose_time_has_come_are_tried_again_until_there_is_an_answer
 
 
 @SILENCES
-async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(silence: Outcome) -> None:
+async def test_a_pod_whose_devices_are_ready_is_woken_until_there_is_an_answer(silence: RequestOutcome) -> None:
     world, (work, api) = waiting(), here()
     api.outcome = silence
     work.waits.belief = world.belief
@@ -217,7 +218,7 @@ async def test_offers_end_in_time_while_a_write_has_no_answer(monkeypatch: pytes
     work, api = here(offered, claim("c"), other, claim("d"))
     belief, begun = work.belief, asyncio.Event()
 
-    async def hang(*_: object, **__: object) -> Outcome:
+    async def hang(*_: object, **__: object) -> RequestOutcome:
         begun.set()
         await asyncio.Event().wait()
         raise AssertionError

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from extender.kube.outcome import Outcome, Unknown
+from extender.kube.outcome import RequestOutcome, Unknown
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName
@@ -140,7 +140,7 @@ async def test_of_those_who_ask_the_same_one_is_looked_at_and_after_each_others_
 async def test_where_there_is_no_answer_the_other_nodes_have_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
     here, unheard = Here(waiter()), list[str]()
 
-    async def silent(_pod: Pod, on: NodeName, *, is_guarded: bool) -> Outcome:
+    async def silent(_pod: Pod, on: NodeName, *, is_guarded: bool) -> RequestOutcome:
         assert is_guarded
         unheard.append(on)
         return Unknown("no answer")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.model.change import Gone
 from extender.model.names import NodeName, ObjectKey
 from extender.model.node import Pod
@@ -36,22 +36,22 @@ class Api:
         self.stored, self.manager = stored, manager
         self.asked: list[str] = []
         self.meanwhile: Callable[[], None] = lambda: None
-        self.answer: Outcome = Done({})
+        self.answer: RequestOutcome = Succeeded({})
 
-    async def read_pod(self, key: ObjectKey) -> Outcome:
+    async def read_pod(self, key: ObjectKey) -> RequestOutcome:
         assert key == self.stored.key
         self.asked.append("read")
         read = raw(self.stored, self.manager)
         read["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": "c"}]
         self.meanwhile()
-        return Done(read)
+        return Succeeded(read)
 
-    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> Outcome:
+    async def nominate(self, pod: Pod, node: NodeName, *, is_guarded: bool = False) -> RequestOutcome:
         is_current = not is_guarded or pod.resource_version == self.stored.resource_version
         self.asked.append(f"nominated {node}" if is_current else "outdated")
         return self.answer if is_current else OUTDATED
 
-    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> Outcome:
+    async def annotate_pod(self, pod: Pod, annotation: str, value: str) -> RequestOutcome:
         del pod, annotation, value
         self.asked.append("annotated")
         return self.answer
@@ -143,7 +143,7 @@ async def test_a_pod_of_which_nothing_can_be_read_is_woken_in_the_next_round(mon
     api = Api(nominated(P), US)
     work = here(api)
 
-    async def silent(_key: ObjectKey) -> Outcome:
+    async def silent(_key: ObjectKey) -> RequestOutcome:
         return Unknown("no answer")
 
     with monkeypatch.context() as patch:
