@@ -5,7 +5,7 @@ from typing import Protocol
 
 from extender.allocation.board import Board, Candidate
 from extender.allocation.capacity import Draw, Unusable, draw, fits
-from extender.allocation.cel import Budget, DeviceValue, Outcome, Program, Verdict
+from extender.allocation.cel import Budget, DeviceValue, Program, SelectorOutcome, Verdict
 from extender.allocation.features import Features
 from extender.allocation.formula import Test
 from extender.allocation.masks import mask_of
@@ -23,7 +23,7 @@ from extender.model.taint import blocking
 class ByPlace(Protocol):
     """Something for each candidate."""
 
-    def __getitem__(self, place: int, /) -> Outcome: ...
+    def __getitem__(self, place: int, /) -> SelectorOutcome: ...
 
 
 # Says what a selector makes of each candidate.
@@ -94,9 +94,9 @@ class Outcomes:
 
     def __init__(self, program: Program, sights: Sights, budget: Budget) -> None:
         self._program, self._sights, self._budget = program, sights, budget
-        self._known: dict[int, Outcome] = {}
+        self._known: dict[int, SelectorOutcome] = {}
 
-    def __getitem__(self, place: int) -> Outcome:
+    def __getitem__(self, place: int) -> SelectorOutcome:
         outcome = self._known.get(place)
         if outcome is None:
             outcome = self._known[place] = self._program.evaluate(self._sights[place], self._budget)
@@ -201,7 +201,7 @@ class Examination:
         if traits.binding_conditions and not self.features.binding:
             return None
         for test, outcomes in self.tests:
-            outcome = outcomes[place] if outcomes else Outcome(Verdict.ERROR, test.error)
+            outcome = outcomes[place] if outcomes else SelectorOutcome(Verdict.ERROR, test.error)
             if outcome.verdict is not Verdict.MATCH:
                 self._check(test, outcome, candidate)
                 return None
@@ -217,7 +217,7 @@ class Examination:
             capacity.policy is None and capacity.value.nanos >= 0 for _, capacity in device.capacity
         )
 
-    def _check(self, test: Test, outcome: Outcome, candidate: Candidate) -> None:
+    def _check(self, test: Test, outcome: SelectorOutcome, candidate: Candidate) -> None:
         if outcome.verdict is Verdict.ERROR:
             met = f"{test.owner} on device {'/'.join(candidate.key)}: {outcome.error} in {test.text!r}"
             raise Met(met, place=candidate.key, is_local=test.selector is not None)

@@ -6,7 +6,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.cel import Budget, Outcome, Path, Program, Verdict
+from extender.allocation.cel import Budget, Path, Program, SelectorOutcome, Verdict
 from extender.allocation.cells import DRIVER, FAULT, SHAREABLE
 from extender.allocation.columns import Codes, Column, are_same
 from extender.allocation.inventory import Inventory
@@ -22,7 +22,7 @@ OUTCOME_SIZE = 80
 # What all of them take, where a question leaves a selector no less.
 ROOM = 1 << 24
 # Of what is not remembered an error says nothing: words of its own on each device would take as much.
-UNTOLD = Outcome(Verdict.ERROR, "an error that is one of too many")
+UNTOLD = SelectorOutcome(Verdict.ERROR, "an error that is one of too many")
 # Steps between two pauses: half a millisecond. An evaluation that takes more is followed by as many pauses as it cost.
 PIECE = 5_000
 # What else takes time, in steps: to look up one value of a combination, and to lay out a device for an evaluation.
@@ -31,12 +31,12 @@ KNOWN, EVALUATED = 3, 100
 BLOCK = 1 << 10
 
 
-class Known(dict[tuple[Hashable, ...], Outcome]):
+class Known(dict[tuple[Hashable, ...], SelectorOutcome]):
     """What was said of combinations of values. *taken*: about how many bytes that takes."""
 
     taken = 0
 
-    def __setitem__(self, values: tuple[Hashable, ...], outcome: Outcome) -> None:
+    def __setitem__(self, values: tuple[Hashable, ...], outcome: SelectorOutcome) -> None:
         super().__setitem__(values, outcome)
         self.taken += OUTCOME_SIZE + len(outcome.error)
 
@@ -45,7 +45,7 @@ class Known(dict[tuple[Hashable, ...], Outcome]):
 class Sweep:
     """What a selector says of each device: the distinct outcomes, and int32[rows] into them."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SelectorOutcome, ...]
     codes: Codes
 
     @property
@@ -53,7 +53,7 @@ class Sweep:
         """int8[rows] of ``Verdict``."""
         return np.array([outcome.verdict for outcome in self.outcomes], np.int8)[self.codes]
 
-    def outcome(self, row: int) -> Outcome:
+    def outcome(self, row: int) -> SelectorOutcome:
         code: int = self.codes[row].item()
         return self.outcomes[code]
 
@@ -102,7 +102,7 @@ class Selector:
 
     def _swept(self, columns: Sequence[Column[Hashable]], inventory: Inventory, budget: Budget) -> Work[Sweep]:
         projection = project(columns, inventory.rows)
-        distinct: dict[Outcome, int] = {}
+        distinct: dict[SelectorOutcome, int] = {}
         codes = np.empty(len(projection.first), np.int32)
         known = yield from self._recalled(columns, projection.first)
         due, step = 0, KNOWN * (1 + len(columns))
@@ -143,7 +143,7 @@ class Selector:
     def _has_room(self, known: Known) -> bool:
         return len(known) < MEMORY and known.taken < self.room
 
-    def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> Outcome:
+    def _evaluated(self, row: int, inventory: Inventory, budget: Budget) -> SelectorOutcome:
         return self.program.evaluate(sight_of(inventory.device(row), inventory.driver_at(row)), budget)
 
 

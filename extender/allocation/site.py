@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.allocation.board import Board, board_of
-from extender.allocation.cel import Budget, Outcome
+from extender.allocation.cel import Budget, SelectorOutcome
 from extender.allocation.eligibility import Judge
 from extender.allocation.features import Features
 from extender.allocation.selectors import Selector
@@ -42,9 +42,9 @@ class Site:
 
     def judge(self, budget: Budget) -> Judge:
         """Judge candidates by what selectors say of whole columns: most of it is known from other nodes."""
-        judged: dict[Selector, list[Outcome]] = {}
+        judged: dict[Selector, list[SelectorOutcome]] = {}
 
-        def judge(selector: Selector) -> list[Outcome]:
+        def judge(selector: Selector) -> list[SelectorOutcome]:
             if selector not in judged:
                 sweep = selector.sweep(self.snapshot.inventory, budget)
                 judged[selector] = [sweep.outcomes[code] for code in sweep.codes[self.places].tolist()]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from extender.allocation.cel import Budget, Outcome, compile_selector
+from extender.allocation.cel import Budget, SelectorOutcome, compile_selector
 from extender.allocation.inventory import inventory_of, key_of
 from extender.allocation.selectors import Selector
 from extender.model.device import ResourceSlice
 from extender.model.names import DeviceKey
 
 
-def outcomes(text: str, slices: Iterable[ResourceSlice]) -> Iterator[tuple[DeviceKey, Outcome]]:
+def outcomes(text: str, slices: Iterable[ResourceSlice]) -> Iterator[tuple[DeviceKey, SelectorOutcome]]:
     """Compile *text*, raising CompileError, and say what it makes of each device, in the order of *slices*."""
     selector = Selector(compile_selector(text))
     given = list(slices)

@@ -5,7 +5,7 @@ from extender.allocation.cel.describe import describe
 from extender.allocation.cel.device import DeviceValue, to_cel
 from extender.allocation.cel.errors import CompileError, EvaluationError
 from extender.allocation.cel.limits import EVALUATION_STEPS, Budget
-from extender.allocation.cel.program import Outcome, Program, Verdict
+from extender.allocation.cel.program import Program, SelectorOutcome, Verdict
 from extender.allocation.cel.reads import Path
 from extender.allocation.cel.values import CelValue
 
@@ -16,9 +16,9 @@ __all__ = [
     "CompileError",
     "DeviceValue",
     "EvaluationError",
-    "Outcome",
     "Path",
     "Program",
+    "SelectorOutcome",
     "Verdict",
     "compile_attribute",
     "compile_expression",

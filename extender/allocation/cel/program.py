@@ -28,19 +28,19 @@ class Verdict(IntEnum):
     MATCH = 2
 
 
-class Outcome(NamedTuple):
+class SelectorOutcome(NamedTuple):
     """A verdict; *error* tells why there is none."""
 
     verdict: Verdict
     error: str = ""
 
 
-MATCH = Outcome(Verdict.MATCH)
-NO = Outcome(Verdict.NO)
+MATCH = SelectorOutcome(Verdict.MATCH)
+NO = SelectorOutcome(Verdict.NO)
 
 
-def failure(error: str) -> Outcome:
-    return Outcome(Verdict.ERROR, shortened(error))
+def failure(error: str) -> SelectorOutcome:
+    return SelectorOutcome(Verdict.ERROR, shortened(error))
 
 
 def shortened(error: str) -> str:
@@ -62,7 +62,7 @@ class Program:
     run: Closure
     variables: int
 
-    def evaluate(self, device: DeviceValue, budget: Budget) -> Outcome:
+    def evaluate(self, device: DeviceValue, budget: Budget) -> SelectorOutcome:
         """Tell whether *device* matches. Never raises: what goes wrong is an outcome.
 
         Whatever is left of *budget*, this evaluation may spend EVALUATION_STEPS, the size of the text among them.

@@ -9,7 +9,7 @@ from extender.allocation.cel import (
     Budget,
     CompileError,
     EvaluationError,
-    Outcome,
+    SelectorOutcome,
     Verdict,
     compile_attribute,
     compile_expression,
@@ -76,7 +76,7 @@ HEAVY = {
 }
 
 
-def outcome(text: str) -> Outcome:
+def outcome(text: str) -> SelectorOutcome:
     return compile_selector(text).evaluate(DEVICE, Budget())
 
 
@@ -175,7 +175,7 @@ def test_every_evaluation_pays_for_the_size_of_its_expression() -> None:
     assert budget.spent >= 300
 
 
-def deep(calls: int, text: str) -> Outcome | None:
+def deep(calls: int, text: str) -> SelectorOutcome | None:
     if calls:
         return deep(calls - 1, text)
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from extender.allocation.cel import EVALUATION_STEPS, Budget, Outcome, Verdict, compile_selector, patterns
+from extender.allocation.cel import EVALUATION_STEPS, Budget, SelectorOutcome, Verdict, compile_selector, patterns
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.limits import MAX_TEXT
 from tests.allocation.cel.devices import DEVICE
@@ -63,7 +63,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int]]:
     return rooms, met
 
 
-def outcome(text: str) -> Outcome:
+def outcome(text: str) -> SelectorOutcome:
     return compile_selector(text).evaluate(DEVICE, Budget())
 
 
