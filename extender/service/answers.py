@@ -14,8 +14,8 @@ from extender.scheduling.survey import Unfinished
 from extender.scheduling.vocabulary import TEXTS
 from extender.service.attention import Attention
 from extender.service.binds import Binds
+from extender.service.catching_up import CatchingUp
 from extender.service.evictions import Evictions
-from extender.service.hearing import Hearing
 from extender.service.journal import Journal
 from extender.service.offered import OfferedNodes
 from extender.service.preemption import Preemption
@@ -44,7 +44,7 @@ class Answers:
     journal: Journal
     attention: Attention
     offered: OfferedNodes
-    hearing: Hearing
+    catching_up: CatchingUp
     missing: Callable[[], Sequence[str]]
     now: Callable[[], float]
     leading: Callable[[], str] = lambda: ""
@@ -67,8 +67,8 @@ class Answers:
     async def hear(self, pod: Pod) -> None:
         """Wait a moment for claims of *pod* that are not known yet, where it is answered at all, and for our writes."""
         if self.belief.cluster.claims.lack(pod) and not self.hindrance():
-            await self.hearing.hear(pod)
-        await self.hearing.keep_pace(pod)
+            await self.catching_up.hear(pod)
+        await self.catching_up.keep_pace(pod)
 
     def filter(self, request: FilterRequest) -> Filtered:
         """Say which nodes can take the pod, and keep its devices on the best of them."""
@@ -132,7 +132,7 @@ class Answers:
     async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
         if not self.binds.is_under_way(order.uid) and not self.hindrance():
-            await self.hearing.meet(order)
+            await self.catching_up.meet(order)
         # Meanwhile another may have begun to lead.
         hindrance = self.hindrance()
         if hindrance and not self.binds.is_under_way(order.uid):

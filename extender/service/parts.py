@@ -29,13 +29,13 @@ from extender.service.attention import Attention
 from extender.service.auditing import Auditing
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
+from extender.service.catching_up import CatchingUp, left_of
 from extender.service.clearing import Clearing
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.gauges import Gauges
 from extender.service.habits import Habits
 from extender.service.health import Health
-from extender.service.hearing import Hearing, left_of
 from extender.service.history import History
 from extender.service.inspection import Inspection
 from extender.service.intrusion import Intrusion
@@ -123,7 +123,7 @@ class Service:
         sink = self.sink
         sink.feed, sink.observer, sink.intrusion = self.carrier.feed, Observer(self.metrics), self._intrusion()
         sink.keeping, sink.attention, sink.journal = self.keeping, self.attention, self.journal
-        sink.hearing, sink.warming = self.hearing, Warming(self.belief)
+        sink.catching_up, sink.warming = self.catching_up, Warming(self.belief)
         if self.is_owner and self.settings.waking.nominate:
             sink.lapses = self._lapses()
             sink.ahead = self._ahead() if self.settings.waking.nominate_ahead != "never" else None
@@ -218,9 +218,9 @@ class Service:
         return Binds(binder, self.carrier, left_of(self.settings.api.bind_seconds), ended)
 
     @cached_property
-    def hearing(self) -> Hearing:
+    def catching_up(self) -> CatchingUp:
         """Who waits for what the scheduler has heard of before us."""
-        return Hearing(self.belief, self.now, self.sink.hurry)
+        return CatchingUp(self.belief, self.now, self.sink.hurry)
 
     @cached_property
     def answers(self) -> Answers:
@@ -228,7 +228,7 @@ class Service:
         deciding = (self.belief, self.planner, self.minds.chooser, self.binds, self.journal, self.attention)
         hindering = (self.health.hindering, self.now, self.leading.hindrance)
         told = (self.sink.asked, self.sink.answered, self.sink.evicting)
-        return Answers(*deciding, self.offered, self.hearing, *hindering, *told)
+        return Answers(*deciding, self.offered, self.catching_up, *hindering, *told)
 
     @cached_property
     def server(self) -> Server:

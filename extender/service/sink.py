@@ -13,8 +13,8 @@ from extender.model.node import Pod
 from extender.model.problem import Problem
 from extender.service.ahead import Ahead
 from extender.service.attention import Attention
+from extender.service.catching_up import CatchingUp
 from extender.service.feed import Feed
-from extender.service.hearing import Hearing
 from extender.service.history import History
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
@@ -38,7 +38,7 @@ class Sink:
     lapses: Lapses | None = None
     warming: Warming | None = None
     keeping: Keeping | None = None
-    hearing: Hearing | None = None
+    catching_up: CatchingUp | None = None
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -89,13 +89,13 @@ class Sink:
         return {name: one.run() for name, one in doing.items() if one is not None}
 
     def stir(self) -> None:
-        for each in (self.hearing, self.attention, self.ahead, self.keeping):
+        for each in (self.catching_up, self.attention, self.ahead, self.keeping):
             if each is not None:
                 each.stir()
 
     def show(self, what: Noun | Problem) -> None:
-        if isinstance(what, Footprint) and self.hearing is not None:
-            self.hearing.stir()
+        if isinstance(what, Footprint) and self.catching_up is not None:
+            self.catching_up.stir()
         if isinstance(what, Pod) and self.ahead is not None:
             self.ahead.shown(what)
         if isinstance(what, ResourceClaim) and self.ahead is not None:

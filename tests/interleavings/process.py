@@ -35,12 +35,12 @@ from extender.service.answers import Answers
 from extender.service.attention import Attention
 from extender.service.binds import Binds
 from extender.service.carrier import Carrier
+from extender.service.catching_up import CatchingUp
 from extender.service.clearing import Clearing
 from extender.service.feed import Feed
 from extender.service.follows import Follows
 from extender.service.habits import Habits
 from extender.service.health import Health
-from extender.service.hearing import Hearing
 from extender.service.intrusion import Intrusion
 from extender.service.journal import Journal
 from extender.service.lapses import Lapses
@@ -219,7 +219,7 @@ def process_of(loop: Loop, desk: Desk, leading: Sole | Leading, manner: Manner) 
 
     offered, ended = OfferedNodes(), (journal.ended, attention.waits.ended, planner.trips.ended)
     binds = Binds(Binder(belief, chooser, now, offered.has), carrier, SETTINGS.api.bind_seconds, ended)
-    parts = belief, planner, chooser, binds, journal, attention, offered, Hearing(belief, now)
+    parts = belief, planner, chooser, binds, journal, attention, offered, CatchingUp(belief, now)
     told = nominating.asked, nominating.answered, nominating.evicting
     answers = Answers(*parts, health.hindering, now, leading.hindrance, *told)
     attention.heed(answers.evictions)

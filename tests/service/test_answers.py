@@ -35,7 +35,7 @@ def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
         journal=nobody,
         attention=attention,
         offered=OfferedNodes(),
-        hearing=nobody,
+        catching_up=nobody,
         missing=lambda: (),
         now=lambda: 0.0,
     )

@@ -28,7 +28,7 @@ MOST_MEETING: Final = 128
 
 
 @dataclass(slots=True)
-class Hearing:
+class CatchingUp:
     """Waits for claims and pods; *stir* is to be called whenever something has changed."""
 
     belief: Belief
