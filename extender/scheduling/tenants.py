@@ -134,7 +134,8 @@ class Tenants:
             if placing is Placing.PROTECT:
                 worth = valued(np.where(fits, gains, 0))
             else:
-                worth = spared(commons.placer.fleet.rows.free.sum(axis=1), ask.total, placing)
+                free, whole = (rows.free.sum(axis=1) for rows in (commons.placer.fleet.rows, commons.whole))
+                worth = spared(free, whole, ask.total, placing)
             found = np.maximum(found, commons.best_of(np.where(fits, worth, LEAST), LEAST))
         return found
 
@@ -162,7 +163,8 @@ class Tenants:
             taken = [(int(left[place]), int(commons.holdings.devices[row, place])) for place in spot.devices]
             named = [(some, str(snapshot.inventory.key(device).device)) for some, device in taken]
             gain = np.array([spot.gain])
-            worth = valued(gain) if placing is Placing.PROTECT else spared(left.sum(keepdims=True), ask.total, placing)
+            free, whole = left.sum(keepdims=True), commons.whole.free[row].sum(keepdims=True)
+            worth = valued(gain) if placing is Placing.PROTECT else spared(free, whole, ask.total, placing)
             found.append(Part("shares", int(worth[0]), told(ask, named, spot.gain, placing)))
         return (max(found, key=lambda part: part.value),) if found else ()
 

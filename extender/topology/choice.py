@@ -151,4 +151,5 @@ class Chooser:
             generation=generation,
             avoided=avoided,
             free=free.bit_count(),
+            every=make.shape.size,
         )

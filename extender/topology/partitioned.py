@@ -18,7 +18,7 @@ from extender.topology.memo import Memo
 from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
 from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING, Placing
-from extender.topology.portions import spared
+from extender.topology.portions import WHOLE, spared
 from extender.topology.quality import ONE
 
 # Boards and patterns that are remembered.
@@ -196,12 +196,13 @@ def _left(state: State) -> int:
 def _spare(board: Board, states: Sequence[State], taken: Sequence[tuple[State, list[int]]], placing: Placing) -> Part:
     """Say how much is taken of all that is free on chips of the same drivers."""
     drivers = {_driver(board, state) for state, _ in taken}
-    free = sum(_left(state) for state in states if _driver(board, state) in drivers)
+    left = [_left(state) for state in states if _driver(board, state) in drivers]
+    free, untouched = sum(left), WHOLE * len(left)
     total = 0
     for state, places in taken:
         cuts, whole = state.chip.pattern.cuts, state.chip.pattern.whole
         total += sum(share_of(cuts[state.chip.cuts[place]].draws, whole) for place in places)
-    worth = int(spared(np.array([free]), total, placing)[0])
+    worth = int(spared(np.array([free]), np.array([untouched]), total, placing)[0])
     return Part("partitions", worth, f"{placing}: takes {total} of {free} free thousandths of chips")
 
 

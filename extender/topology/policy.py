@@ -74,7 +74,8 @@ class Outlook(NamedTuple):
 
     quality: of its links; change: of what the rest is good for; both of ONE. zones: NUMA nodes that it is known to be
     on, one more for each device of which none is known. is_linked: as fully as its kind of machine can have it.
-    generation: what the worst device comes after in what is preferred. free: devices of the kind before.
+    generation: what the worst device comes after in what is preferred. free: devices of the kind before, out of
+    *every* one that the node has.
     """
 
     size: int
@@ -85,6 +86,7 @@ class Outlook(NamedTuple):
     generation: int
     avoided: int
     free: int
+    every: int
 
 
 # What is left counts half as much as what is taken.
@@ -140,7 +142,8 @@ def graded(policy: Policy, generation: int, avoided: int) -> tuple[int, int]:
 
 
 def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:
-    spare = 2 * ONE * (outlook.free - outlook.size) // max(1, outlook.free)
+    # As a share of the node, not of what is free: an empty node would look full to who takes most of a small one.
+    spare = 2 * ONE * (outlook.free - outlook.size) // max(1, outlook.every)
     match placing:
         case Placing.PROTECT:
             return keeping * outlook.change // 1000

@@ -126,9 +126,9 @@ def valued(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(STEP // 2 * gains // (np.abs(gains) + MIDDLE), dtype=np.int64)
 
 
-def spared(free: NDArray[np.int64], total: int, placing: Placing) -> NDArray[np.int64]:
-    """Return what is left to packing or spreading where *total* of what is *free* on nodes is taken."""
-    spare = 2 * ONE * (free - total) // np.maximum(free, 1)
+def spared(free: NDArray[np.int64], whole: NDArray[np.int64], total: int, placing: Placing) -> NDArray[np.int64]:
+    """Return what is left to packing or spreading where *total* is taken of what is *free* on nodes with *whole*."""
+    spare = 2 * ONE * (free - total) // np.maximum(whole, 1)
     return np.asarray(spare if placing is Placing.SPREAD else -spare, dtype=np.int64)
 
 

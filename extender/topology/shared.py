@@ -185,7 +185,8 @@ def _part(situation: Situation, scene: Scene, family: Family, size: int) -> Part
     """Appraise what is taken of the first devices of a family."""
     ask = Ask(*scene.needed, family.taken, size)
     gain, free = _gains(scene, family, size)[:1], np.array([sum(family.left)])
-    worth = valued(gain) if scene.placing is Placing.PROTECT else spared(free, ask.total, scene.placing)
+    whole = np.array([WHOLE * len(family.left)])
+    worth = valued(gain) if scene.placing is Placing.PROTECT else spared(free, whole, ask.total, scene.placing)
     names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
     named = list(zip(family.left[:size], names, strict=True))
     return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), scene.placing))

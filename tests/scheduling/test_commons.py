@@ -226,6 +226,12 @@ def test_packing_takes_the_tightest_node_and_spreading_the_emptiest(placing: Pla
     assert all(str(placing) in part.text for ranked in offer.best for part in ranked.parts)
 
 
+@pytest.mark.parametrize(("placing", "node"), [(Placing.PACK, "a"), (Placing.SPREAD, "b")])
+def test_what_is_shared_is_packed_and_spread_by_shares_of_each_node(placing: Placing, node: str) -> None:
+    belief = world({"a": Machine([1000, 200, 200, 200]), "b": Machine([1000])})
+    assert spot(plan(belief, planner_of(belief, Policy(name="p", placing=placing)), asking("p", 100)))[0] == node
+
+
 def test_what_is_told_beforehand_is_what_is_chosen() -> None:
     belief = world({"a": Machine([600, 1000, 300]), "b": Machine([800, 200, 500])})
     planner = planner_of(belief)

@@ -83,7 +83,7 @@ def test_a_node_is_worth_what_packing_and_spreading_leave_free_on_its_chips(plac
     # Who has the GPU as one partition leaves a quarter of its counters, as encoders are.
     assert 0 < taken < 1000 < free < 2000
     assert part.text == f"{placing}: takes {taken} of {free} free thousandths of chips"
-    assert part.value == sign * (2 * ONE * (free - taken) // free)
+    assert part.value == sign * (2 * ONE * (free - taken) // 2000)
 
 
 def test_small_partitions_one_after_another_fill_one_gpu_from_the_end() -> None:

@@ -13,7 +13,7 @@ from extender.topology.quality import ONE
 
 PROTECT, PACK, SPREAD, ONE_NUMA, LINKED = SHIPPED
 # A perfect pair of eight free devices, after which nothing is lost.
-PAIR = Outlook(2, ONE, 0, 1, is_linked=True, generation=0, avoided=0, free=8)
+PAIR = Outlook(2, ONE, 0, 1, is_linked=True, generation=0, avoided=0, free=8, every=8)
 NEW, OLD = Trait("model", ("H100",)), Trait("model", ("A100",))
 
 
@@ -31,6 +31,7 @@ NEW, OLD = Trait("model", ("H100",)), Trait("model", ("A100",))
         pytest.param(PROTECT, {"avoided": 1}, ONE - STEP, id="an avoided device costs more than all else"),
         pytest.param(PACK, {}, ONE - 1_500_000, id="packing costs what stays free"),
         pytest.param(PACK, {"free": 2}, ONE, id="packing a node full costs nothing"),
+        pytest.param(PACK, {"free": 4}, ONE - 500_000, id="packing costs a share of the node, not of what is free"),
         pytest.param(PACK, {"change": -ONE}, ONE - 1_500_000, id="packing does not look at what is left"),
         pytest.param(SPREAD, {}, ONE + 1_500_000, id="spreading gains what stays free"),
         pytest.param(ONE_NUMA, {}, ONE, id="one NUMA node suits"),
@@ -50,6 +51,7 @@ def test_what_a_pair_is_worth(policy: Policy, changed: dict[str, Any], value: in
 @st.composite
 def outlooks(draw: st.DrawFn) -> Outlook:
     size = draw(st.integers(1, 16))
+    free = draw(st.integers(size, 64))
     return Outlook(
         size=size,
         quality=draw(st.integers(0, ONE)),
@@ -58,7 +60,8 @@ def outlooks(draw: st.DrawFn) -> Outlook:
         is_linked=draw(st.booleans()),
         generation=draw(st.integers(0, 3)),
         avoided=draw(st.integers(0, size)),
-        free=draw(st.integers(size, 64)),
+        free=free,
+        every=draw(st.integers(free, 64)),
     )
 
 
@@ -108,6 +111,28 @@ def test_what_is_preferred_and_avoided_comes_before_all_else(policy: Policy, one
     if (one.avoided, one.generation) < (other.avoided, other.generation) and None not in values:
         assert at_most(values[1], values[0])
         assert values[0] != values[1]
+
+
+@given(outlooks(), st.data())
+def test_of_nodes_of_one_size_packing_takes_the_one_with_the_least_free(outlook: Outlook, data: st.DataObject) -> None:
+    fuller = outlook._replace(free=data.draw(st.integers(outlook.size, outlook.free)))
+    assert at_most(worth(PACK, outlook), worth(PACK, fuller))
+    assert at_most(worth(SPREAD, fuller), worth(SPREAD, outlook))
+
+
+@pytest.mark.parametrize(
+    ("size", "free", "small"),
+    [
+        pytest.param(1, 4, 4, id="as much is free on both"),
+        pytest.param(1, 5, 4, id="more is free"),
+        pytest.param(2, 5, 4, id="for a pair"),
+        pytest.param(1, 3, 2, id="a small one that it would half fill"),
+    ],
+)
+def test_packing_goes_on_with_a_node_of_eight_before_it_opens_a_small_one(size: int, free: int, small: int) -> None:
+    used, empty = (PAIR._replace(size=size, free=left, every=every) for left, every in ((free, 8), (small, small)))
+    assert worth(PACK, used) > worth(PACK, empty)  # type: ignore[operator]  # both are had
+    assert worth(SPREAD, used) < worth(SPREAD, empty)  # type: ignore[operator]  # both are had
 
 
 def test_many_numa_nodes_do_not_outweigh_what_is_preferred() -> None:
