@@ -40,5 +40,7 @@ def _test(level: Level, members: Sequence[Member], places: Sequence[Place]) -> S
 def _words(level: Level) -> str:
     if level.attribute:
         return f"the same {level.attribute}"
+    if level.key == "numa" and level.sharing == "intersect":
+        return "a NUMA node in common"
     words = {"bus": "the same PCI address", "root": "the same PCIe root", "numa": "the same NUMA node"}
     return words[level.key] if level.key else "the same node"

@@ -39,10 +39,12 @@ DUAL_DIES: Final = LinkTable(
 )  # fmt: skip
 NAMED: Final = MappingProxyType({"dgx1v": CUBE_MESH, "mi250x": DUAL_DIES})
 
-# PCIe, nominal: gen 4 under one root, less where the way leads through a socket, or from one to the other.
+# PCIe, nominal: gen 4 under one root, less where the way leads through a socket, or from one to the other. Lists of
+# NUMA nodes, the physical one first, have some in common within a socket that is several of them.
 PCIE: Final = (
     {"key": "root", "weight": 22},
     {"key": "numa", "match": "first", "weight": 18},
+    {"key": "numa", "match": "intersect", "weight": 14},
     {"node": True, "weight": 10},
 )
 BRIDGES: Final = "topology.dra-extender.x-k8s.io/bridges"

@@ -68,7 +68,7 @@ gpu-7  10     10     10     25     50     25     50     .
 GB/s  PAIRS  LAYER     WHAT WAS READ                        RULE
 50    8      products  table for 8 of Tesla V100-SXM2-32GB  shipped deviceTopology[1].products[0]
 25    8      products  table for 8 of Tesla V100-SXM2-32GB  shipped deviceTopology[1].products[0]
-10    12     levels    the same node                        shipped deviceTopology[4].levels[2]
+10    12     levels    the same node                        shipped deviceTopology[4].levels[3]
 """
 
 

@@ -2,6 +2,7 @@
 
 import gc
 from dataclasses import replace
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -13,12 +14,16 @@ from extender.model.change import Changed
 from extender.model.device import Attribute, ResourceSlice
 from extender.topology import atlas, memo
 from extender.topology.atlas import Atlas
+from extender.topology.choice import Aim, Chooser
+from extender.topology.demand import EXPECTED
 from extender.topology.document import document_of
 from extender.topology.machine import Group, groups_of
+from extender.topology.quality import ONE
+from extender.topology.shape import Shape
 from extender.topology.tables import shipped
 from tests.scheduling.cast import belief_of, node
 from tests.scheduling.machines import NUMA, sample
-from tests.scheduling.mixed import NET, gpus, published
+from tests.scheduling.mixed import H100, NET, gpus, published
 from tests.topology.machines import bare, member
 
 MANY = 40
@@ -110,6 +115,28 @@ def test_a_device_without_a_numa_node_leaves_the_others_a_tree() -> None:
     shape = group_on(Atlas(document.configuration), board("a", odd)).shape
     assert shape.is_tree
     assert (shape.weights[0][1], shape.weights[1][2]) == (405_000, 450_000)
+
+
+def test_behind_a_switch_a_socket_of_several_numa_nodes_is_less_far_than_the_other() -> None:
+    lists = {3: (3, 0, 1, 2), 1: (1, 0, 2, 3), 7: (7, 4, 5, 6), 5: (5, 4, 6, 7)}
+
+    def shape(zones: list[Any]) -> Shape:
+        members = [
+            member(f"gpu-{place}", bus=f"0000:{place + 16:02x}:00.0", type="gpu", productName=H100, numa=zone)
+            for place, zone in enumerate(zones)
+        ]
+        (group,) = groups_of(bare(), members, shipped())
+        assert group.links.is_flat
+        return group.shape
+
+    firsts = [3, 3, 1, 1, 7, 7, 5, 5]
+    listed, plain = shape([lists[zone] for zone in firsts]), shape(list(firsts))
+    assert [listed.weights[4][other] for other in (5, 6, 0)] == [450_000, 427_500, 405_000]
+    assert [plain.weights[4][other] for other in (5, 6, 0)] == [450_000, 405_000, 405_000]
+    # Two GPUs of the first socket are taken: the second is there as a whole.
+    best = Chooser(listed, Aim(EXPECTED)).best(listed.full & ~0b1100, 4)
+    assert best is not None
+    assert (best.mask, best.quality) == (0b11110000, ONE)
 
 
 def test_where_no_numa_node_is_known_none_makes_a_difference() -> None:

@@ -192,7 +192,7 @@ def test_every_edge_tells_where_its_weight_comes_from() -> None:
     links = sample("dgx-1v")
     table = "table for 8 of Tesla V100-SXM2-32GB (shipped deviceTopology[1].products[0])"
     assert str(links.source(0, 3)) == str(links.source(3, 0)) == table
-    assert str(links.source(0, 5)) == "the same node (shipped deviceTopology[4].levels[2])"
+    assert str(links.source(0, 5)) == "the same node (shipped deviceTopology[4].levels[3])"
     assert links.source(0, 0).layer == "none"
 
 
@@ -368,6 +368,21 @@ def test_a_bare_name_of_an_alias_is_of_the_devices_driver() -> None:
 def test_numa_nodes_are_read(published: dict[str, Any], first: int | None, every: tuple[int, ...]) -> None:
     place = links_of(bare(), [member("gpu-0", **published)], shipped()).places[0]
     assert (place.first_numa, place.numa) == (first, frozenset(every))
+
+
+@pytest.mark.parametrize(
+    ("zones", "weight"),
+    [
+        pytest.param([3, (3, 0)], 18, id="the same physical one"),
+        pytest.param([(3, 0, 1, 2), (1, 0, 2, 3)], 14, id="one socket"),
+        pytest.param([(3, 0, 1, 2), (7, 4, 5, 6)], 10, id="two sockets"),
+        pytest.param([3, 1], 10, id="no lists"),
+        pytest.param([(3,), 1], 10, id="lists of one"),
+    ],
+)
+def test_numa_nodes_of_one_socket_are_nearer_than_others(zones: list[Any], weight: float) -> None:
+    members = [member(f"gpu-{index}", type="gpu", numa=zone) for index, zone in enumerate(zones)]
+    assert links_of(bare(), members, shipped()).weights[0, 1] == weight
 
 
 @pytest.mark.parametrize(("match", "weight"), [("first", 10), ("intersect", 18)])
