@@ -143,8 +143,7 @@ class Leads:
 
     def _candidates(self, size: int, among: int) -> Iterator[int]:
         """Yield sets, roughly the best first by their own worth."""
-        if not self.scene.situation.asks[self.wanted.at].is_admin:
-            among &= ~self.scene.cut
+        among &= ~self.scene.cut
         groups = [group for group in self.ground.anchored if (group.mask & (among | self.before)).bit_count() >= size]
         close = list(dict.fromkeys(mask for group in groups for mask in self._close(group, size, among)))
         yield from close

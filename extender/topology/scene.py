@@ -45,7 +45,7 @@ class Scene:
         for at, ask in self.situation.asks.items():
             turn = Turn(at.claim, at.slot)
             # Who takes all there is has nothing where there is none.
-            if turn not in found and self.mask(at).bit_count() >= max(ask.takes_all, ask.count):
+            if turn not in found and not ask.is_admin and self.mask(at).bit_count() >= max(ask.takes_all, ask.count):
                 found[turn] = at
         return found
 
@@ -67,9 +67,7 @@ class Scene:
         if len(self.situation.asks) == 1:
             return False
         leading = [at for at in self.asks.values() if self.mask(at) & self.ground.anchors]
-        # What is asked for with adminAccess is only looked at: it leads nobody.
-        is_taken = not any(ask.is_admin for ask in self.situation.asks.values())
-        return is_taken and len(leading) > 1 and all(self.size(at) == 1 for at in leading)
+        return len(leading) > 1 and all(self.size(at) == 1 for at in leading)
 
     @cached_property
     def unheld(self) -> int:
@@ -137,7 +135,8 @@ class Scene:
         return self.ground.anchors & self.whole & ~taken & ~self.ground.cut_by(taken)
 
     def _role(self, at: At) -> Role:
-        mask = self.mask(at)
+        # What is asked for with adminAccess is only looked at: it leads nobody, follows nobody, and takes nothing.
+        mask = 0 if self.situation.asks[at].is_admin else self.mask(at)
         if mask & self.ground.leading:
             return Role.LEAD
         if mask & self.ground.partners:

@@ -38,7 +38,7 @@ class Together:
     def sets(self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]) -> Sets:
         """Yield sets of *size* places out of *mask*, those first that go best with what was picked."""
         cast = self.cast(situation)
-        wanted = Wanted(at, mask, size, tuple(picks))
+        wanted = Wanted(at, mask, size, tuple(pick for pick in picks if not situation.asks[pick.at].is_admin))
         seen: set[tuple[int, ...]] = set()
         patience = PATIENCE
         for places in self._sets(cast, wanted) if size else ():

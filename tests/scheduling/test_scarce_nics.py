@@ -6,14 +6,15 @@ from itertools import count
 import pytest
 
 from extender.model.change import Changed
-from extender.model.claim import Constraint
+from extender.model.claim import Constraint, RequestSlot
 from extender.model.device import ResourceSlice
+from extender.model.names import ClassName
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
 from extender.topology.document import Document
 from tests.scheduling.cast import pod
 from tests.scheduling.machines import GPU, NVIDIA, ROOT
-from tests.scheduling.mixed import NIC, asks, cluster, nics, planner_of, published, some
+from tests.scheduling.mixed import NIC, asks, cluster, nics, one, planner_of, published, some
 
 L40S = "NVIDIA L40S"
 NUMBERS = count()
@@ -31,16 +32,24 @@ def one_nic(node_name: str, index: int, count: int) -> ResourceSlice:
 
 def placed(belief: Belief, *classes: object, size: int = 1, match: str = "") -> tuple[str, list[str], str]:
     """Return node, devices and reasons of the next pod, with *size* GPUs, and NICs if so asked."""
+    rules = (Constraint(match_attribute=match),) if match else ()
+    return given(belief, some(size, GPU, "gpu"), *(some(1, NIC, "nic") for _ in classes), rules=rules)
+
+
+def given(belief: Belief, *requests: RequestSlot, rules: tuple[Constraint, ...] = ()) -> tuple[str, list[str], str]:
+    """Return node, devices and reasons of the next pod."""
     name = f"c{next(NUMBERS)}"
-    asked = asks(name, some(size, GPU, "gpu"), *(some(1, NIC, "nic") for _ in classes))
-    if match:
-        asked = replace(asked, spec=replace(asked.spec, constraints=(Constraint(match_attribute=match),)))
-    belief.apply(Changed(asked))
+    asked = asks(name, *requests)
+    belief.apply(Changed(replace(asked, spec=replace(asked.spec, constraints=rules))))
     plan = planner_of(belief, Document()).plan(pod(name, name), None, 0.0)
     assert isinstance(plan, Offer)
     assert plan.placement.appraisal
-    given = [str(item.device.device) for _, allocation in plan.placement.claims for item in allocation.devices]
-    return str(plan.placement.node), given, "; ".join(part.text for part in plan.placement.appraisal.parts if part.text)
+    devices = [str(item.device.device) for _, allocation in plan.placement.claims for item in allocation.devices]
+    return (
+        str(plan.placement.node),
+        devices,
+        "; ".join(part.text for part in plan.placement.appraisal.parts if part.text),
+    )
 
 
 def test_gpus_alone_leave_those_on_the_numa_node_of_the_only_nic() -> None:
@@ -80,3 +89,30 @@ def test_that_no_nic_is_free_is_not_told_while_one_is() -> None:
 def test_a_nic_is_told_as_taken_only_by_who_takes_it(size: int, others: tuple[object, ...], text: str) -> None:
     belief = cluster(cards("a", 4), nics("a", 4))
     assert text in placed(belief, *others, size=size)[2]
+
+
+def looking(size: int, class_name: ClassName, name: str) -> RequestSlot:
+    return RequestSlot(name=name, exactly=replace(one(size, class_name, name), admin_access=True))
+
+
+@pytest.mark.parametrize("size", [1, 0])
+def test_a_nic_that_is_only_looked_at_is_not_told_as_taken(size: int) -> None:
+    belief = cluster(cards("a", 4), nics("a", 4))
+    _, devices, reasons = given(belief, some(1), looking(size, NIC, "nic"))
+    assert devices == ["d0", "d0", "d1", "d2", "d3"][: 1 + (size or 4)]
+    assert reasons == "on NUMA 0 alone; 1 x GPU taken for which a NIC is left over"
+
+
+def test_a_gpu_that_is_only_looked_at_is_not_told_as_taken_and_leads_nobody() -> None:
+    belief = cluster(cards("a", 4), nics("a", 4))
+    given(belief, some(3))
+    _, devices, reasons = given(belief, looking(0, GPU, "gpu"), some(1, NIC, "nic"))
+    assert devices == ["d0", "d1", "d2", "d3", "d0"]
+    assert reasons == "on NUMA 0 alone"
+
+
+def test_who_only_looks_on_keeps_nobody_from_what_is_close() -> None:
+    belief = cluster(cards("a", 4), one_nic("a", 3, 4))
+    _, devices, reasons = given(belief, looking(0, NIC, "all"), some(1))
+    assert devices == ["d3", "d0"]
+    assert "1 x GPU taken for which no NIC is left over" in reasons
