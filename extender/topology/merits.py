@@ -40,7 +40,7 @@ class Merits:
         self._unities: Memo[int, int] = Memo(UNITIES)
 
     def appraisal(self, picks: Sequence[Pick], beside: Sequence[Pick] = ()) -> Appraisal:
-        """Appraise *picks*, and how close they are to the parts of chips *beside* them, which others value."""
+        """Appraise *picks*, and how close they are to the parts and shares *beside* them, which others value."""
         parts = tuple(self._parts(picks, beside))
         return Appraisal(sum(part.value for part in parts), parts)
 
@@ -70,7 +70,7 @@ class Merits:
         leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
         for group, free, mask in self._linked(leads):
             yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
-        followed = self.scene.given(beside, Role.LEAD) & ~self.ground.anchors
+        followed = self.scene.given(beside, Role.LEAD)
         placed = leads or partners or (0 if followed else self.scene.given(picks, Role.ZONE))
         if placed:
             yield Part("numa", self.apart(placed), _zones(self.ground.at(places_of(placed))))

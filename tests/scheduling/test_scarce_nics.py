@@ -7,8 +7,9 @@ import pytest
 
 from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot
-from extender.model.device import ResourceSlice
+from extender.model.device import ResourceSlice, Traits
 from extender.model.names import ClassName
+from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
 from extender.topology.document import Document
@@ -116,3 +117,25 @@ def test_who_only_looks_on_keeps_nobody_from_what_is_close() -> None:
     _, devices, reasons = given(belief, looking(0, NIC, "all"), some(1))
     assert devices == ["d3", "d0"]
     assert "1 x GPU taken for which no NIC is left over" in reasons
+
+
+def shareable(node_name: str, count: int) -> ResourceSlice:
+    return published(node_name, NVIDIA, count, product=L40S, traits=Traits(allow_multiple_allocations=True))
+
+
+def share() -> RequestSlot:
+    amounts = (("memory", parse_quantity("8Gi")),)
+    return RequestSlot(name="gpu", exactly=replace(one(1, GPU, "gpu"), capacity=amounts))
+
+
+def test_a_share_of_a_gpu_leaves_no_gpu_behind_without_a_nic() -> None:
+    belief = cluster(shareable("a", 2), nics("a", 2))
+    _, devices, reasons = given(belief, share(), some(1, NIC, "nic"))
+    assert devices == ["d0", "d0"]
+    assert "1 x GPU and NIC taken together; NIC on the same PCIe root as its GPU (1 of 1)" in reasons
+
+
+@pytest.mark.parametrize(("near", "far"), [("a", "b"), ("b", "a")])
+def test_a_share_goes_where_a_nic_is_close_to_it(near: str, far: str) -> None:
+    belief = cluster(shareable("a", 2), shareable("b", 2), one_nic(near, 0, 2), one_nic(far, 3, 4), nodes="ab")
+    assert given(belief, share(), some(1, NIC, "nic"))[0] == near
