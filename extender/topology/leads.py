@@ -15,6 +15,7 @@ from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.companions import PARTNERED, ZONED
 from extender.topology.ground import Anchored, Kind
+from extender.topology.policy import ZONE
 from extender.topology.quality import ONE
 from extender.topology.scene import Role
 
@@ -57,13 +58,21 @@ class Leads:
 
     def sets(self) -> Sets:
         """Yield sets for the ask: out of the best for all that lead, then for itself."""
-        later = self.scene.later(self.wanted.at, Role.LEAD, self.wanted.picks)
-        # Parts of chips are in no set with whole ones.
-        anchors, scene = self.ground.anchors, self.scene
-        later = [at for at in later if bool(scene.mask(at) & anchors) is bool(self.wanted.mask & anchors)]
+        later = [at for at in self._later if at not in self._others]
         if later:
             yield from self._jointly(later)
         yield from self._jointly(())
+
+    @cached_property
+    def _later(self) -> list[At]:
+        return self.scene.later(self.wanted.at, Role.LEAD, self.wanted.picks)
+
+    @cached_property
+    def _others(self) -> list[At]:
+        """Those of later asks that are for parts of chips where this one is not, or the reverse: no set has both."""
+        anchors = self.ground.anchors
+        is_whole = bool(self.wanted.mask & anchors)
+        return [at for at in self._later if bool(self.scene.mask(at) & anchors) is not is_whole]
 
     def _jointly(self, later: Sequence[At]) -> Sets:
         beside, size = (
@@ -113,7 +122,20 @@ class Leads:
             value += self.cast.merits.stranding(kind, leads, every)
             mean = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every))).mean
             value += PARTNERED * mean // 1000
-        return value + self.cast.zoning(leads)
+        return value + self.cast.zoning(leads) - ZONE * self._apart(leads)
+
+    def _apart(self, leads: int) -> int:
+        """Count the later asks, if in no set with this one, for which the NUMA nodes of *leads* have too little."""
+        if not self._others:
+            return 0
+        sites = self.ground.at(places_of(leads))
+        zones, chips = {site.first_numa for site in sites} - {None}, {site.bus for site in sites} - {None}
+        near = mask_of(
+            place
+            for place, site in enumerate(self.ground.sites)
+            if site.first_numa in zones and site.bus not in chips and not (leads | self.taken) >> place & 1
+        )
+        return sum((self.scene.mask(at) & near).bit_count() < self.scene.size(at) for at in self._others)
 
     def _bound(self, leads: int) -> int:
         """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""

@@ -131,6 +131,25 @@ def test_the_nic_and_the_cpus_of_a_partition_are_close_to_it(product: str, *, is
     assert _parted(given_of(belief, small(3), some(1, CPU))) == ["cpu-1", "gpu-3"]
 
 
+@pytest.mark.parametrize("beside", [(), (some(1, NIC, "nic"),)])
+@pytest.mark.parametrize("product", [SXM, PCIE])
+@pytest.mark.parametrize(
+    ("cut", "used", "whole"),
+    [((2,), 0, "gpu-3"), ((3,), 1, "gpu-2"), ((0,), 2, "gpu-1"), ((1,), 3, "gpu-0")],
+)
+def test_a_whole_gpu_goes_where_a_partition_of_the_same_pod_finds_room(
+    cut: tuple[int, ...], used: int, whole: str, product: str, beside: tuple[RequestSlot, ...]
+) -> None:
+    # Of the GPUs that are free none is in a pair: one was taken from the first, and the second is cut.
+    belief = machine(*(cut_for_good(one, *cut) for one in cut_up(4, product)))
+    asked = DeviceRequest(
+        name="some", class_name=GPU, mode="ExactCount", count=1, selectors=(Selector(ON.format(used)),)
+    )
+    given_of(belief, RequestSlot(name="some", exactly=asked))
+    found = _parted(given_of(belief, some(1, GPU), small(), *beside))
+    assert set(found) >= {whole, f"gpu-{cut[0]}"}
+
+
 def test_what_is_left_is_worth_the_same_whether_gpus_could_be_cut_or_not() -> None:
     costs = []
     for gpus in (cut_up(4, PCIE), [cut_for_good(one) for one in cut_up(4, PCIE)]):
