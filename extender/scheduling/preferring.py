@@ -187,7 +187,10 @@ class Preferring:
         unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
         if unready:
             found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
-        return Appraisal(total - later * STEP - UNREADY * unready, tuple(found))
+        whole = (taken(situation, solution.picks) & self._memory.partitioned.divisible(situation.board)).bit_count()
+        if whole:
+            found.append(Part("parts", -whole, f"{whole} that could be given in parts"))
+        return Appraisal(total - later * STEP - UNREADY * unready - whole, tuple(found))
 
     def _appraised(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Appraise what one ask is given."""

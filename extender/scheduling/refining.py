@@ -114,10 +114,12 @@ class _Closely:
         # Behind a few that a strict policy has, nobody knows of any.
         if np.count_nonzero(values[seen] != NONE) < min(ENOUGH, len(seen)):
             rest = rest[:0]
-        order = np.concatenate((seen[np.lexsort((seen, -values[seen], seen >= fresh))], rest))
+        nodes, free = self.ranking.nodes, self.ranking.free
+        # What was expected of those that are worth the same says nothing any more.
+        first = seen[np.lexsort((nodes[seen], free[seen], -values[seen], seen >= fresh))]
+        order = np.concatenate((first, rest))
         order = order[values[order] != NONE]
-        kept, free = self.ranking.nodes[order], self.ranking.free[order]
-        return Ranking(kept, free, _descending(values[order]), int(np.count_nonzero(order < fresh)))
+        return Ranking(nodes[order], free[order], _descending(values[order]), int(np.count_nonzero(order < fresh)))
 
     def _look(self, places: Numbers) -> None:
         nodes = self.ranking.nodes

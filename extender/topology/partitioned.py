@@ -80,6 +80,10 @@ class Partitioned:
         parts = sum(_parts(chip) for chip in self._chips_of(situation.board))
         return self.possible(situation, mask & situation.unheld & ~parts)
 
+    def divisible(self, board: Board) -> int:
+        """Return the mask of the whole devices that could be given in parts instead."""
+        return sum(chip.wholes for chip in self._chips_of(board) if _parts(chip))
+
     def possible(self, situation: Situation, mask: int) -> int:
         """Return *mask* without that for which counters do not suffice any more."""
         for chip, _, rest in self._states(situation):

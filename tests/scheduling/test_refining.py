@@ -225,6 +225,18 @@ def test_nodes_that_are_alike_do_not_hide_a_better_one(alike: int) -> None:
     assert plan.placement.node in good
 
 
+@pytest.mark.parametrize(("tight", "roomy"), [("a", "b"), ("b", "a")])
+def test_of_nodes_that_are_worth_the_same_the_tightest_is_taken_whatever_was_expected(tight: str, roomy: str) -> None:
+    belief = cluster(*(item for name in "ab" for item in (gpus(name, 4), nics(name, 4))), nodes="ab")
+    hold(belief, tight, [0], [0, 1])
+    # More was expected here, where a pair of NICs is broken already.
+    hold(belief, roomy, [0], [1])
+    plan = planned(belief, planner_by(belief, Policies()), 1, 1)
+    assert isinstance(plan, Offer)
+    assert plan.placement.node == tight
+    assert len({ranked.value for ranked in plan.best}) == 1
+
+
 def test_where_all_nodes_are_alike_no_more_are_looked_at() -> None:
     names = [f"a{index:03}" for index in range(10 * refining.CLOSELY)]
     belief = cluster(*(item for name in names for item in (gpus(name, 8), nics(name, 8))), nodes=names)
