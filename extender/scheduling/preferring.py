@@ -27,7 +27,8 @@ from extender.topology.linked import Linked, Wired, taken
 from extender.topology.machine import Group
 from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
-from extender.topology.policy import STEP, UNREADY, Placing, Policy
+from extender.topology.policy import STEP, UNREADY, Placing, Policy, spoiling
+from extender.topology.portions import is_spoilt
 from extender.topology.ratings import APART
 from extender.topology.residual import Mix
 from extender.topology.scene import offered
@@ -184,13 +185,22 @@ class Preferring:
             found += _labelled(situation.asks[at].name if len(asked) > 1 else "", one.parts)
             given += tuple(picks)
         later = sum(at.ask for at in {pick.at for pick in solution.picks})
+        besides = self._besides(solution)
+        return Appraisal(total - later * STEP + sum(part.value for part in besides), (*found, *besides))
+
+    def _besides(self, solution: Solution) -> list[Part]:
+        """Say what counts of each device that is given, whichever others are."""
+        situation, found = solution.situation, list[Part]()
         unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
         if unready:
             found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
         whole = (taken(situation, solution.picks) & self._memory.partitioned.divisible(situation.board)).bit_count()
         if whole:
             found.append(Part("parts", -whole, f"{whole} that could be given in parts"))
-        return Appraisal(total - later * STEP - UNREADY * unready - whole, tuple(found))
+        lost = sum(_is_spoilt(situation, pick) for pick in solution.picks)
+        if lost:
+            found.append(Part("spoilt", spoiling(lost), f"{lost} that nobody can share, though a part would do"))
+        return found
 
     def _appraised(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Appraise what one ask is given."""
@@ -227,6 +237,13 @@ class Preferring:
 
 def _summed(one: Appraisal, other: Appraisal) -> Appraisal:
     return Appraisal(one.value + other.value, (*one.parts, *other.parts))
+
+
+def _is_spoilt(situation: Situation, pick: Pick) -> bool:
+    ask, place = situation.asks[pick.at], pick.place
+    if not ask.capacity or ask.takes_all or ask.is_admin or situation.is_shareable(place):
+        return False
+    return is_spoilt(situation.board.candidates[place].device, ask.capacity)
 
 
 def _anchored(group: Group, chooser: Chooser) -> Anchored:

@@ -32,7 +32,7 @@ from extender.topology.demand import Demand
 from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
-from extender.topology.policy import Placing, Policy, Wish
+from extender.topology.policy import Placing, Policy, Wish, spoiling
 from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values, first_of, summed
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
@@ -199,8 +199,11 @@ class Taste:
             return False
         policy = policies[at.claim]
         is_alike = not (policy.is_strict or policy.is_graded)
-        is_unbound = self._tenants.shares(fitter, at, snapshot).is_whole and is_alike
-        return is_unbound or (is_rated(fitter, at, snapshot) and not self.ratings(fitter, at, policy).is_open)
+        if self._tenants.shares(fitter, at, snapshot).is_whole and is_alike:
+            return True
+        # No rating knows whether all of a device is needed.
+        is_known = is_rated(fitter, at, snapshot) and not question.asks[at].capacity
+        return is_known and not self.ratings(fitter, at, policy).is_open
 
     def outline(
         self, fitter: Fitter, policies: Sequence[Policy], snapshot: Snapshot, node: int, needed: Beside = NO_NEEDS
@@ -248,7 +251,8 @@ class Taste:
         return [self._ask(fitter, at, policy, snapshot, needed) for at in ats]
 
     def _ask(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot, needed: Beside) -> Values:
-        if is_chosen(fitter, at) and fitter.question.asks[at].count > RESULTS:
+        ask = fitter.question.asks[at]
+        if is_chosen(fitter, at) and ask.count > RESULTS:
             # Nobody can have so many, and nothing is worked out for them.
             return np.full(len(snapshot.layout.nodes), NONE)
         shares = self._tenants.shares(fitter, at, snapshot)
@@ -265,6 +269,8 @@ class Taste:
             return values
         left = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
         worth = left + self._graded(fitter, at, policy, snapshot)
+        if ask.capacity:
+            values = np.where(values == NONE, NONE, values + spoiling(ask.count))
         return np.where(self._special.nodes(fitter, at, snapshot), worth, values)
 
     def _graded(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values | int:

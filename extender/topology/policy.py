@@ -141,6 +141,14 @@ def graded(policy: Policy, generation: int, avoided: int) -> tuple[int, int]:
     return -STEP * generation, -STEP * (len(policy.prefer) + 1) * avoided
 
 
+def spoiling(lost: int) -> int:
+    """Return what so many devices count of which others lose all, where a part would do: less than half a STEP.
+
+    The first is as bad as what typical pods lose with sixteen devices: no links and no pairs make up for it.
+    """
+    return -(STEP // 2 * lost // (lost + 1))
+
+
 def _kept(placing: Placing, outlook: Outlook, keeping: int) -> int:
     # As a share of the node, not of what is free: an empty node would look full to who takes most of a small one.
     spare = 2 * ONE * (outlook.free - outlook.size) // max(1, outlook.every)

@@ -11,6 +11,7 @@ from extender.allocation.capacity import Draw
 from extender.allocation.usage import Usage
 from extender.model.device import Capacity, Device
 from extender.model.names import DeviceKey, DriverName, PoolName
+from extender.model.quantity import Quantity
 from extender.topology.aliases import Member, values_of
 from extender.topology.configuration import Configuration
 from extender.topology.memo import Memo
@@ -115,6 +116,12 @@ def taken_of(device: Device, drawn: Draw) -> int:
     )
     # What takes nothing would fit where there is no device at all.
     return max(1, max(parts, default=1))
+
+
+def is_spoilt(device: Device, asked: Iterable[tuple[str, Quantity]]) -> bool:
+    """Tell whether less is *asked* of each capacity than a device has: what nobody shares goes with all of it."""
+    capacities = dict(device.capacity)
+    return all(name in capacities and amount.nanos < capacities[name].value.nanos for name, amount in asked)
 
 
 def valued(gains: NDArray[np.int64]) -> NDArray[np.int64]:

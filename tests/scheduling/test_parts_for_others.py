@@ -1,28 +1,30 @@
-"""Whole devices are taken where nobody else could have parts of them, as far as nodes are as good otherwise."""
+"""Whole devices are taken where nobody else could have parts of them, and parts where others can have the rest."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count, islice
 
 import pytest
 
 from extender.model.change import Changed
 from extender.model.claim import DeviceClass, ResourceClaim, Selector
-from extender.model.device import PLAIN, ResourceSlice
-from extender.model.names import ClassName
+from extender.model.device import PLAIN, Capacity, ResourceSlice, Traits
+from extender.model.names import ClassName, DeviceKey, DeviceName, PoolName
 from extender.model.parse import parse_slice
-from extender.scheduling.planner import Offer, Planner
+from extender.model.quantity import parse_quantity
+from extender.scheduling.planner import Offer, Plan, Planner
 from extender.state.belief import Belief
 from extender.topology.document import Document
-from tests.scheduling.cast import belief_of, node, pod
+from tests.scheduling.cast import belief_of, held, node, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import asks, planner_of, some
+from tests.scheduling.mixed import asks, gpus, planner_of, some
 from tests.scheduling.test_partitions import SMALL, SMALL_CLASS
 from tests.topology import mig
 
 WHOLE = ClassName("whole")
 WHOLE_CLASS = DeviceClass(name=WHOLE, selectors=(Selector(f"device.attributes['{NVIDIA}'].type == 'gpu'"),))
+SHARED = Traits(allow_multiple_allocations=True)
 # Two orders of names.
 ORDERS = [("a", "b"), ("b", "a")]
 NUMBERS = count()
@@ -42,6 +44,13 @@ def plain(name: str) -> ResourceSlice:
     return replace(divisible(name)[0], slice_count=1, devices=devices, shared_counters=())
 
 
+def shared(published: ResourceSlice, traits: Traits = SHARED) -> ResourceSlice:
+    """Publish the same devices as such of which many can have a part."""
+    amounts = (("memory", Capacity(parse_quantity("80Gi"))),)
+    devices = (replace(device, capacity=amounts, traits=traits) for device in published.devices)
+    return replace(published, devices=tuple(devices))
+
+
 def cluster(cut: Sequence[str], others: Sequence[str]) -> Belief:
     slices = [*(one for name in cut for one in divisible(name)), *map(plain, others)]
     return belief_of(SMALL_CLASS, WHOLE_CLASS, *map(node, (*cut, *others)), *slices)
@@ -49,10 +58,21 @@ def cluster(cut: Sequence[str], others: Sequence[str]) -> Belief:
 
 def placed(belief: Belief, planner: Planner, claim: ResourceClaim) -> str:
     """Return the node of the next pod, whose devices it keeps."""
-    belief.apply(Changed(claim))
-    plan = planner.plan(pod(f"p-{claim.key.name}", claim.key.name), None, 0.0)
+    plan = planned(belief, planner, claim)
     assert isinstance(plan, Offer)
     return plan.placement.node
+
+
+def planned(belief: Belief, planner: Planner, claim: ResourceClaim) -> Plan:
+    belief.apply(Changed(claim))
+    return planner.plan(pod(f"p-{claim.key.name}", claim.key.name), None, 0.0)
+
+
+def parts(memory: str, devices: int = 1) -> ResourceClaim:
+    slot = some(devices, WHOLE)
+    assert slot.exactly is not None
+    exactly = replace(slot.exactly, capacity=(("memory", parse_quantity(memory)),))
+    return asks(f"c{next(NUMBERS)}", replace(slot, exactly=exactly))
 
 
 def wholes(devices: int = 1) -> ResourceClaim:
@@ -85,12 +105,48 @@ def test_more_nodes_that_can_be_cut_than_are_looked_at_closely_do_not_hide_one_t
 
 def test_what_could_be_given_in_parts_is_told() -> None:
     belief = cluster(["a"], [])
-    claim = wholes(2)
-    belief.apply(Changed(claim))
-    plan = planner_of(belief, Document()).plan(pod("p", claim.key.name), None, 0.0)
+    assert told(planned(belief, planner_of(belief, Document()), wholes(2)), "parts") == "2 that could be given in parts"
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(("many", "one"), ORDERS)
+def test_who_asks_for_a_part_leaves_what_nobody_can_share(many: str, one: str, devices: int) -> None:
+    belief = sharing([shared(plain(many))], [shared(plain(one), PLAIN)])
+    planner = planner_of(belief, Document())
+    found = [placed(belief, planner, parts("20Gi", devices)) for _ in range(8 // devices + 1)]
+    assert found == [many] * (8 // devices) + [one]
+
+
+def test_what_fits_is_taken_before_what_is_lost_though_a_part_would_do() -> None:
+    small, large = plain("b"), shared(plain("a"), PLAIN)
+    belief = sharing([small], [large])
+    planner = planner_of(belief, Document())
+    assert [placed(belief, planner, parts("40320Mi")) for _ in range(3)] == ["b", "b", "a"]
+    assert (
+        told(planned(belief, planner, parts("40320Mi")), "spoilt") == "1 that nobody can share, though a part would do"
+    )
+
+
+def test_many_nodes_of_which_nothing_can_be_shared_do_not_hide_one_of_which_something_can() -> None:
+    names = [f"a{index:02}" for index in range(30)]
+    belief = sharing([shared(gpus("b", 8))], [shared(gpus(name, 8), PLAIN) for name in names])
+    # On each other three GPUs are left: no pair is broken there, and no two nodes are in one state.
+    for name, left in zip(names, islice(combinations(range(8), 3), len(names)), strict=True):
+        keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in range(8) if index not in left]
+        belief.apply(Changed(held(asks(f"held-{name}", some(len(keys), WHOLE)), *keys)))
+    assert placed(belief, planner_of(belief, Document()), parts("20Gi")) == "b"
+
+
+def sharing(*groups: Sequence[ResourceSlice]) -> Belief:
+    slices = [one for group in groups for one in group]
+    return belief_of(WHOLE_CLASS, *(node(one.pool) for one in slices), *slices)
+
+
+def told(plan: Plan, name: str) -> str:
+    """Return what a part of the worth says, all of which make it up."""
     assert isinstance(plan, Offer)
-    assert plan.placement.appraisal is not None
-    assert [part.text for part in plan.placement.appraisal.parts if part.name == "parts"] == [
-        "2 that could be given in parts"
-    ]
-    assert plan.placement.appraisal.value == sum(part.value for part in plan.placement.appraisal.parts)
+    found = plan.placement.appraisal
+    assert found is not None
+    assert found.value == sum(part.value for part in found.parts)
+    (text,) = (part.text for part in found.parts if part.name == name)
+    return text
