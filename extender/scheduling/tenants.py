@@ -24,7 +24,7 @@ from extender.topology.fragmentation import Flags, Integers
 from extender.topology.holdings import NOBODY, Holdings
 from extender.topology.memo import Memo
 from extender.topology.policy import Placing, Policy
-from extender.topology.portions import spared, taken_of, valued
+from extender.topology.portions import WHOLE, spared, taken_of, valued
 from extender.topology.quality import ONE
 from extender.topology.shared import Beside, Scene, told
 from extender.topology.sharing import NOWHERE
@@ -39,13 +39,21 @@ NO_NEEDS: Final = Beside()
 
 
 class Shares(NamedTuple):
-    """What an ask takes of which models. *is_whole*: of each model all devices will do, or none."""
+    """What an ask takes of which models. *is_whole*: of each model all devices will do, or none.
+
+    *is_named*: by amounts that it names.
+    """
 
     asks: tuple[Ask, ...] = ()
     is_whole: bool = False
+    is_named: bool = False
 
     def beside(self, needed: Beside) -> tuple[Ask, ...]:
         return tuple(ask._replace(cpu=needed.cpu, memory=needed.memory) for ask in self.asks)
+
+    def valued(self, ask: Ask, gains: Integers) -> Integers:
+        """Return what gains of *ask*, one of these, are worth."""
+        return valued(gains, is_all=ask.amount == WHOLE and not self.is_named)
 
 
 NO_SHARES: Final = Shares()
@@ -132,7 +140,7 @@ class Tenants:
             gains = commons.placer.gains(ask)
             fits = gains != NOWHERE
             if placing is Placing.PROTECT:
-                worth = valued(np.where(fits, gains, 0))
+                worth = shares.valued(ask, np.where(fits, gains, 0))
             else:
                 free, whole = (rows.free.sum(axis=1) for rows in (commons.placer.fleet.rows, commons.whole))
                 worth = spared(free, whole, ask.total, placing)
@@ -162,9 +170,11 @@ class Tenants:
             left = commons.placer.fleet.rows.free[row]
             taken = [(int(left[place]), int(commons.holdings.devices[row, place])) for place in spot.devices]
             named = [(some, str(snapshot.inventory.key(device).device)) for some, device in taken]
-            gain = np.array([spot.gain])
             free, whole = left.sum(keepdims=True), commons.whole.free[row].sum(keepdims=True)
-            worth = valued(gain) if placing is Placing.PROTECT else spared(free, whole, ask.total, placing)
+            if placing is Placing.PROTECT:
+                worth = shares.valued(ask, np.array([spot.gain]))
+            else:
+                worth = spared(free, whole, ask.total, placing)
             found.append(Part("shares", int(worth[0]), told(ask, named, spot.gain, placing)))
         return (max(found, key=lambda part: part.value),) if found else ()
 
@@ -182,7 +192,8 @@ class Tenants:
             if amount is not None:
                 models[amount] = models.get(amount, 0) | 1 << number
         is_whole = bool((mine[mine > 0] == every[mine > 0]).all())
-        return Shares(tuple(Ask(0, 0, amount, ask.count, bits) for amount, bits in sorted(models.items())), is_whole)
+        asks = tuple(Ask(0, 0, amount, ask.count, bits) for amount, bits in sorted(models.items()))
+        return Shares(asks, is_whole, bool(ask.capacity))
 
 
 def _amount(ask: Request, device: Device, *, is_fractional: bool) -> int | None:

@@ -23,6 +23,9 @@ WHOLE: Final = 1000
 # Beyond so many models, those that no node has any more are forgotten once they are more than half of all.
 MODELS: Final = 256
 BOARDS: Final = 1 << 14
+# What is lost where a device that others could share is taken as a whole. Nobody looks at its links: it counts as one
+# that is in good sets of all sizes, which is worse than most that nobody can share.
+ALONE: Final = ONE // 4
 # Gains of so many thousandths are half of what values can come to.
 MIDDLE: Final = 16 * WHOLE
 
@@ -124,13 +127,13 @@ def is_spoilt(device: Device, asked: Iterable[tuple[str, Quantity]]) -> bool:
     return all(name in capacities and amount.nanos < capacities[name].value.nanos for name, amount in asked)
 
 
-def valued(gains: NDArray[np.int64]) -> NDArray[np.int64]:
+def valued(gains: NDArray[np.int64], *, is_all: bool) -> NDArray[np.int64]:
     """Return what gains in thousandths are worth: half of ONE for each device, but never half a STEP.
 
     Gains of scarce devices have no bound, and must not outweigh what was asked for first. Different ones stay different
-    up to some three hundred devices.
+    up to some three hundred devices. *is_all*: all of each device is taken, for no amount was named.
     """
-    return np.asarray(STEP // 2 * gains // (np.abs(gains) + MIDDLE), dtype=np.int64)
+    return np.asarray(STEP // 2 * gains // (np.abs(gains) + MIDDLE) - is_all * ALONE, dtype=np.int64)
 
 
 def spared(free: NDArray[np.int64], whole: NDArray[np.int64], total: int, placing: Placing) -> NDArray[np.int64]:

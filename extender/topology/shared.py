@@ -108,7 +108,8 @@ class Shared:
         for family in self._families(situation, at):
             chosen = [place for place in places if place in family.places]
             if chosen and not situation.asks[at].is_admin:
-                parts.append(_part(situation, scene, _first(family, chosen), len(chosen)))
+                is_all = family.taken == WHOLE and not situation.asks[at].capacity
+                parts.append(_part(situation, scene, _first(family, chosen), len(chosen), is_all=is_all))
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
     def _scene(self, situation: Situation, at: At) -> Scene:
@@ -181,12 +182,12 @@ def _gains(scene: Scene, family: Family, size: int) -> Integers:
     return gains
 
 
-def _part(situation: Situation, scene: Scene, family: Family, size: int) -> Part:
+def _part(situation: Situation, scene: Scene, family: Family, size: int, *, is_all: bool) -> Part:
     """Appraise what is taken of the first devices of a family."""
     ask = Ask(*scene.needed, family.taken, size)
     gain, free = _gains(scene, family, size)[:1], np.array([sum(family.left)])
-    whole = np.array([WHOLE * len(family.left)])
-    worth = valued(gain) if scene.placing is Placing.PROTECT else spared(free, whole, ask.total, scene.placing)
+    whole, is_spared = np.array([WHOLE * len(family.left)]), scene.placing is not Placing.PROTECT
+    worth = spared(free, whole, ask.total, scene.placing) if is_spared else valued(gain, is_all=is_all)
     names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
     named = list(zip(family.left[:size], names, strict=True))
     return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), scene.placing))

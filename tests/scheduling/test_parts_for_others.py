@@ -16,6 +16,7 @@ from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from extender.topology.portions import ALONE
 from tests.scheduling.cast import belief_of, held, node, pod
 from tests.scheduling.machines import NVIDIA
 from tests.scheduling.mixed import asks, gpus, planner_of, some
@@ -23,7 +24,9 @@ from tests.scheduling.test_partitions import SMALL, SMALL_CLASS
 from tests.topology import mig
 
 WHOLE = ClassName("whole")
-WHOLE_CLASS = DeviceClass(name=WHOLE, selectors=(Selector(f"device.attributes['{NVIDIA}'].type == 'gpu'"),))
+WHOLE_CLASS = DeviceClass(
+    name=WHOLE, selectors=(Selector(f"device.driver == '{NVIDIA}' && device.attributes['{NVIDIA}'].type == 'gpu'"),)
+)
 SHARED = Traits(allow_multiple_allocations=True)
 # Two orders of names.
 ORDERS = [("a", "b"), ("b", "a")]
@@ -135,6 +138,32 @@ def test_many_nodes_of_which_nothing_can_be_shared_do_not_hide_one_of_which_some
         keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(f"d{index}")) for index in range(8) if index not in left]
         belief.apply(Changed(held(asks(f"held-{name}", some(len(keys), WHOLE)), *keys)))
     assert placed(belief, planner_of(belief, Document()), parts("20Gi")) == "b"
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(("many", "one"), ORDERS)
+def test_whole_gpus_leave_what_can_be_shared_to_those_who_want_parts(many: str, one: str, devices: int) -> None:
+    belief = sharing([shared(plain(many))], [plain(one)])
+    planner = planner_of(belief, Document())
+    found = [placed(belief, planner, wholes(devices)) for _ in range(4 // devices)]
+    assert found == [one] * (2 // devices) + [many] * (2 // devices)
+
+
+def test_what_is_told_of_whole_gpus_that_others_could_share_is_told_of_all_nodes() -> None:
+    belief = sharing([shared(plain("a")), shared(plain("b"))])
+    planner = planner_of(belief, Document())
+    plan = planned(belief, planner, wholes())
+    assert isinstance(plan, Offer)
+    assert {ranked.value for ranked in plan.best} == {sum(part.value for part in ranked.parts) for ranked in plan.best}
+    assert [ranked.value for ranked in plan.best] == [-ALONE, -ALONE]
+
+
+def test_an_amount_that_is_all_of_a_small_device_is_not_held_against_that() -> None:
+    small = shared(plain("b"))
+    half = (("memory", Capacity(parse_quantity("40Gi"))),)
+    small = replace(small, devices=tuple(replace(device, capacity=half) for device in small.devices))
+    belief = sharing([shared(plain("a")), small])
+    assert placed(belief, planner_of(belief, Document()), parts("40Gi")) == "b"
 
 
 def sharing(*groups: Sequence[ResourceSlice]) -> Belief:
