@@ -61,6 +61,12 @@ def test_a_hold_ends_when_what_is_shown_tells_how_its_write_went(phase: Phase, n
     assert seen == ({("n1", 1)} if allocated or not ends[phase] else {("n1", 0), ("n1", 1)})
 
 
+def test_where_versions_are_no_numbers_devices_that_are_shown_end_the_hold() -> None:
+    belief = held(Phase.WRITTEN, base=0)
+    belief.apply(Changed(replace(CLAIM, resource_version="?", allocation=holder("c", device("n1", "d0")).allocation)))
+    assert belief.ledger.of_claim(CLAIM.uid) is None
+
+
 @pytest.mark.parametrize("phase", [Phase.OFFERED, Phase.WRITTEN, Phase.UNKNOWN])
 @pytest.mark.parametrize(
     "change",

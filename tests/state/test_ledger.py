@@ -94,6 +94,29 @@ def test_a_claim_is_promised_to_one_pod_at_a_time() -> None:
     assert ledger.of_pod(OTHER) is None
 
 
+@pytest.mark.parametrize("phase", [Phase.RESERVED, Phase.WRITTEN, Phase.UNKNOWN])
+def test_what_is_being_written_for_one_pod_is_not_written_for_another(phase: Phase) -> None:
+    ledger = ledger_in(phase)
+    assert not ledger.reserve(promise(pod=OTHER, name="d1"))
+    assert ledger.of_claim(CLAIM) == ledger.of_pod(POD)
+    assert [hold.device.device for hold in ledger.holds()] == ["d0"]
+
+
+def test_who_is_bound_takes_a_claim_that_was_merely_offered_to_another() -> None:
+    ledger = ledger_in(Phase.OFFERED)
+    assert ledger.reserve(promise(pod=OTHER, name="d1"))
+    assert ledger.of_pod(POD) is None
+    assert ledger.of_claim(CLAIM) == ledger.of_pod(OTHER)
+    assert [hold.device.device for hold in ledger.holds()] == ["d1"]
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_claim_may_be_written_from_when_its_pod_is_bound_until_that_is_answered(phase: Phase) -> None:
+    ledger = ledger_in(phase)
+    assert ledger.is_reserved(CLAIM, POD) is (phase is Phase.RESERVED)
+    assert not ledger.is_reserved(CLAIM, OTHER)
+
+
 def test_holds_are_seen_by_everybody_but_the_pod_that_only_has_an_offer() -> None:
     cluster = cluster_of(Node(name=N1), node_slice("n1", "d0", "d1"))
     ledger = ledger_in(Phase.OFFERED)

@@ -1,9 +1,11 @@
 """What is promised on top of what the cluster shows: brought up to date, it is what adding all up anew gives."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from extender.allocation import columns
 from extender.allocation.snapshot import Snapshot, overlay
 from extender.allocation.usage import WHOLE, Hold, Usage
 from extender.model.change import Changed
@@ -80,3 +82,20 @@ def test_what_does_not_change_is_the_same_object() -> None:
     seen = taken.over(cluster.snapshot)
     taken.change(held, held)
     assert taken.over(cluster.snapshot) is seen
+
+
+def test_what_has_changed_is_seen_although_numbers_stand_for_other_amounts_by_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(columns, "WASTE", 1)
+    monkeypatch.setattr(columns, "SPARE", 0)
+    d0, d1 = device("n1", "d0"), device("n1", "d1")
+    cluster, taken = cluster_of(Node(name=NodeName("n1")), node_slice("n1", "d0", "d1"), holder("a", d0)), Taken()
+    taken.change((), (Hold(d1, WHOLE),))
+    taken.over(cluster.snapshot)
+    before = cluster.snapshot.usage
+    cluster.apply(Changed(holder("b", d0)))
+    after = cluster.snapshot.usage
+    assert after.codes.tolist() == before.codes.tolist()
+    assert after.dictionary is not before.dictionary
+    assert_same(taken.over(cluster.snapshot), overlay(cluster.snapshot, [Hold(d1, WHOLE)]))
