@@ -205,9 +205,8 @@ class Belief:
         What is shown of it from before says nothing. That it is shown no more does: a list may have come in between.
         """
         self.ledger.tell(pod, Event.ACCEPTED, claim.uid)
-        promise, known = self.ledger.of_claim(claim.uid), self.cluster.claims.with_uid(claim.uid)
-        is_past = known is None or version(known) >= version(claim)
-        if promise is not None and promise.pod == pod and is_past:
+        known = self.cluster.claims.with_uid(claim.uid)
+        if known is None or version(known) >= version(claim):
             self._conclude_hold(self.ledger.hold_of(claim.uid))
 
     def unanswered(self, claim: Uid) -> None:

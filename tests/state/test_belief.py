@@ -116,6 +116,34 @@ def test_a_claim_that_was_made_takes_over_the_hold_whether_the_watch_was_faster_
     assert belief.ledger.of_claim(hold.claim) is None
 
 
+def test_an_offer_of_devices_for_a_claim_that_is_yet_to_be_made_outlasts_a_list_of_claims() -> None:
+    belief = belief_of()
+    hold = ClaimHold(Uid(UNMADE + "pod"), (Hold(device("n1", "d0"), WHOLE),))
+    assert belief.ledger.offer(Promise(POD.uid, N1, (hold,)))
+    belief.apply(Listed(ResourceClaim, (CLAIM,)))
+    assert belief.ledger.hold_of(hold.claim) == hold
+
+
+def test_a_claim_that_a_list_lacks_is_in_the_way_of_no_later_one() -> None:
+    belief, (first, second) = belief_of(), (holder(name, device("n1", "d0")) for name in ("first", "second"))
+    belief.apply(Changed(first))
+    belief.apply(Changed(second))
+    assert belief.contested(second) == device("n1", "d0")
+    belief.apply(Listed(ResourceClaim, (second,)))
+    assert belief.contested(second) is None
+
+
+def test_nobody_works_on_a_pod_beside_another_however_many_have_tried() -> None:
+    belief = belief_of()
+    with belief.alone_with(POD.uid) as is_alone:
+        assert is_alone
+        for _ in range(2):
+            with belief.alone_with(POD.uid) as is_alone:
+                assert not is_alone
+    with belief.alone_with(POD.uid) as is_alone:
+        assert is_alone
+
+
 def test_a_write_of_which_nobody_knows_is_told_of_what_the_watch_has_shown_before() -> None:
     belief = held(Phase.RESERVED)
     belief.apply(shown(6, allocated=False))

@@ -102,6 +102,13 @@ def test_what_is_being_written_for_one_pod_is_not_written_for_another(phase: Pha
     assert [hold.device.device for hold in ledger.holds()] == ["d0"]
 
 
+@pytest.mark.parametrize("phase", [Phase.RESERVED, Phase.WRITTEN, Phase.UNKNOWN])
+def test_who_is_bound_anew_without_claims_to_write_loses_nothing_that_is_being_written(phase: Phase) -> None:
+    ledger = ledger_in(phase)
+    assert not ledger.reserve(Promise(POD, N1, ()))
+    assert [hold.device.device for hold in ledger.holds()] == ["d0"]
+
+
 def test_who_is_bound_takes_a_claim_that_was_merely_offered_to_another() -> None:
     ledger = ledger_in(Phase.OFFERED)
     assert ledger.reserve(promise(pod=OTHER, name="d1"))
