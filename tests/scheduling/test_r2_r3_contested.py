@@ -175,6 +175,27 @@ def test_r3_a_share_that_has_sufficed_is_kept_while_the_slices_of_its_node_are_a
     assert belief.contested(second) == device("n1", 0)
 
 
+def test_r3_a_share_that_has_sufficed_gives_way_once_there_is_less() -> None:
+    shared = Traits(allow_multiple_allocations=True)
+    first, second = (sharing(held(claim(name), device("n1", 0)), name, "30Gi") for name in "xa")
+    belief = belief_of(node("n1"), first, second)
+    for memory, found in (("80Gi", None), ("40Gi", device("n1", 0))):
+        there = (("memory", Capacity(parse_quantity(memory))),)
+        one = Device(DeviceName("d0"), capacity=there, traits=shared)
+        belief.apply(Changed(replace(gpus("n1", 1), devices=(one,))))
+        assert belief.contested(second) == found
+
+
+def test_r3_a_partition_that_was_away_itself_has_not_sufficed_for_that() -> None:
+    draws = (CounterConsumption("chip", (Counter("slots", parse_quantity("4")),)),)
+    parts = tuple(replace(each, traits=Traits(consumes_counters=draws)) for each in gpus("n1", 2).devices)
+    first, second = held(claim("x"), device("n1", 0)), held(claim("a"), device("n1", 1))
+    belief = belief_of(node("n1"), first, second)
+    assert belief.contested(second) is None
+    belief.apply(Changed(replace(gpus("n1", 2), slice_count=2, devices=parts)))
+    assert belief.contested(second) == device("n1", 1)
+
+
 @pytest.mark.parametrize("is_verified", [True, False])
 def test_r3_a_partition_that_has_sufficed_is_kept_while_what_it_draws_from_is_away(*, is_verified: bool) -> None:
     """As while a driver publishes its slices one by one."""

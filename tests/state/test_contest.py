@@ -189,6 +189,16 @@ def test_r2_a_claim_of_the_same_name_that_was_made_later_is_not_the_earlier_one(
 KEYS = {name: ObjectKey("ns", name) for name in "ab"}
 
 
+@pytest.mark.parametrize("first", [None, 3])
+def test_of_one_device_a_part_and_the_whole_do_not_go_together(first: int | None) -> None:
+    """As where a driver has come to have its devices shared, or no more."""
+    seniority, second = Seniority(), 3 if first is None else None
+    seniority.put(held("a", "1", [result("shared", first)]))
+    seniority.put(held("b", "1", [result("shared", second)]))
+    found = [contested(seniority.of(key), seniority.before(key), INVENTORIES[0]) for key in KEYS.values()]
+    assert found == [None, DeviceKey(DRIVER, POOL, DeviceName("shared"))]
+
+
 def test_admin_access_contests_nothing() -> None:
     watching = replace(result("whole", None), admin_access=True)
     seniority, inventory = Seniority(), inventory_of((published(),))

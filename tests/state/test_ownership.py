@@ -170,6 +170,15 @@ def test_without_a_name_what_we_have_promised_is_ours_and_other_devices_are_not(
     assert len(shown(belief, allocated(where="n2"))) == 1
 
 
+def test_without_a_name_what_we_have_promised_is_ours_beside_what_is_only_looked_at() -> None:
+    belief, given = believing(), allocated()
+    ours_by(belief, Phase.UNKNOWN)
+    assert given.allocation is not None
+    had = given.allocation.devices
+    seen = replace(had[0], device=device("n1", 1), admin_access=True)
+    assert shown(belief, replace(given, allocation=replace(given.allocation, devices=(*had, seen)))) == ()
+
+
 def test_without_a_name_and_a_hold_what_is_reserved_for_a_waiting_pod_of_ours_is_ours() -> None:
     assert shown(believing(), allocated(reserved_for=(consumer(POD),))) == ()
     assert len(shown(believing(), allocated("b", reserved_for=(consumer(BOUND),)))) == 1
