@@ -203,6 +203,22 @@ def test_conflicts_about_a_record_that_nobody_changes_are_tried_again_in_peace()
     assert not it.is_stuck
 
 
+def test_conflicts_from_before_a_write_that_has_landed_count_no_more() -> None:
+    it = leader()
+    it.failed(1, is_conflict=True)
+    it.looked(Record("2", ME), 1)
+    it.wrote(Record("3", ME), 2, 2)
+    it.failed(3, is_conflict=True)
+    assert not it.is_stuck
+
+
+def test_who_does_not_hold_the_lease_knows_of_nothing_that_it_cannot_arrive() -> None:
+    assert not tenure().is_clear(1e9)
+    it = leader()
+    it.looked(Record("3", OTHER), 1)
+    assert not it.is_clear(1e9)
+
+
 def test_a_leader_whose_lease_another_has_steps_down_at_once() -> None:
     it = leader(asked=0)
     it.looked(Record("3", OTHER), 1)
