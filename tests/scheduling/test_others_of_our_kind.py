@@ -13,6 +13,7 @@ from extender.scheduling.endings import Bound, NotBound, Order
 from extender.scheduling.mapping import mapped
 from extender.scheduling.remedy import freed
 from extender.scheduling.steps import (
+    AwaitShown,
     BindPod,
     DeleteClaim,
     MapExtended,
@@ -27,7 +28,7 @@ from extender.scheduling.steps import (
 )
 from tests.scheduling.cast import binder_of, claim, device, given, held, pod
 from tests.scheduling.server import World, allocation_of
-from tests.scheduling.stage import N1, N2, POD, A, world_of
+from tests.scheduling.stage import N1, N2, OTHER, POD, A, world_of
 
 EXTENDED = pod("p", gpus=1)
 BOTH = pod("p", "a", "b")
@@ -37,20 +38,19 @@ def binding(world: World, subject: Any = POD) -> Generator[Step, Outcome, Any]:
     return binder_of(world.belief).bind(Order(subject.key, subject.uid, N1))
 
 
-def carried(world: World, work: Generator[Step, Outcome, Any], before: type[Step], meanwhile: Callable[[], Any]) -> Any:
-    """Carry out *work*; *meanwhile* happens once, just before a certain step arrives."""
-    is_over = False
+def carried(world: World, work: Generator[Step, Outcome, Any], before: type[Step], *meanwhile: Callable[[], Any]) -> Any:
+    """Carry out *work*; each of *meanwhile* happens once, just before another step of a certain kind arrives."""
+    left = list(meanwhile)
     try:
         step = next(work)
         while True:
-            if isinstance(step, before) and not is_over:
-                is_over = True
-                meanwhile()
+            if isinstance(step, before) and left:
+                left.pop(0)()
             outcome = world.server.do(step)
             world.server.deliver(world.belief)
             step = work.send(outcome)
     except StopIteration as end:
-        assert is_over
+        assert not left
         return end.value
 
 
@@ -98,6 +98,32 @@ def test_what_another_has_begun_to_use_is_not_taken_from_the_pod_that_it_has_bou
 
     assert isinstance(carried(world, binding(world), BindPod, other), NotBound)
     assert allocation_of(world.server, "a") is not None
+
+
+def test_what_was_made_sure_of_once_more_is_not_taken_from_the_pod_that_another_has_bound_elsewhere() -> None:
+    world = world_of(claim("a"))
+    result = carried(world, binding(world), BindPod, lambda: touched(world), lambda: world.server.bind(POD, N2))
+    assert isinstance(result, NotBound)
+    assert allocation_of(world.server, "a") is not None
+
+
+def test_a_shared_claim_stays_reserved_for_the_pod_that_another_has_bound_elsewhere() -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=OTHER))
+    assert isinstance(carried(world, binding(world), BindPod, lambda: world.server.bind(POD, N2)), NotBound)
+    assert consumer_of(POD) in world.server.claims[A].reserved_for
+
+
+@pytest.mark.parametrize("change", [{"is_deleting": True}, {"reserved_for": ()}, {"allocation": given(device("n2", 0))}])
+def test_a_pod_is_not_bound_with_what_was_done_away_with_before_the_watch_has_shown_our_write(
+    change: dict[str, Any],
+) -> None:
+    world = world_of(claim("a"))
+
+    def other() -> None:
+        world.server.put(replace(world.server.claims[A], **change))
+
+    assert isinstance(carried(world, binding(world), AwaitShown, other), NotBound)
+    assert world.server.pods[POD.key].node_name is None
 
 
 def test_what_is_sent_to_take_back_from_a_pod_that_was_touched_does_not_land_after_its_binding() -> None:
