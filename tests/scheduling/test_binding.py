@@ -94,6 +94,16 @@ def test_what_was_found_out_is_found_out_again_only_after_another_step(
     assert len(seen) == looks
 
 
+def test_what_is_lost_while_the_api_server_is_busy_keeps_the_pod_from_being_bound() -> None:
+    def busy(server: Server, _step: Step) -> Outcome:
+        server.put(replace(server.claims[A], reserved_for=()))
+        return Later(1.0)
+
+    world = after(world_of(claim("a")), 2, busy)
+    assert refused(world) == "claim a was taken from the pod"
+    assert [step for step in world.taken if isinstance(step, BindPod)] == world.taken[2:3]
+
+
 def test_extended_resources_cost_a_claim_and_a_word_in_the_pods_status() -> None:
     world = world_of(subject=EXTENDED)
     assert isinstance(bind(world, subject=EXTENDED), Bound)

@@ -10,7 +10,7 @@ from extender.model.names import Uid
 from extender.scheduling.assigning import kept_off
 from extender.scheduling.claiming import NotHad, consumer_of, release
 from extender.scheduling.endings import Bound, NotBound, Order
-from extender.scheduling.mapping import mapped
+from extender.scheduling.mapping import mapped, unmade
 from extender.scheduling.remedy import freed
 from extender.scheduling.steps import (
     AwaitShown,
@@ -140,6 +140,19 @@ def test_what_is_sent_to_take_back_from_a_pod_that_was_touched_does_not_land_aft
     assert allocation_of(world.server, "a") is not None
 
 
+def test_what_is_sent_to_take_back_before_the_pods_status_is_written_does_not_land_after_its_binding() -> None:
+    world, late = world_of(subject=EXTENDED), list[Release]()
+
+    def other() -> None:
+        touched(world)
+        late.extend(Release(made, POD.uid, deallocate=True) for made in world.server.claims.values())
+
+    assert isinstance(carried(world, binding(world, EXTENDED), MapExtended, other), Bound)
+    world.server.late.extend(late)
+    world.server.land()
+    assert [made.allocation is not None for made in world.server.claims.values()] == [True]
+
+
 def test_what_was_taken_back_from_a_pod_that_was_touched_keeps_it_from_being_bound() -> None:
     world = world_of(claim("a"))
 
@@ -245,3 +258,23 @@ def test_what_a_pod_had_is_taken_back_once_another_pod_has_its_name() -> None:
     world.server.put(replace(world.server.pods[POD.key], uid=Uid("another")))
     assert world.carry(freed(POD, world.belief, 0.0))
     assert allocation_of(world.server, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "is_given_up"),
+    [
+        pytest.param({"node_name": N1, "extended_claim": "another"}, True, id="bound with another"),
+        pytest.param({"node_name": N1, "extended_claim": "a"}, False, id="bound with it"),
+        pytest.param({"node_name": N1}, False, id="bound, and nobody says with what"),
+        pytest.param({"extended_claim": "another"}, False, id="not bound"),
+        pytest.param({"node_name": N1, "extended_claim": "another", "uid": Uid("x")}, False, id="another of its name"),
+    ],
+)
+def test_what_could_not_be_freed_is_given_up_only_if_its_pod_runs_with_another_claim(
+    change: dict[str, Any], *, is_given_up: bool
+) -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=EXTENDED), subject=EXTENDED)
+    world.server.put(replace(world.server.pods[EXTENDED.key], **change))
+    made = world.server.claims[A]
+    world.carry(unmade([made], {made.uid: False}, EXTENDED))
+    assert (world.server.claims[A].is_deleting, world.server.claims[A].allocation is None) == (is_given_up,) * 2
