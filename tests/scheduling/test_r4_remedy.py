@@ -13,7 +13,7 @@ from extender.model.node import Pod, PodClaim, PodClaimStatus
 from extender.scheduling.conditions import time_of
 from extender.scheduling.endings import Bound, NotBound
 from extender.scheduling.planner import Offer, Rejection
-from extender.scheduling.remedy import freed, unusable
+from extender.scheduling.remedy import freed, replaced, unusable
 from extender.scheduling.steps import (
     AwaitShown,
     BindPod,
@@ -132,6 +132,13 @@ def test_a_claim_of_another_namespace_that_says_it_was_made_for_a_pod_does_not_h
     assert isinstance(planner_of(world.belief).plan(EXTENDED, [N1], 0.0), Offer)
     allocated = replace(made(by=EXTENDED), key=ObjectKey("another", "made"))
     assert unusable(EXTENDED, world_of(allocated, subject=EXTENDED).belief, 0.0) == ()
+
+
+def test_r4_what_the_pods_status_names_for_extended_resources_is_not_taken_for_replaced() -> None:
+    had = replace(EXTENDED, extended_claim="made")
+    world = world_of(made(by=EXTENDED), subject=had)
+    assert list(replaced(had, world.belief)) == []
+    assert [item.key.name for item in replaced(EXTENDED, world.belief)] == ["made"]
 
 
 def test_a_claim_that_was_made_and_told_in_the_pods_status_is_used_even_if_the_scheduler_knows_an_older_pod() -> None:

@@ -168,6 +168,21 @@ def test_r7_a_failure_outweighs_everything(reports: tuple[tuple[str, str], ...],
     assert standing_of([other], START, READY_WITHIN_S).readiness is Readiness.WAITING
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_r7_what_has_failed_is_not_waited_for_whatever_else_is(order: tuple[int, int]) -> None:
+    claims = []
+    for name, number in (("a", 0), ("b", 1)):
+        item = held(claim(name), device("n1", number))
+        assert item.allocation is not None
+        (one,) = item.allocation.devices
+        one = replace(one, binding_conditions=("attached",), binding_failure_conditions=("broken",))
+        claims.append(replace(item, allocation=replace(item.allocation, devices=(one,))))
+    broken = DeviceCondition(device=device("n1", 0), share_id=None, type="broken", status="True")
+    claims[0] = replace(claims[0], device_conditions=(broken,))
+    found = standing_of([claims[number] for number in order], START, READY_WITHIN_S)
+    assert (found.readiness, found.detail) == (Readiness.FAILED, "device gpu.example.com/n1/d0 reports broken")
+
+
 def test_r7_a_pod_is_not_given_a_part_in_what_others_have_and_cannot_be_made_ready() -> None:
     world = waiting()
     reported(world, "broken")
