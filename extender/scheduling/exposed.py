@@ -19,8 +19,8 @@ def exposed(belief: Belief) -> Iterator[ResourceClaim | Pod]:
     for claim in belief.cluster.claims:
         waiting = [] if claim.allocation is None else _waiting_in(claim, belief)
         bound_next.update((pod.uid, pod) for pod in waiting)
-        is_ours = claim.problem is not None or belief.ownership.domain.gives(claim)
-        if (claim.allocation is None or waiting) and is_ours:
+        # One that cannot be read asks for nothing that is not ours: an earlier process may have been able to read it.
+        if (claim.allocation is None or waiting) and belief.ownership.domain.gives(claim):
             yield claim
     yield from bound_next.values()
 

@@ -76,7 +76,7 @@ BUGS: Final = {
 RESTARTED: Final = {
     "what an earlier process has sent is not waited for": Bug(Alone.__init__, "now() + linger_s", "now()"),
     "what is free is left as it was by the next process": Bug(
-        exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
+        exposed.exposed, "(claim.allocation is None or waiting) and", "waiting and"
     ),
 }
 # Those that only show where pods are nominated ahead.
@@ -197,7 +197,7 @@ CONTENDED: Final = {
         Tenure._cleared_at, "return self._free_at() + self.times.linger_s if self.record.holder else now", "return now"
     ),
     "what is free is left as it was when somebody takes over": Bug(
-        exposed.exposed, "if (claim.allocation is None or waiting) and is_ours:", "if waiting and is_ours:"
+        exposed.exposed, "(claim.allocation is None or waiting) and", "waiting and"
     ),
     "who waits with devices is left as he was when somebody takes over": Bug(
         exposed.exposed, "yield from bound_next.values()", "yield from ()"
@@ -219,8 +219,8 @@ CONTENDED: Final = {
 FOLLOWED: Final = {
     "what is kept for who waits is left as it was when somebody takes over": Bug(
         exposed.exposed,
-        "(claim.allocation is None or waiting) and is_ours",
-        "claim.allocation is None and is_ours",
+        "(claim.allocation is None or waiting) and",
+        "claim.allocation is None and",
         first=9,
     ),
 }

@@ -35,11 +35,18 @@ BOUND, ANOTHER = replace(POD, node_name=N1), replace(POD, uid=Uid("another"))
 def test_a_binding_that_was_sent_before_cannot_land_on_a_pod_that_has_moved_on_without_a_node_or_is_gone(
     answers: tuple[Outcome, ...], *, is_kept: bool
 ) -> None:
-    work, taken, left = kept_off(POD), list[Step](), list(answers)
-    try:
-        taken.append(next(work))
+    told = iter(answers)
+    taken = list[Step]()
+
+    def carried() -> bool:
+        work = kept_off(POD)
+        step = next(work)
         while True:
-            taken.append(work.send(left.pop(0)))
-    except StopIteration as end:
-        assert end.value is is_kept
+            taken.append(step)
+            try:
+                step = work.send(next(told))
+            except StopIteration as end:
+                return bool(end.value)
+
+    assert carried() is is_kept
     assert taken == [TouchPod(POD), ReadPod(POD.key)][: len(answers)]

@@ -6,8 +6,9 @@ import pytest
 
 from extender.allocation.features import Features
 from extender.model.change import Changed
-from extender.model.claim import ResourceClaim
+from extender.model.claim import ClaimSpec, ResourceClaim
 from extender.model.names import ClassName
+from extender.model.problem import Problem
 from extender.scheduling.exposed import exposed
 from extender.state.belief import Belief
 from extender.state.domain import Domain
@@ -39,6 +40,13 @@ def named(belief: Belief) -> list[str]:
             replace(claim("c"), spec=replace(claim("c").spec, requests=(request(class_name=ClassName("theirs")),))),
             [],
             id="of what is not ours to give",
+        ),
+        pytest.param(
+            replace(
+                claim("c"), spec=ClaimSpec(), problem=Problem("ResourceClaim", claim("c").key, "spec", "is broken")
+            ),
+            ["ResourceClaim c"],
+            id="that cannot be read: it may be ours to give",
         ),
     ],
 )

@@ -38,7 +38,9 @@ def binding(world: World, subject: Any = POD) -> Generator[Step, Outcome, Any]:
     return binder_of(world.belief).bind(Order(subject.key, subject.uid, N1))
 
 
-def carried(world: World, work: Generator[Step, Outcome, Any], before: type[Step], *meanwhile: Callable[[], Any]) -> Any:
+def carried(
+    world: World, work: Generator[Step, Outcome, Any], before: type[Step], *meanwhile: Callable[[], Any]
+) -> Any:
     """Carry out *work*; each of *meanwhile* happens once, just before another step of a certain kind arrives."""
     left = list(meanwhile)
     try:
@@ -113,7 +115,9 @@ def test_a_shared_claim_stays_reserved_for_the_pod_that_another_has_bound_elsewh
     assert consumer_of(POD) in world.server.claims[A].reserved_for
 
 
-@pytest.mark.parametrize("change", [{"is_deleting": True}, {"reserved_for": ()}, {"allocation": given(device("n2", 0))}])
+@pytest.mark.parametrize(
+    "change", [{"is_deleting": True}, {"reserved_for": ()}, {"allocation": given(device("n2", 0))}]
+)
 def test_a_pod_is_not_bound_with_what_was_done_away_with_before_the_watch_has_shown_our_write(
     change: dict[str, Any],
 ) -> None:

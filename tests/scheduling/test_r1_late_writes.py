@@ -8,7 +8,7 @@ import pytest
 from extender.allocation.usage import Hold, Usage
 from extender.model.change import Change, Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.planner import Offer, Rejection
@@ -17,6 +17,7 @@ from extender.scheduling.steps import (
     AwaitShown,
     BindPod,
     CreateClaim,
+    Done,
     Outcome,
     ReadClaim,
     ReadPod,
@@ -185,6 +186,43 @@ def test_r1_settling_without_an_answer_settles_nothing() -> None:
     world.silent = (TouchClaim,)
     assert world.carry(settled(world.belief)) == claim("a").uid
     assert phases(world) == [Phase.UNKNOWN]
+
+
+@pytest.mark.parametrize("answer", [Refused(Refusal.FORBIDDEN), Refused(Refusal.REJECTED), Refused(Refusal.IN_VAIN)])
+def test_r1_settling_that_may_be_refused_for_good_is_not_tried_again_at_once(answer: Refused) -> None:
+    world = world_of()
+    unanswered(world)
+    for at in (0, 1):
+        world.taken.clear()
+        world.fault, world.at = (lambda _server, _step: answer), at
+        assert world.carry(settled(world.belief)) == claim("a").uid
+        assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_r1_what_was_found_out_about_one_write_does_not_end_the_hold_of_the_next() -> None:
+    world = world_of()
+    unanswered(world)
+    ledger, uid = world.belief.ledger, claim("a").uid
+    work = settled(world.belief)
+    assert next(work) == ReadClaim(claim("a").key)
+    read = Done(world.server.put(claim("a")))
+    # Meanwhile the binding has read the claim itself, and has written anew.
+    ledger.tell(POD.uid, Event.RESUMED, uid)
+    ledger.rebase(uid, int(read.what.resource_version) if read.what else 0)
+    ledger.tell(POD.uid, Event.UNANSWERED, uid)
+    with pytest.raises(StopIteration):
+        work.send(read)
+    assert phases(world) == [Phase.UNKNOWN]
+
+
+def test_r1_what_was_written_to_a_claim_that_was_never_shown_is_not_held_once_that_is_gone() -> None:
+    world = world_of(subject=EXTENDED)
+    hold = ClaimHold(Uid("made"), (Hold(device("n1", 0), Usage(dedicated=1)),), unseen=ObjectKey("ns", "made"))
+    assert world.belief.ledger.reserve(Promise(EXTENDED.uid, N1, (hold,)))
+    world.belief.ledger.tell_claim(hold.claim, Event.ACCEPTED)
+    assert phases(world) == [Phase.WRITTEN]
+    world.carry(settled(world.belief))
+    assert phases(world) == []
 
 
 def test_r1_where_one_write_has_no_answer_the_others_have_their_turn_before_it_is_asked_about_again() -> None:

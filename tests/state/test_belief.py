@@ -135,13 +135,12 @@ def test_a_claim_that_a_list_lacks_is_in_the_way_of_no_later_one() -> None:
 
 def test_nobody_works_on_a_pod_beside_another_however_many_have_tried() -> None:
     belief = belief_of()
-    with belief.alone_with(POD.uid) as is_alone:
-        assert is_alone
+    with belief.alone_with(POD.uid) as is_first_alone:
         for _ in range(2):
             with belief.alone_with(POD.uid) as is_alone:
                 assert not is_alone
-    with belief.alone_with(POD.uid) as is_alone:
-        assert is_alone
+    with belief.alone_with(POD.uid) as is_last_alone:
+        assert (is_first_alone, is_last_alone) == (True, True)
 
 
 def test_a_write_of_which_nobody_knows_is_told_of_what_the_watch_has_shown_before() -> None:
