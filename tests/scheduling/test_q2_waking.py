@@ -12,7 +12,7 @@ from extender.model.names import Uid
 from extender.model.node import Container, Pod
 from extender.model.quantity import parse_quantity
 from extender.scheduling.expiry import expired
-from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.planner import Offer, Planner, Rejection, Trouble
 from extender.scheduling.waking import Waker
 from extender.state.ledger import Event
 from tests.scheduling.cast import (
@@ -93,6 +93,28 @@ def test_q2_no_more_are_woken_than_what_is_free_serves() -> None:
     assert stage.woken(2.0) == []
     stage.free(1)
     assert stage.woken(3.0) == ["p1@n1"]
+
+
+def test_q2_a_wake_that_was_not_heard_of_does_not_count() -> None:
+    stage, woken = Stage(pod("p", "c")), list[float]()
+    stage.free(0)
+    for now in (1.0, 2.0, 3.0):
+        for wake in filter(None, stage.waker.round(now)):
+            woken.append(now)
+            stage.waker.unwoken(wake.pod.uid)
+            stage.planner.withdraw(wake.pod.uid)
+    # Between two of them whoever else waits has a turn.
+    assert woken == [1.0, 3.0]
+    assert [stage.woken(now) for now in (4.0, 5.0, 6.0)] == [[], ["p@n1"], []]
+
+
+def test_q2_what_is_not_found_out_in_one_round_is_gone_on_with_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, plan = Stage(pod("p", "c")), Planner.plan
+    stage.free(0)
+    monkeypatch.setattr(Planner, "plan", lambda *_args, **_kwargs: Trouble("is looked for", goes_on=True))
+    assert stage.woken(1.0) == []
+    monkeypatch.setattr(Planner, "plan", plan)
+    assert stage.woken(2.0) == ["p@n1"]
 
 
 def test_q2_the_others_have_their_turn_in_the_next_round() -> None:

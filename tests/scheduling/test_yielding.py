@@ -87,6 +87,27 @@ def test_what_the_scheduler_was_told_of_is_kept() -> None:
     assert promised(here) == {other.uid for other in others}
 
 
+def test_what_the_scheduler_was_told_of_since_is_kept_although_nothing_else_has_changed() -> None:
+    others = low("a"), low("b")
+    here = planner(*others)
+    first, _ = sent(here, *others)
+    assert isinstance(asked(here, names("n3")), Rejection)
+    assert isinstance(here.plan(others[0], [first], 1.0), Offer)
+    assert isinstance(asked(here, [first]), Rejection)
+    assert promised(here) == {other.uid for other in others}
+
+
+def test_what_is_in_vain_for_a_pod_may_be_had_by_a_more_important_one_that_asks_the_same() -> None:
+    middle = pod("middle", "c-middle", priority=5)
+    belief = belief_of(node("n1"), gpus("n1", 2), claim("ch", 2), claim("c-middle", 2), claim("c-a"), claim("c-b"))
+    for item in (others := (low("a"), low("b", 7))) + (middle, HIGH):
+        belief.apply(Changed(item))
+    here = planner_of(belief)
+    assert sent(here, *others) == names("n1", "n1")
+    assert isinstance(asked(here, subject=middle), Rejection)
+    assert isinstance(asked(here), Offer)
+
+
 def test_what_is_being_written_is_kept() -> None:
     others = low("a"), low("b")
     here = planner(*others)
