@@ -11,7 +11,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.endings import Bound, NotBound, Order, Result
-from extender.scheduling.planner import Offer, Rejection
+from extender.scheduling.planner import Offer, Rejection, Trouble
 from extender.scheduling.remedy import freed, settled
 from extender.scheduling.steps import (
     AwaitShown,
@@ -91,6 +91,19 @@ def test_r1_a_write_without_an_answer_holds_its_devices_until_the_claim_moves_on
     world.server.put(world.server.claims[ObjectKey("ns", "a")])
     world.server.deliver(world.belief)
     assert promised(world.belief) == []
+
+
+def test_r1_who_is_asked_about_while_its_claims_are_written_is_told_so_and_not_that_nothing_is_free() -> None:
+    world = world_of()
+    planner = planner_of(world.belief)
+    unanswered(world)
+    plan = planner.plan(POD, [N1], 0.0)
+    assert isinstance(plan, Trouble)
+    assert plan.message.endswith("nobody knows yet whether they were changed")
+    world.belief.ledger.tell(POD.uid, Event.RESUMED)
+    plan = planner.plan(POD, [N1], 0.0)
+    assert isinstance(plan, Trouble)
+    assert plan.message == "claims of the pod are being written for node n1"
 
 
 @pytest.mark.parametrize("how", ["gone", "replaced", "not listed", "replaced in a list"])
