@@ -170,6 +170,7 @@ def broken(why: str) -> Unknown:
             broken("503 : error trying to reach the other"),
             id="503-of-a-peer",
         ),
+        pytest.param(answer(101, b"another protocol"), broken("101 : another protocol"), id="101"),
         pytest.param(answer(408, b"<html>"), broken("408 : <html>"), id="408-of-a-proxy"),
         pytest.param(answer(408, status(408, "Slow")), broken("408 Slow: told Slow"), id="408"),
         pytest.param(answer(500, status(500, "Error")), broken("500 Error: told Error"), id="500"),

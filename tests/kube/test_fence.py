@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from extender.kube.access import Access, Fixed
+from extender.kube.answer import Unanswered
 from extender.kube.api import Api
 from extender.kube.fence import Fence
 from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
@@ -36,6 +37,30 @@ async def test_a_write_that_is_kept_back_is_not_sent_and_is_refused(script: tupl
     assert isinstance(outcome, Refused)
     assert (outcome.kind, outcome.message) == (Refusal.UNSENT, WHY_NOT)
     assert peer.asked == []
+
+
+async def test_what_was_sent_is_known_to_be_under_way_and_in_doubt_where_it_has_no_answer() -> None:
+    now, states = 0.0, list[tuple[bool, bool]]()
+    fence = Fence(now=lambda: now, server_s=60.0)
+
+    class Peer:
+        """Answers nothing, and sees how the fence is meanwhile."""
+
+        async def call(self, *_args: object, **_kwargs: object) -> Unanswered:
+            states.append((fence.is_idle, fence.is_quiet))
+            return Unanswered(was_sent=True, why="no answer")
+
+    peer = Peer()
+    await writes(peer, fence).delete_claim(KEY, UID, "1")  # type: ignore[arg-type]  # as far as it is asked
+    assert states == [(False, False)]
+    assert (fence.is_idle, fence.is_quiet) == (True, False)
+    now = 60.0
+    assert fence.is_quiet
+    # Nobody waits for what may arrive of events, nor of what is read.
+    await writes(peer, fence).create_event("default", {})  # type: ignore[arg-type]  # as far as it is asked
+    await writes(peer, fence).read_claim(KEY)  # type: ignore[arg-type]  # as far as it is asked
+    assert states[1:] == [(True, True)] * 2
+    assert fence.is_quiet
 
 
 async def test_what_is_only_read_passes(script: tuple[Script, Api]) -> None:

@@ -334,6 +334,8 @@ async def test_a_hidden_claim_is_made_mapped_and_deleted(api_server: Cluster) ->
     mapping = Use("c", "example.com/gpu", "container-0-request-0")
     mapped = done(await writes.map_extended(fresh, hidden.key.name, [mapping]))
     assert read_pod(mapped.object).extended_claim == hidden.key.name
+    # Whatever lands late must not have the pod name a claim that is gone.
+    assert refused(await writes.map_extended(fresh, "late", [mapping])) is Refusal.CONFLICT
     read = hidden.uid, hidden.resource_version
     assert refused(await writes.delete_claim(hidden.key, Uid("another"), hidden.resource_version)) is Refusal.CONFLICT
     touched = read_claim(done(await writes.touch_claim(hidden, "1")).object)
