@@ -7,6 +7,7 @@ import pytest
 from extender.allocation import work
 from extender.allocation.features import Features
 from extender.allocation.snapshot import Snapshot
+from extender.allocation.usage import WHOLE, Hold
 from extender.model.change import Changed
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import ClassName, NodeName, Uid
@@ -19,6 +20,7 @@ from extender.scheduling.precedent import Vain
 from extender.scheduling.veto import Ahead, helped
 from extender.state.belief import Belief
 from extender.state.domain import Domain
+from extender.state.ledger import ClaimHold, Promise
 from tests.scheduling.cast import (
     GPU_CLASS,
     OURS,
@@ -78,6 +80,18 @@ def test_what_is_merely_promised_to_a_victim_is_free_once_that_is_gone() -> None
     assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, planner.chooser) == (N1,)
     planner.plan(pod("w", "s"), [N1], 0.0)
     assert helped(pod("p", "c"), {N1: (V.uid,)}, belief, planner.chooser) == ()
+
+
+def test_what_a_less_important_victim_was_promised_unasked_is_left_once() -> None:
+    low, shared = pod("v", "f"), held(claim("s"), device("n1", 0), by=W)
+    belief = belief_of(node("n1"), gpus("n1", 2), claim("f"), claim("c", 2), low)
+    planner, high = planner_of(belief), pod("p", "c", priority=1)
+    hold = ClaimHold(claim("f").uid, (Hold(device("n1", 0), WHOLE),))
+    assert belief.ledger.offer(Promise(V.uid, N1, (hold,), is_answer=False))
+    assert helped(high, {N1: (V.uid,)}, belief, planner.chooser) == (N1,)
+    # Somebody else was given it as well, who does not go.
+    belief.apply(Changed(shared))
+    assert helped(high, {N1: (V.uid,)}, belief, planner.chooser) == ()
 
 
 @pytest.mark.parametrize(("devices", "is_helped"), [(1, False), (2, True)])

@@ -1,6 +1,7 @@
 """A binding that a bug ends: whoever waits is told, and whoever has an interest hears of it even if nobody waits."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from extender.service.binds import CROWDED, UNDER_WAY, Binds
 from extender.service.seats import Seats
 from extender.state.ledger import Phase
 from extender.telemetry.keys import ERROR_ID
-from tests.scheduling.stage import N1, POD
+from tests.scheduling.stage import N1, N2, POD
 from tests.service.door import opened
 from tests.service.test_counted import until
 
@@ -79,6 +80,19 @@ async def test_a_pod_whose_turn_does_not_come_is_refused_before_anything_of_it_i
     scripted.may.set()
     await crowded.stop()
     assert heard[1:] == [(ORDER, Bound(POD))]
+
+
+async def test_who_wants_a_pod_bound_elsewhere_than_it_is_being_bound_does_not_hear_how_that_ends() -> None:
+    scripted = Scripted(Bound(POD))
+    under_way = binds(scripted)
+    under_way.limit_s = 10.0
+    first = asyncio.create_task(under_way.bind(ORDER))
+    again = asyncio.create_task(under_way.bind(ORDER))
+    await asyncio.sleep(0)
+    assert await under_way.bind(replace(ORDER, node=N2)) == f"{UNDER_WAY}, to node n1"
+    scripted.may.set()
+    assert (await first, await again) == ("", "")
+    assert scripted.begun == [ORDER]
 
 
 async def test_a_bug_of_one_who_hears_of_a_binding_is_kept_from_the_others_and_from_the_answer(

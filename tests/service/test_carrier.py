@@ -12,21 +12,25 @@ from extender.kube.resource import CLAIMS, Resource, Served
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.scheduling.claiming import patiently, release
 from extender.scheduling.steps import (
+    AddFinalizer,
     AwaitShown,
     BindPod,
     Done,
     Later,
     Outcome,
     ReadClaim,
+    Refusal,
+    Reserve,
     Step,
     TouchClaim,
     TouchPod,
     Unknown,
+    WriteAllocation,
 )
 from extender.service import carrier
-from extender.service.carrier import Carrier
+from extender.service.carrier import NO_TIME, Carrier
 from tests import kube_objects
-from tests.scheduling.cast import claim, device, held, pod
+from tests.scheduling.cast import claim, consumer, device, given, held, pod
 
 CLAIM = ObjectKey("default", "c")
 
@@ -130,6 +134,29 @@ async def test_what_goes_forward_waits_no_longer_than_it_may_go(monkeypatch: pyt
     feed: Any = None
     bound = await Carrier(writes, feed, lambda: 0.0).carry(patiently(BindPod(pod("p"), NodeName("n"))), 0.005, 60.0)
     assert (bound, set(waited)) == (Later(0.01, "too many requests"), {0.005})
+
+
+async def test_past_the_deadline_nothing_goes_forward_and_what_undoes_or_finds_out_still_does() -> None:
+    one, subject = claim("a"), pod("p")
+    steps = (
+        AddFinalizer(one),
+        WriteAllocation(one, given(device("n1", 0)), consumer(subject)),
+        Reserve(one, consumer(subject)),
+        BindPod(subject, NodeName("n")),
+    )
+    writes, feed, ended = AsyncMock(), AsyncMock(), list[Outcome]()
+
+    def work() -> Generator[Step, Outcome, None]:
+        for step in steps:
+            ended.append((yield step))
+        yield ReadClaim(one.key)
+        yield TouchClaim(one)
+
+    for each in (writes.read_claim, writes.touch_claim):
+        each.return_value = kube.Refused(Refusal.NOT_FOUND)
+    await Carrier(writes, feed, lambda: 1.0).carry(work(), deadline=1.0)
+    assert ended == [kube.Refused(Refusal.UNSENT, NO_TIME)] * len(steps)
+    assert [called[0] for called in writes.method_calls] == ["read_claim", "touch_claim"]
 
 
 @pytest.mark.parametrize(
