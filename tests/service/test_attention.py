@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from extender.allocation.usage import Hold, Usage
-from extender.kube.outcome import RequestOutcome, Succeeded
+from extender.kube.outcome import RequestOutcome, Succeeded, Unknown
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import DeviceClass, ResourceClaim
 from extender.model.device import Traits
@@ -593,6 +593,22 @@ async def test_a_pod_that_is_postponed_is_tried_again_in_time_unless_it_was_offe
     for _ in range(2):
         await attention.round()
     assert wakes.touched == ([] if is_offered else [POD.key.name])
+
+
+async def test_a_pod_that_is_postponed_is_tried_until_that_is_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, wakes = waiting(), Wakes()
+    attention = attention_of(world.belief, wakes, START, Steps(world))
+    attention.waits.postponed(POD.uid, 0.0)
+
+    async def silent(*_args: object) -> Outcome:
+        return Unknown("no answer")
+
+    with monkeypatch.context() as hanging:
+        hanging.setattr(wakes, "annotate_pod", silent)
+        await attention.waits.round(lambda: 0.0)
+    for _ in range(2):
+        await attention.waits.round(lambda: TICK_S)
+    assert wakes.touched == [POD.key.name]
 
 
 async def test_r4_what_could_not_be_given_up_is_tried_again_after_a_while() -> None:

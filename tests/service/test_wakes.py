@@ -7,7 +7,7 @@ import pytest
 
 from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.model.change import Gone
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import Refusal
 from extender.scheduling.waking import Waker
@@ -125,6 +125,13 @@ async def test_a_pod_that_has_changed_is_sent_elsewhere_as_it_is_now() -> None:
     api = Api(replace(P, resource_version="2"))
     await woken(here(api, shown=P))
     assert api.asked == ["outdated", "read", "nominated n1"]
+
+
+@pytest.mark.parametrize("change", [{"uid": Uid("another")}, {"node_name": N2}], ids=["replaced", "bound"])
+async def test_a_pod_that_waits_no_longer_is_not_nominated(change: dict[str, object]) -> None:
+    api = Api(replace(P, resource_version="9", **change))  # type: ignore[arg-type]  # of a pod
+    await here(api, P).wakes.wake(P, N1)
+    assert api.asked == ["outdated", "read", "annotated"]
 
 
 async def test_a_pod_that_keeps_changing_is_annotated() -> None:
