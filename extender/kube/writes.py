@@ -1,7 +1,8 @@
 """Every write that owning allocations takes: one request each.
 
 What gives, frees or binds lands on the version that was read, or not at all; a touch, an annotation or a nomination
-lands on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up first.
+lands on the object of that UID. Each carries ``?timeout=`` below our own deadline, so that the API server gives up
+first.
 """
 
 from collections.abc import Callable, Sequence

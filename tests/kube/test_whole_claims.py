@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from extender.kube.answer import Answer, Unanswered
-from extender.kube.outcome import Done, Outcome, Refused, Unknown
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
 from extender.kube.protobuf import MAGIC, field, guard, sent
 from extender.kube.request import Body
 from extender.kube.resource import CLAIMS, Served
@@ -18,7 +18,7 @@ from extender.scheduling.steps import Refusal
 from tests.scheduling.cast import claim, consumer, device, held, pod
 
 CLAIM = held(claim("a", version=5), device("n1", 0), by=pod("p", "a"))
-Writing = Callable[[Writes], Coroutine[Any, Any, Outcome]]
+Writing = Callable[[Writes], Coroutine[Any, Any, RequestOutcome]]
 GUARDED: dict[str, Writing] = {
     "finalizer": lambda writes: writes.add_finalizer(CLAIM),
     "reservation": lambda writes: writes.reserve_shared(CLAIM, Consumer(resource="pods", name="q", uid=Uid("q"))),
@@ -70,14 +70,14 @@ async def test_a_claim_that_has_moved_on_is_not_replaced(name: str) -> None:
 @pytest.mark.parametrize("name", [*GUARDED, *OTHERS])
 async def test_what_replaces_a_claim_says_which_one_it_is_meant_for(name: str) -> None:
     server = Stored("5", done())
-    assert isinstance(await (GUARDED | OTHERS)[name](writes_to(server)), Done)
+    assert isinstance(await (GUARDED | OTHERS)[name](writes_to(server)), Succeeded)
     (put,) = server.puts
     assert sent(put).endswith(guard(CLAIM.uid))
 
 
 async def test_a_touch_that_others_are_faster_than_is_tried_again_whatever_version_there_is_by_then() -> None:
     server = Stored("6", status(409, "Conflict"), status(409, "Conflict"), done())
-    assert isinstance(await OTHERS["touch"](writes_to(server)), Done)
+    assert isinstance(await OTHERS["touch"](writes_to(server)), Succeeded)
     assert len(server.puts) == ATTEMPTS
     server = Stored("6", *[status(409, "Conflict")] * ATTEMPTS)
     outcome = await OTHERS["touch"](writes_to(server))

@@ -9,11 +9,11 @@ from extender.kube.outcome import Unknown
 from extender.model.names import ObjectKey
 from extender.scheduling.steps import Refusal, Refused
 from extender.service.leading import Leading
-from extender.state.tenure import Act, Record, Step, Tenure, Terms, Wish
+from extender.state.tenure import Act, LeaseTimes, Record, Step, Tenure, Wish
 
 ME = "a_1"
 LEASE = ObjectKey("ns", "lease")
-TERMS = Terms(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
+TERMS = LeaseTimes(lease_s=15, trust_s=10, renew_s=2, linger_s=90)
 CONFLICT = Refused(Refusal.CONFLICT, "moved on")
 
 
