@@ -22,6 +22,11 @@ from extender.scheduling.account import shortened
 from extender.scheduling.claiming import FINALIZER
 
 TOUCHED: Final = "dra-extender.x-k8s.io/touched"
+# To remove what somebody has removed meanwhile would be an invalid patch (422), before anybody looks at the version.
+FREED: Final[list[Json]] = [
+    {"op": "add", "path": "/status/allocation", "value": None},
+    {"op": "remove", "path": "/status/allocation"},
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,7 @@ def consumers_without(claim: ResourceClaim, uid: Uid) -> tuple[Consumer, ...]:
 
 
 def without_consumer(claim: ResourceClaim, uid: Uid, *, deallocate: bool) -> list[Json]:
-    freed: list[Json] = [{"op": "remove", "path": "/status/allocation"}] if deallocate and claim.allocation else []
+    freed = FREED if deallocate and claim.allocation else []
     return [_guard(claim), _reserved(consumers_without(claim, uid)), *freed]
 
 

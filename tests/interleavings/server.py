@@ -50,7 +50,7 @@ class Request:
         """Tell whether devices are given to a claim, which it had not."""
         steps = self.body.content if self.body else None
         return isinstance(steps, list) and any(
-            step["path"] == "/status/allocation" and step["op"] == "add" for step in steps
+            step["path"] == "/status/allocation" and step.get("value") is not None for step in steps
         )
 
     @property

@@ -212,6 +212,14 @@ async def test_a_release_takes_its_own_reservation_back_and_leaves_those_of_othe
     assert (freed.reserved_for, freed.allocation) == ((), None)
 
 
+async def test_to_free_what_somebody_has_freed_meanwhile_is_a_conflict(api_server: Cluster) -> None:
+    writes, first = writes_to(api_server), await consumer(api_server)
+    given = done(await writes.write_allocation(await new_claim(api_server), granted(), first))
+    known = read_claim(given.object)
+    done(await writes.release(known, first.uid, deallocate=True))
+    assert refused(await writes.release(known, first.uid, deallocate=True)) is Refusal.CONFLICT
+
+
 async def test_writes_leave_alone_what_they_do_not_name(api_server: Cluster) -> None:
     fresh = await new_claim(api_server, labels={"a": "b"}, annotations={"example.com/x": "y"})
     writes = writes_to(api_server)
