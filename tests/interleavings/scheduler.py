@@ -224,9 +224,9 @@ class Scheduler:
         return uid not in self.binding and uid not in self.delayed and self._is_served(pod)
 
     def _go(self, uid: Uid, key: Key) -> None:
-        """Make room for another: who waits for volumes is merely tried again later."""
+        """Make room for another: who waits for volumes is merely tried again later, unless it was bound meanwhile."""
         delayed = self.delayed.pop(uid, None)
-        if delayed is None:
+        if delayed is None or uid not in self.queue:
             self.registry.delete(POD, key, self.random.choice(({}, GRACE)))
             return
         self.happened["goes without its volumes"] += 1
