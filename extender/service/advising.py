@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.model.node import Pod
-from extender.scheduling.account import of_advice
 from extender.scheduling.advice import Advisor
 from extender.scheduling.endings import Order
 from extender.scheduling.planner import Plain
@@ -50,8 +49,7 @@ class Advising:
             return Filtered(names=request.names)
         self._scores.put(request.pod.uid, plan.scores)
         if plan.placement is not None:
-            generation = self.advisor.belief.cluster.snapshot.generation
-            self.journal.put(of_advice(request.pod, plan, generation, self.journal.wall()))
+            self.journal.advised(request.pod, plan)
         everything = self.advisor.belief.cluster.snapshot.layout.nodes
         return Filtered(names=self._scores.kept(request.names, plan.passes, everything))
 

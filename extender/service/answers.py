@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
-from extender.scheduling.account import of_plan
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.endings import Order
 from extender.scheduling.planner import Offer, Plain, Planner, Rejection, Trouble
@@ -92,7 +91,7 @@ class Answers:
             return Filtered(names=request.names)
         if isinstance(plan, Trouble):
             return Filtered(error=plan.message, goes_on=plan.goes_on)
-        self.journal.put(of_plan(pod, plan, self.belief.cluster.snapshot.generation, self.journal.wall()))
+        self.journal.planned(pod, plan)
         if isinstance(plan, Rejection):
             self.attention.rejected(pod, plan)
             self.preemption.refused(pod.uid, plan.elsewhere)

@@ -55,4 +55,5 @@ async def _ended(service: Service) -> None:
     service.leading.is_ending = True
     await service.server.stop()
     await service.answers.binds.stop()
+    service.journal.afterwards.flush()
     await service.leading.end(FAREWELL_S)

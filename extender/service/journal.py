@@ -3,18 +3,22 @@
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from extender.model.change import Changed, Listed
 from extender.model.footprint import Footprint
 from extender.model.names import DeviceKey, NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.account import continued, landed, note_of, of_result
+from extender.scheduling.account import continued, landed, note_of, of_advice, of_plan, of_result
+from extender.scheduling.advice import Advice
 from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.endings import Bound, Ending, NotBound, Order, Result
 from extender.scheduling.gist import cause_of, gist
 from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.record import Decisions
+from extender.service.afterwards import Afterwards
 from extender.service.notices import Notices
 from extender.state.belief import Belief
 from extender.telemetry import keys
@@ -38,16 +42,32 @@ MOST_FAILING: Final = 10_000
 
 @dataclass(slots=True)
 class Journal:
-    """The last decisions. *wall* is the time of the day; *heard* is told of each decision."""
+    """The last decisions. *wall* is the time of the day; *heard* is told of each decision.
+
+    What was answered is remembered *afterwards*: nobody who is to be answered waits for that.
+    """
 
     belief: Belief
     notices: Notices
     metrics: Metrics
     wall: Callable[[], float]
     decisions: Decisions = field(default_factory=Decisions)
+    afterwards: Afterwards = field(default_factory=Afterwards)
     heard: Callable[[Decision], None] = lambda _decision: None
     _waiting: Memo[Uid, Decision] = field(default_factory=lambda: Memo(MOST_WAITING))
     _failing: Memo[tuple[Uid, Decided], int] = field(default_factory=lambda: Memo(MOST_FAILING))
+
+    def planned(self, pod: Pod, plan: Offer | Rejection) -> None:
+        """Remember what filter answers."""
+        self._decided(partial(of_plan, pod, plan))
+
+    def advised(self, pod: Pod, advice: Advice) -> None:
+        """Remember what an advisor answers."""
+        self._decided(partial(of_advice, pod, advice))
+
+    def _decided(self, account: Callable[[int, float], Decision]) -> None:
+        generation = self.belief.cluster.snapshot.generation
+        self.afterwards.put(lambda: self.put(account(generation, self.wall())))
 
     def put(self, decision: Decision) -> None:
         """Remember *decision*, and tell it on the pod if it is news, or was told long ago."""
@@ -95,6 +115,9 @@ class Journal:
 
     def ended(self, order: Order, result: Result) -> None:
         """Remember how a bind ended. What the devices of a pod are, that waits with them, is told until it is bound."""
+        self.afterwards.put(partial(self._ended, order, result))
+
+    def _ended(self, order: Order, result: Result) -> None:
         first, before = self._waiting.get(order.uid), self.decisions.get(order.pod)
         if before and (before.uid, before.node, before.outcome) == (order.uid, order.node, Decided.BOUND):
             return
@@ -142,6 +165,7 @@ class Journal:
 
     def of(self, pod: ObjectKey) -> object | None:
         """Return what was decided last about *pod*, as JSON values."""
+        self.afterwards.flush()
         decision = self.decisions.get(pod)
         if decision is None:
             return None

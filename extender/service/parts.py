@@ -22,6 +22,7 @@ from extender.scheduling.suitable import Suitable
 from extender.scheduling.waking import Waker
 from extender.service.accession import Accession
 from extender.service.advising import Advising
+from extender.service.afterwards import in_turns
 from extender.service.ahead import Ahead
 from extender.service.alone import Alone, Solitude
 from extender.service.answers import Answers
@@ -150,8 +151,7 @@ class Service:
     @cached_property
     def follows(self) -> Follows:
         """What lists and watches everything."""
-        begin = partial(follow, self.api, self.versions, sink=self.sink, rhythm=self.rhythm)
-        return Follows(begin, self.followed)
+        return Follows(partial(follow, self.api, self.versions, sink=self.sink, rhythm=self.rhythm), self.followed)
 
     @cached_property
     def inspection(self) -> Inspection:
@@ -201,7 +201,8 @@ class Service:
     @cached_property
     def journal(self) -> Journal:
         """The last decisions, and what people are told of them."""
-        return Journal(self.belief, self.notices, self.metrics, time.time, Decisions(self.settings.decisions.keep))
+        told = (self.notices, self.metrics, time.time)
+        return Journal(self.belief, *told, Decisions(self.settings.decisions.keep), in_turns())
 
     @cached_property
     def health(self) -> Health:

@@ -47,7 +47,7 @@ def offering(belief: Belief, roll: Roll) -> Answers:
     planner.roll = roll
     nobody: Any = SimpleNamespace(offered=lambda _pod: None, rejected=lambda _pod, _plan: None)
     found = answers(belief, nobody)
-    found.planner, found.journal = planner, SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)  # type: ignore[assignment]  # nobody reads it
+    found.planner, found.journal = planner, SimpleNamespace(planned=lambda _pod, _plan: None)  # type: ignore[assignment]  # nobody reads it
     found.__post_init__()
     return found
 

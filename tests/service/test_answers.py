@@ -120,7 +120,7 @@ class Preempting:
             wall=lambda: 0.0,
         )
         self.answers = answers(self.belief, attention)
-        self.answers.journal = SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)  # type: ignore[assignment]  # nobody reads it
+        self.answers.journal = SimpleNamespace(planned=lambda _pod, _plan: None)  # type: ignore[assignment]  # nobody reads it
         self.answers.now = self.answers.evictions.now = lambda: self.now
 
     def may_go(self, *nodes: str) -> list[str]:

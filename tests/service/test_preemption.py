@@ -48,7 +48,7 @@ class MadeReady:
         self.attention = attention_of(self.belief, self.wakes, START + 1, Steps(self.world))
         self.attention.now = lambda: self.now
         self.answers = answers(self.belief, self.attention)
-        journal: Any = SimpleNamespace(put=lambda _decision: None, wall=lambda: START + 1)
+        journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
         self.attention.heed(self.answers.evictions)
 
@@ -306,7 +306,7 @@ class Sent:
         self.attention.wakes.nominates = nominates
         self.answers = answers(self.belief, self.attention)
         self.answers.planner = self.attention.waker.planner
-        journal: Any = SimpleNamespace(put=lambda _decision: None, wall=lambda: 0.0)
+        journal: Any = SimpleNamespace(planned=lambda _pod, _plan: None)
         self.answers.journal, self.answers.evictions.now = journal, lambda: self.now
 
     def is_refused(self) -> bool:
