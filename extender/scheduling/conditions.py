@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import Enum, auto
+from functools import lru_cache
 
 from extender.allocation.cel.errors import Failed
 from extender.allocation.cel.library.clock import NANOS, format_timestamp, parse_timestamp
@@ -35,7 +36,7 @@ READY = Standing(Readiness.READY)
 
 def time_of(now: float) -> str:
     """Write a time in seconds since 1970 as Kubernetes does, in whole seconds."""
-    return format_timestamp(Timestamp(int(now) * NANOS))
+    return _written(int(now))
 
 
 def standing_of(claims: Iterable[ResourceClaim], now: float, within_s: float) -> Standing:
@@ -70,14 +71,19 @@ def failed_for_others(claims: Iterable[ResourceClaim], pod: Uid, now: float, wit
     return standing.detail if standing.readiness is Readiness.FAILED else ""
 
 
+@lru_cache(maxsize=1)
+def _written(seconds: int) -> str:
+    return format_timestamp(Timestamp(seconds * NANOS))
+
+
 def _in_time(found: Standing, claim: ResourceClaim, now: float, within_s: float) -> Standing:
     """Give up waiting for a claim that was allocated too long ago; one that does not say when is waited for.
 
     One that says that it will be was dated by a clock that has been set back: to wait until it is late would take as
     long as that clock was ahead. Allocated anew, it has a date that can be counted from.
     """
-    since = _allocated_at(claim)
-    if found.readiness is not Readiness.WAITING or since is None or -SKEW_S <= now - since <= within_s:
+    since = _allocated_at(claim) if found.readiness is Readiness.WAITING else None
+    if since is None or -SKEW_S <= now - since <= within_s:
         return found
     why = "and was allocated in the future" if now < since else f"for {within_s:g} s"
     return Standing(Readiness.FAILED, f"{found.detail} {why}")

@@ -130,10 +130,10 @@ class Answers:
 
     async def bind(self, order: Order) -> str:
         """Bind the pod; return what went wrong, nothing where it is bound."""
-        if not self.binds.is_under_way(order.uid) and not self.hindrance():
-            await self.catching_up.meet(order)
-        # Meanwhile another may have begun to lead.
         hindrance = self.hindrance()
+        if not hindrance and not self.binds.is_under_way(order.uid) and await self.catching_up.meet(order):
+            # Meanwhile another may have begun to lead.
+            hindrance = self.hindrance()
         if hindrance and not self.binds.is_under_way(order.uid):
             self.planner.trips.unbegun(order.uid)
         return hindrance or await self.binds.bind(order)

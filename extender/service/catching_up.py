@@ -71,15 +71,19 @@ class CatchingUp:
             self._strolls_until = self.now() + self._stroll_s
             self._stroll_s = min(2 * self._stroll_s, REST_S)
 
-    async def meet(self, order: Order) -> None:
-        """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more."""
+    async def meet(self, order: Order) -> bool:
+        """Return once its pod is shown as the scheduler may bind it, or soon: to ask the API server takes it more.
+
+        Tell whether anything was waited for.
+        """
         if self._meeting >= MOST_MEETING or self._is_met(order):
-            return
+            return False
         self._meeting += 1
         try:
             await self._until(lambda: self._is_met(order))
         finally:
             self._meeting -= 1
+        return True
 
     def _is_met(self, order: Order) -> bool:
         """Tell whether the pod is shown to be let in, or bound."""

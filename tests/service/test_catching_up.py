@@ -257,8 +257,9 @@ async def test_a_binding_that_nobody_may_begin_any_more_once_its_pod_was_met_is_
     class Deposed:
         async def hear(self, pod: Pod) -> None: ...
 
-        async def meet(self, _order: Order) -> None:
+        async def meet(self, _order: Order) -> bool:
             answers.leading = lambda: "somebody else leads"
+            return True
 
     node = (await door.filter(made))["NodeNames"][0]
     answers.catching_up = cast("CatchingUp", Deposed())
