@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Any, Final
 
 from extender.allocation.masks import places_of
-from extender.topology.choice import Aim, Choice, Chooser
+from extender.topology.choice import Aim, Choice, Ranker
 from extender.topology.forms import Forms
 from extender.topology.links import Links
 from extender.topology.quality import ONE, Quality
@@ -17,17 +17,17 @@ MEGA_PER_GIGA: Final = 1000
 
 def best_sets(links: Links, size: int, mix: Mix) -> list[dict[str, Any]]:
     """List the best sets in the order in which the policy protect takes them."""
-    chooser = Chooser(Forms().shared(links)[1].shape, Aim(mix))
+    ranker = Ranker(Forms().shared(links)[1].shape, Aim(mix))
     # What people read are links as they are, behind a switch across NUMA nodes too.
     plain = Quality(shape_of(links.weights, links.links, links.link_weight))
-    full = chooser.quality.shape.full
+    full = ranker.quality.shape.full
     if not 0 < size <= len(links.devices):
         return []
-    return [_told(links, chooser, plain, choice) for choice in islice(chooser.choices(full, size), SHOWN)]
+    return [_told(links, ranker, plain, choice) for choice in islice(ranker.choices(full, size), SHOWN)]
 
 
-def _told(links: Links, chooser: Chooser, plain: Quality, choice: Choice) -> dict[str, Any]:
-    parts, whole = plain.parts(choice.mask), chooser.residual.value(chooser.quality.shape.full)
+def _told(links: Links, ranker: Ranker, plain: Quality, choice: Choice) -> dict[str, Any]:
+    parts, whole = plain.parts(choice.mask), ranker.residual.value(ranker.quality.shape.full)
     is_single = choice.mask.bit_count() == 1
     return {
         "devices": [links.devices[place].device for place in places_of(choice.mask)],

@@ -14,7 +14,7 @@ from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.aliases import Member
 from extender.topology.atlas import Machine
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
 from extender.topology.policy import Policy, Wish
@@ -32,7 +32,7 @@ class Limits:
 
     policies: Sequence[Policy]
     machine_on: Callable[[Board], Machine]
-    chooser: Callable[[Group, At], Chooser]
+    ranker: Callable[[Group, At], Ranker]
     _zones: Memo[int, tuple[Machine, Mapping[int, object]]] = field(default_factory=lambda: Memo(MACHINES))
 
     def narrowed(self, situation: Situation) -> Situation:
@@ -114,7 +114,7 @@ class Limits:
 
     def _is_linked(self, machine: Machine, at: At, places: Collection[int]) -> bool:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
-        return group is not None and self.chooser(group, at).make.is_linked(group.mask(places))
+        return group is not None and self.ranker(group, at).make.is_linked(group.mask(places))
 
 
 class Limited:

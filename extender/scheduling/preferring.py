@@ -16,8 +16,7 @@ from extender.scheduling.limits import Limited, Limits
 from extender.topology.aliases import Place
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.atlas import Atlas
-from extender.topology.choice import Chooser
-from extender.topology.choosers import Choosers
+from extender.topology.choice import Ranker
 from extender.topology.ensemble import Ensemble
 from extender.topology.frames import Framed
 from extender.topology.graded import Graded
@@ -29,6 +28,7 @@ from extender.topology.memo import Latest
 from extender.topology.partitioned import Partitioned
 from extender.topology.policy import STEP, UNREADY, Placing, Policy, spoiling
 from extender.topology.portions import is_spoilt
+from extender.topology.rankers import Rankers
 from extender.topology.ratings import APART
 from extender.topology.residual import Mix
 from extender.topology.scene import offered
@@ -41,10 +41,10 @@ GROUNDS: Final = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What all questions share: machines, who chooses on them, and what stands on which board."""
+    """What all questions share: machines, who ranks sets of them, and what stands on which board."""
 
     atlas: Atlas
-    choosers: Choosers = field(default_factory=Choosers)
+    rankers: Rankers = field(default_factory=Rankers)
     partitioned: Partitioned = field(default_factory=Partitioned)
     shared: Shared = field(default_factory=Shared)
     grounds: Latest[Board, tuple[Policy, Mix], Ground] = field(default_factory=lambda: Latest(GROUNDS, forms_of))
@@ -68,9 +68,9 @@ class Panel:
         self._memory, self.policies, self.mixes = memory, policies, mixes
         self._asks = question.asks
 
-    def chooser(self, group: Group, at: At) -> Chooser:
+    def ranker(self, group: Group, at: At) -> Ranker:
         """Return who chooses of *group* for an ask."""
-        return self._memory.choosers.of(group, self.policies[at.claim], self.mixes[self._asks[at].class_name])
+        return self._memory.rankers.of(group, self.policies[at.claim], self.mixes[self._asks[at].class_name])
 
     def placing(self, at: At) -> Placing:
         return self.policies[at.claim].placing
@@ -79,7 +79,7 @@ class Panel:
         """Tell what an ask thinks of each candidate of *board*."""
         generations, avoided, policy = [0] * len(board.candidates), 0, self.policies[at.claim]
         for group in self._memory.atlas.on(board) if policy.is_graded else ():
-            thought = self.chooser(group, at).make.grades
+            thought = self.ranker(group, at).make.grades
             for index, place in enumerate(group.indices):
                 generations[place] = thought.worst(1 << index)
                 avoided |= (thought.avoided >> index & 1) << place
@@ -88,7 +88,7 @@ class Panel:
     def wiring(self, board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         """Tell how the devices of *board* are linked, and who chooses of them."""
         del ask
-        return [Wired(self.chooser(group, at), group.indices) for group in self._memory.atlas.on(board)]
+        return [Wired(self.ranker(group, at), group.indices) for group in self._memory.atlas.on(board)]
 
     def ground(self, situation: Situation) -> Ground:
         """Say what stands on a board, as the ask for most of what leads there sees it: the others go along."""
@@ -123,8 +123,8 @@ class Panel:
                 sites[index] = place
         # What leads is chosen for all asks together, and each ask is judged by its own policy afterwards.
         policy, mix = self.policies[at.claim].relaxed, self.mixes[self._asks[at].class_name]
-        choosers = ((group, self._memory.choosers.of(group, policy, mix)) for group in machine)
-        groups = tuple(_anchored(group, chooser) for group, chooser in choosers)
+        rankers = ((group, self._memory.rankers.of(group, policy, mix)) for group in machine)
+        groups = tuple(_anchored(group, ranker) for group, ranker in rankers)
         return Ground(board, groups, tuple(sites))
 
 
@@ -139,7 +139,7 @@ class Preferring:
         wholes = memory.partitioned.wholes
         linked = Linked(panel.wiring, Tightest(), self._firm, wholes)
         self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
-        self._limits = Limits(policies, memory.atlas.on, panel.chooser)
+        self._limits = Limits(policies, memory.atlas.on, panel.ranker)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.
         joins = len(set(policies)) == 1 and not self._firm
         together = Together(panel.ground, self._alone, wholes=wholes)
@@ -214,10 +214,10 @@ class Preferring:
         group = next((group for group in machine if set(places) <= set(group.indices)), None)
         if group is None:
             return _summed(Appraisal(APART), self._graded(situation, at, places))
-        chooser, chosen = self._panel.chooser(group, at), group.mask(places)
+        ranker, chosen = self._panel.ranker(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices)) & ~taken(situation, situation.given)
         free = chosen | group.mask(places_of(whole))
-        return Appraisal(sum(chooser.terms(free, chosen)), parts_of(group, chooser, free, chosen))
+        return Appraisal(sum(ranker.terms(free, chosen)), parts_of(group, ranker, free, chosen))
 
     def _graded(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what the policy of an ask thinks of the devices that it is given."""
@@ -246,11 +246,11 @@ def _is_spoilt(situation: Situation, pick: Pick) -> bool:
     return is_spoilt(situation.board.candidates[place].device, ask.capacity)
 
 
-def _anchored(group: Group, chooser: Chooser) -> Anchored:
+def _anchored(group: Group, ranker: Ranker) -> Anchored:
     def tell(free: int, mask: int) -> tuple[Part, ...]:
-        return tuple(part for part in parts_of(group, chooser, free, mask) if part.value or part.name != "zones")
+        return tuple(part for part in parts_of(group, ranker, free, mask) if part.value or part.name != "zones")
 
-    return Anchored(chooser, group.indices, group.links.is_known, tell, group.form)
+    return Anchored(ranker, group.indices, group.links.is_known, tell, group.form)
 
 
 def _by_ask(picks: Iterable[Pick]) -> list[tuple[At, list[Pick]]]:

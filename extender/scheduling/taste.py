@@ -224,7 +224,7 @@ class Taste:
         found: tuple[Part, ...] = ()
         if best is not None:
             group, free, choice = best
-            found = parts_of(group, ratings.chooser_of(group), free, choice.mask)
+            found = parts_of(group, ratings.ranker_of(group), free, choice.mask)
         if case:
             self._outlines.put(case, found)
         return found
@@ -238,10 +238,10 @@ class Taste:
         key = made, at, policy, self._mix(ask.class_name)
         ratings = known.get(key)
         if ratings is None:
-            choosing = partial(self.memory.choosers.of, policy=policy, mix=key[-1])
+            ranker_of = partial(self.memory.rankers.of, policy=policy, mix=key[-1])
             # Devices of several kinds are not linked, but may well be on one NUMA node.
             lacking = NONE if policy.links is Wish.STRICT else APART
-            ratings = known[key] = made(self.atlas, choosing, ask.count, lacking)
+            ratings = known[key] = made(self.atlas, ranker_of, ask.count, lacking)
         return ratings
 
     def asks(

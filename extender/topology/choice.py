@@ -40,8 +40,8 @@ class Choice(NamedTuple):
     change: int
 
 
-class Chooser:
-    """Answers for all nodes of one make, as *policy* has it; *packing* is of its shape, where others use it too."""
+class Ranker:
+    """Ranks sets on all nodes of one make, as *policy* has it; *packing* is of its shape, where others use it too."""
 
     def __init__(self, make: Make | Shape, aim: Aim, policy: Policy = PROTECT, packing: Packing | None = None) -> None:
         self.make = make if isinstance(make, Make) else Make(make)

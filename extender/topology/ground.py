@@ -18,7 +18,7 @@ from extender.topology.forms import Form
 
 
 class Ranking(Protocol):
-    """Says what sets of linked devices are worth by themselves; a ``Chooser`` is one. Masks are of the shape."""
+    """Says what sets of linked devices are worth by themselves; a ``Ranker`` is one. Masks are of the shape."""
 
     def choices(self, free: int, size: int, among: int) -> Iterator[Choice]:
         """Yield sets of *size* out of *free* and *among*, the best first."""

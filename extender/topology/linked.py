@@ -11,7 +11,7 @@ from extender.allocation.preference import NO_SET, Preference, Turn
 from extender.allocation.question import Ask, At
 from extender.allocation.situation import Situation
 from extender.topology.candidates import EXACT
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from extender.topology.policy import Wish
 
 # A value, and places among the candidates of a board.
@@ -21,7 +21,7 @@ Valued = tuple[int, tuple[int, ...]]
 class Wired(NamedTuple):
     """Devices of a board that are linked: who chooses, and where each device of the shape is among the candidates."""
 
-    chooser: Chooser
+    ranker: Ranker
     places: tuple[int, ...]
 
 
@@ -71,7 +71,7 @@ class Linked:
         if size and at.claim in self._strict:
             for wired in (wired for wired in every if len(wired.places) > EXACT):
                 # In a large shape only some sets were valued.
-                if wired.chooser.policy.links is Wish.STRICT:
+                if wired.ranker.policy.links is Wish.STRICT:
                     yield from (places for places in _along_links(wired, mask, size) if places not in seen)
                 else:
                     yield from self._otherwise.sets(situation, at, mask & mask_of(wired.places), size, picks)
@@ -88,14 +88,14 @@ class Linked:
 
 def _along_links(wired: Wired, mask: int, size: int) -> Iterator[tuple[int, ...]]:
     """Yield all sets of one shape that are linked: to ask that of each set would be too much."""
-    for found in wired.chooser.make.linked_sets(within(wired.places, mask), size):
+    for found in wired.ranker.make.linked_sets(within(wired.places, mask), size):
         yield _outward(wired, found) if found else NO_SET
 
 
 def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:
     """Yield sets of one shape. What may be taken counts as free, though others have a share of it."""
     among, whole = within(wired.places, mask), within(wired.places, free)
-    for choice in wired.chooser.choices(whole | among, size, among):
+    for choice in wired.ranker.choices(whole | among, size, among):
         yield choice.value, _outward(wired, choice.mask)
 
 

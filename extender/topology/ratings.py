@@ -13,7 +13,7 @@ from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
-from extender.topology.choice import Choice, Chooser
+from extender.topology.choice import Choice, Ranker
 from extender.topology.grades import Grades
 from extender.topology.machine import Group
 from extender.topology.memo import Memo
@@ -41,11 +41,11 @@ class Best(NamedTuple):
 class Ratings:
     """Values of the best sets of *size*, continued from one snapshot to the next; *lacking* where no kind has one.
 
-    chooser_of: who chooses of a group. *is_open*: of some node nobody knows whether it has a set.
+    ranker_of: who ranks the sets of a group. *is_open*: of some node nobody knows whether it has a set.
     """
 
-    def __init__(self, atlas: Atlas, chooser_of: Callable[[Group], Chooser], size: int, lacking: int) -> None:
-        self.atlas, self.chooser_of, self.size, self.lacking = atlas, chooser_of, size, lacking
+    def __init__(self, atlas: Atlas, ranker_of: Callable[[Group], Ranker], size: int, lacking: int) -> None:
+        self.atlas, self.ranker_of, self.size, self.lacking = atlas, ranker_of, size, lacking
         self.is_open = False
         self._known: Memo[Key, int] = Memo(KNOWN)
         self._kinds: Memo[tuple[int, int], int] = Memo(KNOWN)
@@ -130,7 +130,7 @@ class Ratings:
     def _without(self, machine: Machine, free: int, usable: int) -> int:
         """Return what a node is worth of which no set of one kind is known: it may have one of several."""
         masks = ((group, within(group.indices, free), within(group.indices, free & usable)) for group in machine)
-        if any(self.chooser_of(group).is_open(mine, self.size, among) for group, mine, among in masks):
+        if any(self.ranker_of(group).is_open(mine, self.size, among) for group, mine, among in masks):
             self.is_open = True
             return APART
         return self.lacking if max(self._numbers_apart(machine, free & usable), default=0) >= self.size else NONE
@@ -139,10 +139,10 @@ class Ratings:
         """Count what may be given together though it is of several kinds: on each NUMA node where it must be of one."""
         zones = Counter[int | None]()
         for group in machine:
-            chooser = self.chooser_of(group)
-            allowed = places_of(within(group.indices, free) & ~chooser.make.forbidden)
-            is_zoned = chooser.policy.numa is Wish.STRICT
-            zones.update(chooser.make.zones[place] if is_zoned else None for place in allowed)
+            ranker = self.ranker_of(group)
+            allowed = places_of(within(group.indices, free) & ~ranker.make.forbidden)
+            is_zoned = ranker.policy.numa is Wish.STRICT
+            zones.update(ranker.make.zones[place] if is_zoned else None for place in allowed)
             if is_zoned:
                 # Of a device without a known NUMA node nobody knows whether it is on that of others.
                 del zones[None]
@@ -152,7 +152,7 @@ class Ratings:
         found = []
         for group in machine:
             mine, among = within(group.indices, free), within(group.indices, free & usable)
-            choice = self.chooser_of(group).best(mine, self.size, among)
+            choice = self.ranker_of(group).best(mine, self.size, among)
             if choice is not None:
                 found.append(Best(group, mine, choice))
         return max(found, key=lambda best: best.choice.value) if found else None
@@ -184,14 +184,14 @@ class Gradings(Ratings):
         there = [index for group in machine for index in group.indices]
         generations, avoided, shareable = [0] * (max(there, default=-1) + 1), 0, 0
         for group in machine:
-            thought = self.chooser_of(group).make.grades
+            thought = self.ranker_of(group).make.grades
             for place, (index, member) in enumerate(zip(group.indices, group.members, strict=True)):
                 generations[index] = thought.worst(1 << place)
                 avoided |= (thought.avoided >> place & 1) << index
                 shareable |= member.device.traits.allow_multiple_allocations << index
         grades = Grades(tuple(generations), avoided)
         needed, step = next(grades.best(mask_of(there) & usable & (free | shareable), self.size), (0, 0))
-        policy = self.chooser_of(machine[0]).policy if step else PROTECT
+        policy = self.ranker_of(machine[0]).policy if step else PROTECT
         fewest = max(0, self.size - ((needed | step) & ~avoided).bit_count())
         return sum(graded(policy, grades.worst(needed | step), fewest))
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from extender.allocation.masks import places_of
 from extender.topology.appraisal import Part
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from extender.topology.grades import Grades
 from extender.topology.machine import Group
 from extender.topology.policy import Placing, Policy, graded
@@ -16,17 +16,17 @@ from extender.topology.rings import rings_at_once
 FEW: Final = 4
 
 
-def parts_of(group: Group, chooser: Chooser, free: int, mask: int) -> tuple[Part, ...]:
+def parts_of(group: Group, ranker: Ranker, free: int, mask: int) -> tuple[Part, ...]:
     """Say what speaks for a set out of *free* devices, and against it."""
-    terms = chooser.terms(free, mask)
+    terms = ranker.terms(free, mask)
     texts = {
-        "links": links_text(group, chooser, mask),
+        "links": links_text(group, ranker, mask),
         "zones": zones_text(group, mask),
-        "kept": kept_text(chooser, free, mask) if group.links.is_known else "",
+        "kept": kept_text(ranker, free, mask) if group.links.is_known else "",
     }
     own = tuple(Part(name, terms._asdict()[name], text) for name, text in texts.items())
     told = (part for part in own if part.value or part.text)
-    return (*told, *graded_parts(chooser.policy, chooser.make.grades, mask))
+    return (*told, *graded_parts(ranker.policy, ranker.make.grades, mask))
 
 
 def graded_parts(policy: Policy, grades: Grades, mask: int) -> tuple[Part, ...]:
@@ -40,7 +40,7 @@ def graded_parts(policy: Policy, grades: Grades, mask: int) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.value or part.text)
 
 
-def links_text(group: Group, chooser: Chooser, mask: int) -> str:
+def links_text(group: Group, ranker: Ranker, mask: int) -> str:
     """Tell the bandwidth of a set beside the best that its machine has."""
     places = places_of(mask)
     if len(places) < 2:
@@ -49,7 +49,7 @@ def links_text(group: Group, chooser: Chooser, mask: int) -> str:
     source, weight = group.links.source(*pair), float(group.links.weights[pair])
     if group.links.is_flat and source.layer == "products":
         return f"links of {weight:g} GB/s between all"
-    mine, best = chooser.quality.parts(mask).bandwidth / 1000, chooser.quality.best(len(places)).bandwidth / 1000
+    mine, best = ranker.quality.parts(mask).bandwidth / 1000, ranker.quality.best(len(places)).bandwidth / 1000
     if len(places) > 2 and group.shape.links and rings_at_once(group.shape.links, places):
         return f"links in rings {mine:g} GB/s of best {best:g}"
     if source.layer not in ("peers", "products"):
@@ -68,20 +68,20 @@ def zones_text(group: Group, mask: int) -> str:
     return f"on NUMA {zones[0]} alone" if len(zones) == 1 else f"over NUMA {' and '.join(map(str, zones))}"
 
 
-def kept_text(chooser: Chooser, free: int, mask: int) -> str:
+def kept_text(ranker: Ranker, free: int, mask: int) -> str:
     """Tell how many good sets of those that were there are left, by size."""
-    if chooser.policy.placing is not Placing.PROTECT:
-        return f"{chooser.policy.placing}: {mask.bit_count()} of {free.bit_count()} free devices"
-    sizes = [size for size, _ in chooser.residual.mix.weights if size <= free.bit_count()]
+    if ranker.policy.placing is not Placing.PROTECT:
+        return f"{ranker.policy.placing}: {mask.bit_count()} of {free.bit_count()} free devices"
+    sizes = [size for size, _ in ranker.residual.mix.weights if size <= free.bit_count()]
     rest = free & ~mask
-    counts = [(size, _whole(chooser, rest, size), _whole(chooser, free, size)) for size in sizes]
+    counts = [(size, _whole(ranker, rest, size), _whole(ranker, free, size)) for size in sizes]
     said = [f"{after} of {before} sets of {size}" for size, after, before in counts if after]
     return f"keeps whole {', '.join(said)}" if said else ""
 
 
-def _whole(chooser: Chooser, free: int, size: int) -> int:
+def _whole(ranker: Ranker, free: int, size: int) -> int:
     """Count the sets of *size* that can be had at once with all the quality that there is."""
-    return chooser.residual.packed(free, size) // ONE
+    return ranker.residual.packed(free, size) // ONE
 
 
 def _preferred_text(policy: Policy, generation: int) -> str:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from loadtests.bench.report import Report
 from loadtests.endtoend.rig import API, IN_TREE, OURS, Rig, node, pod, rig
 from loadtests.quality.fleet import Tally, counted
@@ -87,7 +87,7 @@ class Stand:
     def __init__(self, here: Rig, scheduler: str) -> None:
         self.here, self.scheduler, self.holding = here, scheduler, Holding()
 
-    async def run(self, chooser: Chooser, warm_up: int, arrivals: int) -> Tally:
+    async def run(self, ranker: Ranker, warm_up: int, arrivals: int) -> Tally:
         chance = random.Random(SEED)  # noqa: S311 - a simulation
         rates = DGX_1V.rates(LOAD, NODES)
         tally, now = Tally(), 0.0
@@ -98,7 +98,7 @@ class Stand:
             await asyncio.gather(*map(self._end, self.holding.ended(now)))
             mask = await self._arrive(f"p{number}", size, now + lasting)
             if number >= warm_up:
-                counted(tally, chooser, size, mask)
+                counted(tally, ranker, size, mask)
         return tally
 
     async def _arrive(self, name: str, size: int, until: float) -> int:
@@ -149,7 +149,7 @@ async def scheduling(here: Rig, scheduler: str, *, most_allocated: bool) -> Asyn
 
 
 async def measured(scheduler: str, warm_up: int, arrivals: int, *, most_allocated: bool = False) -> Tally:
-    chooser = Chooser(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
     with tempfile.TemporaryDirectory() as folder:
         async with rig(plane(), Path(folder), grant) as here:
             cel = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
@@ -159,7 +159,7 @@ async def measured(scheduler: str, warm_up: int, arrivals: int, *, most_allocate
             await here.create(node(f"n{number:05d}") for number in range(NODES))
             await here.create(slices())
             async with scheduling(here, scheduler, most_allocated=most_allocated):
-                return await Stand(here, scheduler).run(chooser, warm_up, arrivals)
+                return await Stand(here, scheduler).run(ranker, warm_up, arrivals)
 
 
 async def main() -> None:

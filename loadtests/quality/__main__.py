@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import mean
 from time import perf_counter
 
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from loadtests.bench.report import RESULTS, median_ms
 from loadtests.quality import sizes
 from loadtests.quality.fleet import Rule, Run, by_count, jointly
@@ -30,21 +30,21 @@ def one_node(workload: Workload) -> Iterator[str]:
         yield f"  load {load}  {'optimum':<12} {best.quality:.4f} ({best.perfect:.4f})"
 
 
-def rules(chooser: Chooser, workload: Workload) -> dict[str, Rule]:
+def rules(ranker: Ranker, workload: Workload) -> dict[str, Rule]:
     named = policies(workload)
     every = {f"{name}, most allocated": by_count(policy, 1) for name, policy in named.items()}
     least = {f"{name}, least allocated": by_count(named[name], -1) for name in ("first fit", "best-effort")}
-    return every | least | {"ours, jointly": jointly(chooser)}
+    return every | least | {"ours, jointly": jointly(ranker)}
 
 
 def fleet(load: float) -> Iterator[str]:
-    chooser = Chooser(DGX_1V.shape, DGX_1V.aim)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
     run = Run(DGX_1V, NODES, load)
     yield f"\n{NODES} x {DGX_1V.name}, load {load}, {run.arrivals:,} arrivals, mean of seeds {SEEDS}"
     yield "  rule                          mean q  perfect  blocked: of 8    all"
     eights = {}
-    for name, rule in rules(chooser, DGX_1V).items():
-        tallies = [run.tally(rule, chooser, seed) for seed in SEEDS]
+    for name, rule in rules(ranker, DGX_1V).items():
+        tallies = [run.tally(rule, ranker, seed) for seed in SEEDS]
         eights[name] = [one.blocking(8) for one in tallies]
         quality, perfect = mean(one.quality for one in tallies), mean(one.perfect_share for one in tallies)
         eight, every = mean(eights[name]), mean(one.blocking() for one in tallies)
@@ -58,21 +58,21 @@ def fleet(load: float) -> Iterator[str]:
 def speed() -> Iterator[str]:
     yield "\nSpeed (medians; not part of what is compared)"
     for workload in (DGX_1V, EIGHT_PCIE):
-        spent = median_ms(lambda: _all(Chooser(workload.shape, workload.aim), workload), 5)  # noqa: B023 - used here
+        spent = median_ms(lambda: _all(Ranker(workload.shape, workload.aim), workload), 5)  # noqa: B023 - used here
         yield f"  {workload.name}: every table, ms: {spent:.1f}"
-    chooser = Chooser(DGX_1V.shape, DGX_1V.aim)
-    _all(chooser, DGX_1V)
+    ranker = Ranker(DGX_1V.shape, DGX_1V.aim)
+    _all(ranker, DGX_1V)
     started = perf_counter()
     for free in range(256):
         for size, _ in DGX_1V.asked:
-            chooser.best(free, size)
+            ranker.best(free, size)
     yield f"  one decision afterwards, us: {1e6 * (perf_counter() - started) / (256 * len(DGX_1V.asked)):.2f}"
 
 
-def _all(chooser: Chooser, workload: Workload) -> None:
+def _all(ranker: Ranker, workload: Workload) -> None:
     for free in range(1 << workload.shape.size):
         for size, _ in workload.asked:
-            chooser.best(free, size)
+            ranker.best(free, size)
 
 
 def lines() -> Iterator[str]:

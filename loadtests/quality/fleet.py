@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from extender.topology.quality import ONE
 from loadtests.quality.policies import Policy
 from loadtests.quality.workload import Workload
@@ -36,11 +36,11 @@ class Tally:
         return sum(self.blocked.get(size, 0) for size in counted) / sum(self.asked[size] for size in counted)
 
 
-def jointly(chooser: Chooser) -> Rule:
+def jointly(ranker: Ranker) -> Rule:
     """Take the node whose best set is worth most; of equal ones the tightest, then the first."""
 
     def rule(frees: list[int], size: int) -> tuple[int, int] | None:
-        found = {free: chooser.best(free, size) for free in set(frees)}
+        found = {free: ranker.best(free, size) for free in set(frees)}
         offers = {free: (best.value, -free.bit_count(), best.mask) for free, best in found.items() if best}
         if not offers:
             return None
@@ -80,7 +80,7 @@ class Run:
     arrivals: int = 60_000
     others: tuple[int, ...] = ()
 
-    def tally(self, rule: Rule, chooser: Chooser, seed: int) -> Tally:
+    def tally(self, rule: Rule, ranker: Ranker, seed: int) -> Tally:
         chance = random.Random(seed)  # noqa: S311 - a simulation
         shape = self.workload.shape
         rates = self.workload.rates(self.load, self.nodes + sum(map(int.bit_count, self.others)) / shape.size)
@@ -99,16 +99,16 @@ class Run:
                 frees[found[0]] &= ~found[1]
                 heapq.heappush(ends, (now + lasting, *found))
             if number >= self.warm_up:
-                counted(tally, chooser, size, found[1] if found else 0)
+                counted(tally, ranker, size, found[1] if found else 0)
         return tally
 
 
-def counted(tally: Tally, chooser: Chooser, size: int, mask: int) -> None:
+def counted(tally: Tally, ranker: Ranker, size: int, mask: int) -> None:
     """Count a request for *size* that was given the devices of *mask*, or none."""
     tally.asked[size] = tally.asked.get(size, 0) + 1
     if not mask:
         tally.blocked[size] = tally.blocked.get(size, 0) + 1
     elif size > 1:
-        tally.qualities.append(chooser.quality.of(mask))
-        parts, best = chooser.quality.parts(mask), chooser.quality.best(size)
+        tally.qualities.append(ranker.quality.of(mask))
+        parts, best = ranker.quality.parts(mask), ranker.quality.best(size)
         tally.perfect += parts.bandwidth == best.bandwidth

@@ -14,7 +14,7 @@ from extender.model.names import ClassName, DeviceKey, DeviceName, DriverName, N
 from extender.model.node import Node
 from extender.model.quantity import parse_quantity
 from extender.topology.aliases import Member, place_of
-from extender.topology.choice import Aim, Chooser
+from extender.topology.choice import Aim, Ranker
 from extender.topology.configuration import Configuration
 from extender.topology.ground import Anchored, Ground, Grounds
 from extender.topology.machine import groups_of
@@ -95,7 +95,7 @@ def ground_on(board: Board, configuration: Configuration) -> Ground:
     """Say what stands on *board*."""
     members = [Member(candidate.key, candidate.device) for candidate in board.candidates]
     groups = [
-        Anchored(Chooser(group.shape, AIM), group.indices, group.links.is_known)
+        Anchored(Ranker(group.shape, AIM), group.indices, group.links.is_known)
         for group in groups_of(board.node, members, configuration)
     ]
     aliases = {name: tuple(names) for name, names in ALIASES.items()}

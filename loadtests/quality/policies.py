@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from extender.topology.choice import Chooser
+from extender.topology.choice import Ranker
 from extender.topology.quality import Quality
 from loadtests.quality.workload import Workload
 
@@ -11,11 +11,11 @@ Policy = Callable[[int, int], Sequence[int]]
 
 
 def policies(workload: Workload) -> dict[str, Policy]:
-    chooser = Chooser(workload.shape, workload.aim)
-    quality = chooser.quality
+    ranker = Ranker(workload.shape, workload.aim)
+    quality = ranker.quality
 
     def ours(free: int, size: int) -> Sequence[int]:
-        best = chooser.best(free, size)
+        best = ranker.best(free, size)
         return [best.mask] if best else []
 
     return {

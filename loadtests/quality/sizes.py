@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 from statistics import mean
 
-from extender.topology.choice import Choice, Chooser
+from extender.topology.choice import Choice, Ranker
 from loadtests.quality.fleet import Rule, Run
 from loadtests.quality.workload import EIGHT_ALIKE, FOUR_ALIKE
 
 LARGE = SMALL = 16
 LOADS = (0.8, 0.6)
-CHOOSERS = [Chooser(EIGHT_ALIKE.shape, EIGHT_ALIKE.aim)] * LARGE + [Chooser(FOUR_ALIKE.shape, EIGHT_ALIKE.aim)] * SMALL
-# What a set is worth, by who chooses on its node.
-Worth = Callable[[Chooser, Choice], int]
+RANKERS = [Ranker(EIGHT_ALIKE.shape, EIGHT_ALIKE.aim)] * LARGE + [Ranker(FOUR_ALIKE.shape, EIGHT_ALIKE.aim)] * SMALL
+# What a set is worth, by who ranks the sets of its node.
+Worth = Callable[[Ranker, Choice], int]
 
 
 def by(worth: Worth) -> Rule:
@@ -19,9 +19,9 @@ def by(worth: Worth) -> Rule:
 
     def rule(frees: list[int], size: int) -> tuple[int, int] | None:
         offers = [
-            (worth(chooser, best), -free.bit_count(), -node, best.mask)
-            for node, (chooser, free) in enumerate(zip(CHOOSERS, frees, strict=True))
-            if (best := chooser.best(free, size))
+            (worth(ranker, best), -free.bit_count(), -node, best.mask)
+            for node, (ranker, free) in enumerate(zip(RANKERS, frees, strict=True))
+            if (best := ranker.best(free, size))
         ]
         _, _, node, mask = max(offers, default=(0, 0, 1, 0))
         return (-node, mask) if offers else None
@@ -29,9 +29,9 @@ def by(worth: Worth) -> Rule:
     return rule
 
 
-def _by_share(chooser: Chooser, choice: Choice) -> int:
+def _by_share(ranker: Ranker, choice: Choice) -> int:
     """Value what is left as a share of what the node has when it is empty."""
-    return choice.quality + chooser.aim.keeping * choice.change // chooser.residual.value(chooser.quality.shape.full)
+    return choice.quality + ranker.aim.keeping * choice.change // ranker.residual.value(ranker.quality.shape.full)
 
 
 RULES = {
@@ -48,6 +48,6 @@ def lines(seeds: tuple[int, ...]) -> Iterator[str]:
         yield f"\n{LARGE} x {EIGHT_ALIKE.name} and {SMALL} x {FOUR_ALIKE.name}, load {load}, mean of seeds {seeds}"
         yield "  rule                    blocked: of 8  of 4    all"
         for name, rule in RULES.items():
-            tallies = [run.tally(rule, CHOOSERS[0], seed) for seed in seeds]
+            tallies = [run.tally(rule, RANKERS[0], seed) for seed in seeds]
             eight, four, every = (mean(one.blocking(*sizes) for one in tallies) for sizes in ((8,), (4,), ()))
             yield f"  {name:<22}         {eight:.4f}  {four:.4f}  {every:.4f}"

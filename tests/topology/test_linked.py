@@ -10,7 +10,7 @@ from extender.allocation.preference import Tightest
 from extender.allocation.question import Ask, At, ask
 from extender.allocation.solve import Manner, Solution
 from extender.model.device import Device
-from extender.topology.choice import Aim, Chooser
+from extender.topology.choice import Aim, Ranker
 from extender.topology.linked import Linked, Wired
 from extender.topology.residual import Mix
 from extender.topology.shape import Shape, shape_of
@@ -22,14 +22,14 @@ AIM = Aim(Mix.of({1: 40, 2: 30, 4: 25, 8: 5}))
 
 def linked(*shapes: Shape) -> Linked:
     """Link the devices of a board, in their order, as the shapes say; those that are left over have no links."""
-    choosers = [Chooser(shape, AIM) for shape in shapes]
+    rankers = [Ranker(shape, AIM) for shape in shapes]
 
     def wiring(board: Board, at: At, ask: Ask) -> Sequence[Wired]:
         del board, at, ask
         starts = [sum(shape.size for shape in shapes[:index]) for index in range(len(shapes))]
         return [
-            Wired(chooser, tuple(range(start, start + chooser.quality.shape.size)))
-            for chooser, start in zip(choosers, starts, strict=True)
+            Wired(ranker, tuple(range(start, start + ranker.quality.shape.size)))
+            for ranker, start in zip(rankers, starts, strict=True)
         ]
 
     return Linked(wiring, Tightest(), (), lambda situation, mask: mask & situation.unheld)

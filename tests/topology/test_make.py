@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from extender.allocation.masks import mask_of, places_of
 from extender.model.names import DriverName
 from extender.topology import choice, make, webs
-from extender.topology.choice import Aim, Chooser
+from extender.topology.choice import Aim, Ranker
 from extender.topology.demand import EXPECTED
 from extender.topology.machine import Group, groups_of
 from extender.topology.make import make_of
@@ -28,8 +28,8 @@ def group_of(count: int, product: str) -> Group:
     return group
 
 
-def chooser(group: Group, policy: Policy = LINKED) -> Chooser:
-    return Chooser(make_of(group, policy), Aim(EXPECTED), policy)
+def ranker(group: Group, policy: Policy = LINKED) -> Ranker:
+    return Ranker(make_of(group, policy), Aim(EXPECTED), policy)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def chooser(group: Group, policy: Policy = LINKED) -> Chooser:
 def test_what_a_machine_can_have_is_looked_up_once_for_each_size(
     product: str, *, is_linked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = chooser(group_of(8, product))
+    made = ranker(group_of(8, product))
     lists, listed = 0, Quality.sets
 
     def counted(quality: Quality, free: int, size: int) -> list[int]:
@@ -70,7 +70,7 @@ def partitioned(chips: int, parts: int, product: str = "AMD_Instinct_MI300X_OAM"
 
 @pytest.mark.parametrize(("chips", "parts"), [(8, 2), (4, 2), (8, 8), (1, 8)])
 def test_partitions_of_one_chip_are_as_linked_as_chips_are(chips: int, parts: int) -> None:
-    made = chooser(partitioned(chips, parts))
+    made = ranker(partitioned(chips, parts))
     for size in (2, 4, 8):
         best = made.best(made.make.shape.full, size)
         assert best is not None
@@ -80,14 +80,14 @@ def test_partitions_of_one_chip_are_as_linked_as_chips_are(chips: int, parts: in
 def test_partitions_of_one_chip_are_linked_where_another_product_stands_beside_them() -> None:
     members = [*partitioned(4, 2).members, member("other", DriverName("gpu.amd.com"), productName="Radeon")]
     (group,) = groups_of(bare(), members, shipped())
-    best = chooser(group).best(0b111, 2)
+    best = ranker(group).best(0b111, 2)
     assert best is not None
     assert best.mask == 0b11
-    assert chooser(group).best(0b1_0000_0001, 2) is None
+    assert ranker(group).best(0b1_0000_0001, 2) is None
 
 
 def test_partitions_of_a_machine_that_no_table_is_about_are_not_linked() -> None:
-    assert chooser(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
+    assert ranker(partitioned(4, 2, "AMD_Instinct_MI300A")).best(0xFF, 2) is None
 
 
 TORUS = with_shipped({"deviceTopology": [torus(4)]})
@@ -98,7 +98,7 @@ def torus_group() -> Group:
     return group
 
 
-ON_A_TORUS = chooser(torus_group())
+ON_A_TORUS = ranker(torus_group())
 
 
 @settings(max_examples=200, deadline=None)
@@ -122,7 +122,7 @@ def test_a_ring_over_most_of_a_large_machine_is_found() -> None:
 def test_a_set_that_was_looked_for_in_vain_is_told_from_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "STRIDES", 1)
     monkeypatch.setattr(webs, "STRIDE", 5)
-    made = chooser(torus_group())
+    made = ranker(torus_group())
     ring, apart = mask_of((0, 4, 5, 6, 9, 10, 12, 14, 15)), mask_of((0, 5, 10, 15))
     assert made.best(ring, 4) is made.best(apart, 4) is None
     assert made.is_open(ring, 4)
@@ -139,7 +139,7 @@ def group_with(count: int, *links: tuple[int, ...]) -> Group:
 def test_a_ring_does_not_do_where_links_alone_lead_to_a_set_that_is_fully_linked() -> None:
     """Each device has two links to another one, where sets that are grown by strength go first."""
     pairs = [(place, place + 8, 2) for place in range(8)]
-    made = chooser(group_with(16, *pairs, (0, 1), (1, 2), (8, 9), *combinations((2, 3, 5, 7), 2)))
+    made = ranker(group_with(16, *pairs, (0, 1), (1, 2), (8, 9), *combinations((2, 3, 5, 7), 2)))
     ring, mesh = mask_of((0, 1, 8, 9)), mask_of((2, 3, 5, 7))
     assert not any(map(made.make.is_linked, made.quality.sets(made.make.shape.full, 4)))
     assert made.best(ring, 4) is None
@@ -151,7 +151,7 @@ def test_a_ring_does_not_do_where_links_alone_lead_to_a_set_that_is_fully_linked
 
 def test_a_set_that_is_not_found_soon_is_looked_for_where_links_are_strong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webs, "STRIDE", 1)
-    made = chooser(
+    made = ranker(
         group_with(16, *combinations(range(10, 14), 2), *combinations(range(3), 2), *pairwise(range(2, 11)), (3, 6))
     )
     monkeypatch.setattr(make, "STRIDES", 3)
@@ -167,8 +167,8 @@ def test_a_ring_does_though_another_product_is_fully_linked() -> None:
             member(f"other-{place}", bus=f"0001:{place + 16:02x}:00.0", productName="Mesh") for place in range(count)
         ]
         (group,) = groups_of(bare(), [*gpus(4, productName="Ring"), *others], document)
-        best = chooser(group).best(0b1111, 4)
+        best = ranker(group).best(0b1111, 4)
         assert best is not None
         assert best.mask == 0b1111
-        assert list(filter(None, chooser(group).make.linked_sets(0b1111_1111, 4))) == [0b1111_0000, 0b1111]
-        assert not chooser(group).make.is_linked(0b11_0011)
+        assert list(filter(None, ranker(group).make.linked_sets(0b1111_1111, 4))) == [0b1111_0000, 0b1111]
+        assert not ranker(group).make.is_linked(0b11_0011)

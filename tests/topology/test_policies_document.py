@@ -9,7 +9,7 @@ import yaml
 
 from extender.allocation.masks import mask_of
 from extender.config.file import parsed
-from extender.topology.choice import Aim, Choice, Chooser
+from extender.topology.choice import Aim, Choice, Ranker
 from extender.topology.demand import EXPECTED
 from extender.topology.document import document_of
 from extender.topology.machine import groups_of
@@ -42,8 +42,8 @@ KEYS = [
 (GROUP,) = groups_of(*machine("dgx-1v"), shipped())
 
 
-def chooser(policy: Policy) -> Chooser:
-    return Chooser(make_of(GROUP, policy), Aim(EXPECTED), policy)
+def ranker(policy: Policy) -> Ranker:
+    return Ranker(make_of(GROUP, policy), Aim(EXPECTED), policy)
 
 
 # Which devices of a node are free.
@@ -66,7 +66,7 @@ def node(free: int, taken: int) -> str:
 def drawing(policy: Policy) -> Iterator[str]:
     yield f"{'':11}{''.join(f'{title:31}' for title in NODES)}".rstrip()
     for size in (1, 2, 4):
-        found = [(free, chooser(policy).best(free, size)) for free in NODES.values()]
+        found = [(free, ranker(policy).best(free, size)) for free in NODES.values()]
         most = max(entry.value for _, entry in found if entry)
         cells = [f"{node(free, entry.mask if entry else 0)} {mark(entry, most):5}" for free, entry in found]
         yield f"{f'pod of {size}':10}{''.join(cells)}".rstrip()
@@ -92,7 +92,7 @@ def test_a_drawing_shows_what_the_policy_does(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda policy: policy.name)
 def test_no_two_nodes_of_a_drawing_are_equally_good(policy: Policy) -> None:
     for size in (1, 2, 4):
-        values = [entry.value for free in NODES.values() if (entry := chooser(policy).best(free, size))]
+        values = [entry.value for free in NODES.values() if (entry := ranker(policy).best(free, size))]
         assert len(set(values)) == len(values)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.allocation.masks import mask_of, places_of
-from extender.topology.choice import Aim, Chooser
+from extender.topology.choice import Aim, Ranker
 from extender.topology.companions import PARTNERED, STRANDED, ZONED
 from extender.topology.policy import KEEPING, MOST_ZONES, STEP, ZONE
 from extender.topology.quality import ONE, Quality
@@ -140,11 +140,11 @@ def steps(shape: Shape, size: int) -> int:
         counted += 1
 
     free = shape.full & ~mask_of(range(0, shape.size, 5))
-    chooser = Chooser(shape, Aim(MIX))
+    ranker = Ranker(shape, Aim(MIX))
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        assert chooser.best(free, size)
+        assert ranker.best(free, size)
     finally:
         sys.setprofile(before)
     return counted
