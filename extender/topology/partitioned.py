@@ -15,7 +15,7 @@ from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.chips import Chip, balances_of, chips_of, draws, rest_of
 from extender.topology.memo import Memo
-from extender.topology.offers import NO_OFFER, Menu, Offer, carried, menu_of_loose, ordered
+from extender.topology.menus import NOTHING, Menu, Taking, carried, menu_of_loose, ordered
 from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING, Placing
 from extender.topology.portions import WHOLE, spared
@@ -154,32 +154,32 @@ def _draws_now(situation: Situation, place: int) -> bool:
     return draws(situation, place, (other for _, other in situation.given))
 
 
-def _touched(state: State, placing: Placing) -> Offer:
-    """Return what every offer of a chip has to begin with."""
+def _touched(state: State, placing: Placing) -> Taking:
+    """Return what every taking of a chip has to begin with."""
     left = _left(state)
     loss = {Placing.PACK: left * CHIPS, Placing.SPREAD: -left * CHIPS}.get(placing, 0)
-    return NO_OFFER._replace(loss=loss, left=left)
+    return NOTHING._replace(loss=loss, left=left)
 
 
-def _menu(state: State, touched: Offer, mask: int, size: int, ranks: dict[int, int]) -> Menu:
-    """Return what one chip offers; every offer of it begins with *touched*."""
+def _menu(state: State, touched: Taking, mask: int, size: int, ranks: dict[int, int]) -> Menu:
+    """Return what one chip offers; every taking of it begins with *touched*."""
     members: list[list[int]] = [[] for _ in state.chip.pattern.cuts]
     for place in sorted((place for place in state.chip.cuts if mask >> place & 1), key=ranks.__getitem__):
         members[state.chip.cuts[place]].append(place)
 
-    def offer(change: int, places: tuple[int, ...]) -> Offer:
+    def taking(change: int, places: tuple[int, ...]) -> Taking:
         named = tuple(sorted(ranks[place] for place in places))
         return touched._replace(loss=touched.loss - change, ranks=named, places=places)
 
     among = tuple(min(size, len(places)) for places in members)
     found = state.remains.options(state.rest, among, min(size, sum(among)))
     sizes = (
-        tuple(sorted(offer(change, _first(cuts, members)) for change, cuts in options[: _kept(number, size)]))
+        tuple(sorted(taking(change, _first(cuts, members)) for change, cuts in options[: _kept(number, size)]))
         for number, options in enumerate(found[1:], start=1)
     )
     singles = found[1] if len(found) > 1 else ()
     return Menu(
-        ((NO_OFFER,), *sizes), tuple(offer(change, (place,)) for change, cuts in singles for place in members[cuts[0]])
+        ((NOTHING,), *sizes), tuple(taking(change, (place,)) for change, cuts in singles for place in members[cuts[0]])
     )
 
 

@@ -49,8 +49,11 @@ class Family(NamedTuple):
     taken: int
 
 
-class Offer(NamedTuple):
-    """Some devices; the least offer is the best. loss: by what is preferred; left: of all of them before."""
+class Stretch(NamedTuple):
+    """Devices next to one another in the order of what they have left; the least stretch is the best.
+
+    loss: by what is preferred; left: of all of them before.
+    """
 
     loss: int
     left: int
@@ -91,11 +94,11 @@ class Shared:
         families = [_among(family, mask) for family in self._families(situation, at)]
         scene = self._scene(situation, at)
         seen = set()
-        for offer in sorted(_offers(situation, scene, families, size)):
-            seen.add(tuple(sorted(offer.places)))
-            yield tuple(sorted(offer.places))
-        singles = sorted(_offers(situation, scene, families, 1)) if size > 1 or not seen else []
-        ordered = [place for offer in singles for place in offer.places] or [place for (place,) in seen]
+        for stretch in sorted(_stretches(situation, scene, families, size)):
+            seen.add(tuple(sorted(stretch.places)))
+            yield tuple(sorted(stretch.places))
+        singles = sorted(_stretches(situation, scene, families, 1)) if size > 1 or not seen else []
+        ordered = [place for stretch in singles for place in stretch.places] or [place for (place,) in seen]
         rest = [place for place in places_of(mask) if place not in ordered]
         rest.sort(key=lambda place: situation.board.candidates[place].key)
         for chosen in combinations([*ordered, *rest], size):
@@ -160,8 +163,10 @@ def _first(family: Family, chosen: Sequence[int]) -> Family:
     return family._replace(places=places, left=tuple(left[place] for place in places))
 
 
-def _offers(situation: Situation, scene: Scene, families: Sequence[tuple[Family, int]], size: int) -> Iterator[Offer]:
-    """Offer devices that are next to one another in the order of what they have left."""
+def _stretches(
+    situation: Situation, scene: Scene, families: Sequence[tuple[Family, int]], size: int
+) -> Iterator[Stretch]:
+    """Yield devices that are next to one another in the order of what they have left."""
     for family, count in families:
         if count < size:
             continue
@@ -170,7 +175,7 @@ def _offers(situation: Situation, scene: Scene, families: Sequence[tuple[Family,
             places, left = family.places[first : first + size], sum(family.left[first : first + size])
             loss = {Placing.PACK: left, Placing.SPREAD: -left}.get(scene.placing, -int(gains[first]))
             rank = tuple(situation.board.candidates[place].key for place in places)
-            yield Offer(loss, left, rank, places)
+            yield Stretch(loss, left, rank, places)
 
 
 def _gains(scene: Scene, family: Family, size: int) -> Integers:

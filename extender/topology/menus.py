@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 CARRIED: Final = 8
 
 
-class Offer(NamedTuple):
-    """Places that can be taken together; the least offer is the best.
+class Taking(NamedTuple):
+    """Places that can be taken together; the least taking is the best.
 
     loss: how much less is left, of ONE; left: what its chips have before; ranks: of the devices by name.
     """
@@ -21,23 +21,23 @@ class Offer(NamedTuple):
     places: tuple[int, ...]
 
 
-NO_OFFER: Final = Offer(0, 0, (), ())
+NOTHING: Final = Taking(0, 0, (), ())
 
 
 class Menu(NamedTuple):
     """What one chip offers: its best sets by their size, and all its devices that can be had."""
 
-    sizes: tuple[tuple[Offer, ...], ...]
-    singles: tuple[Offer, ...]
+    sizes: tuple[tuple[Taking, ...], ...]
+    singles: tuple[Taking, ...]
 
 
 def menu_of_loose(ranked: Sequence[tuple[int, int]], size: int) -> Menu:
     """Offer devices that cost nothing, ranks with places, in their order."""
-    singles = tuple(NO_OFFER._replace(ranks=(rank,), places=(place,)) for rank, place in ranked)
-    sizes = [NO_OFFER]
+    singles = tuple(NOTHING._replace(ranks=(rank,), places=(place,)) for rank, place in ranked)
+    sizes = [NOTHING]
     for single in singles[:size]:
         sizes.append(_both(sizes[-1], single))
-    return Menu(tuple((offer,) for offer in sizes), singles)
+    return Menu(tuple((taking,) for taking in sizes), singles)
 
 
 def ordered(menus: Sequence[Menu], size: int) -> Iterator[tuple[int, ...]]:
@@ -50,37 +50,37 @@ def ordered(menus: Sequence[Menu], size: int) -> Iterator[tuple[int, ...]]:
 
 
 def _every(menus: Sequence[Menu], size: int) -> Iterator[tuple[int, ...]]:
-    yield from (offer.places for offer in _best(menus, size))
-    within = (offer for menu in menus for offer in (menu.sizes[size] if size < len(menu.sizes) else ()))
-    yield from (offer.places for offer in sorted(within))
-    singles = sorted(offer for menu in menus for offer in menu.singles)
+    yield from (taking.places for taking in _best(menus, size))
+    within = (taking for menu in menus for taking in (menu.sizes[size] if size < len(menu.sizes) else ()))
+    yield from (taking.places for taking in sorted(within))
+    singles = sorted(taking for menu in menus for taking in menu.singles)
     for chosen in combinations(singles, size):
-        yield tuple(sorted(offer.places[0] for offer in chosen))
+        yield tuple(sorted(taking.places[0] for taking in chosen))
 
 
 def carried(size: int) -> int:
     return max(1, min(CARRIED, 64 // max(1, size)))
 
 
-def _best(menus: Sequence[Menu], size: int) -> list[Offer]:
+def _best(menus: Sequence[Menu], size: int) -> list[Taking]:
     """Divide *size* among chips: no set that is carried is worse than one that is not."""
-    best: list[list[Offer]] = [[NO_OFFER], *([] for _ in range(size))]
+    best: list[list[Taking]] = [[NOTHING], *([] for _ in range(size))]
     for menu in menus:
         best = [nsmallest(carried(size), _divided(best, menu, total, carried(size))) for total in range(size + 1)]
     return best[size]
 
 
-def _divided(best: Sequence[Sequence[Offer]], menu: Menu, total: int, most: int) -> Iterable[Offer]:
-    for number, offers in enumerate(menu.sizes[: total + 1]):
+def _divided(best: Sequence[Sequence[Taking]], menu: Menu, total: int, most: int) -> Iterable[Taking]:
+    for number, takings in enumerate(menu.sizes[: total + 1]):
         for one in best[total - number]:
-            for other in offers[:most]:
+            for other in takings[:most]:
                 yield _both(one, other)
 
 
-def _both(one: Offer, other: Offer) -> Offer:
+def _both(one: Taking, other: Taking) -> Taking:
     if not one.places or not other.places:
         return one if one.places else other
-    return Offer(
+    return Taking(
         one.loss + other.loss,
         one.left + other.left,
         tuple(sorted(one.ranks + other.ranks)),

@@ -3,7 +3,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.offers import CARRIED, NO_OFFER, Menu, Offer, menu_of_loose, ordered
+from extender.topology.menus import CARRIED, NOTHING, Menu, Taking, menu_of_loose, ordered
 
 
 def menu(first: int, losses: list[int]) -> Menu:
@@ -11,7 +11,7 @@ def menu(first: int, losses: list[int]) -> Menu:
     places = range(first, first + len(losses))
     sizes = [
         sorted(
-            Offer(sum(losses[place - first] for place in chosen), 0, chosen, chosen)
+            Taking(sum(losses[place - first] for place in chosen), 0, chosen, chosen)
             for chosen in combinations(places, size)
         )
         for size in range(len(losses) + 1)
@@ -33,4 +33,4 @@ def test_what_costs_nothing_comes_first_and_in_order() -> None:
     loose = menu_of_loose([(1, 8), (2, 7)], 3)
     assert list(ordered([menu(0, [1]), loose], 2)) == [(7, 8), (0, 8), (0, 7)]
     assert list(ordered([loose], 3)) == []
-    assert list(ordered([menu_of_loose([], 2)], 0)) == [NO_OFFER.places]
+    assert list(ordered([menu_of_loose([], 2)], 0)) == [NOTHING.places]
