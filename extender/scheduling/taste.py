@@ -99,7 +99,7 @@ class Taste:
 
     def preferring(self, question: Question, policies: Sequence[Policy]) -> Preferring:
         """Return what is preferred for *question*."""
-        shared = Shared(self._tenants.commons.catalogue, self._tenants.scene_of(policies))
+        shared = Shared(self._tenants.commons.catalogue, self._tenants.criteria_of(policies))
         return Preferring(replace(self.memory, shared=shared), question, policies, self._mixes(question))
 
     def meet(self, pod: Pod, question: Question, fitter: Fitter, snapshot: Snapshot) -> Beside:

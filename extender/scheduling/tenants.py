@@ -26,7 +26,7 @@ from extender.topology.memo import Memo
 from extender.topology.policy import Placing, Policy
 from extender.topology.portions import WHOLE, spared, taken_of, valued
 from extender.topology.quality import ONE
-from extender.topology.shared import Beside, Scene, told
+from extender.topology.shared import Beside, Criteria, told
 from extender.topology.sharing import NOWHERE
 from extender.topology.typical import Ask
 
@@ -122,15 +122,15 @@ class Tenants:
         for claim in self._met.pop(pod, ()):
             self._needed.pop(claim, None)
 
-    def scene_of(self, policies: Sequence[Policy]) -> Callable[[Situation, At], Scene]:
+    def criteria_of(self, policies: Sequence[Policy]) -> Callable[[Situation, At], Criteria]:
         """Return who tells what counts for an ask of a pod that was met."""
 
-        def scene(situation: Situation, at: At) -> Scene:
+        def criteria(situation: Situation, at: At) -> Criteria:
             needed = self._needed.get(situation.question.claims[at.claim].claim.uid, NO_NEEDS)
             free = self.commons.free_on(situation.board.node.name)
-            return Scene(self.commons.placer.measure, free, needed, policies[at.claim].placing)
+            return Criteria(self.commons.placer.measure, free, needed, policies[at.claim].placing)
 
-        return scene
+        return criteria
 
     def values(self, shares: Shares, needed: Beside, placing: Placing) -> Integers:
         """Return what the best devices of each node are worth, LEAST where there are none: int64[nodes]."""

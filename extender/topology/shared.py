@@ -31,7 +31,7 @@ class Beside(NamedTuple):
     memory: int = 0
 
 
-class Scene(NamedTuple):
+class Criteria(NamedTuple):
     """What counts for a choice. free: on the node; needed: by the pod."""
 
     measure: Measure
@@ -64,15 +64,15 @@ class Stretch(NamedTuple):
 class Shared:
     """Tries devices by how little their share costs those who ask next; then the tightest, then by name.
 
-    *catalogue* numbers models as the measures of *scene_of* do. Without these, whole devices are expected. Devices that
-    only one can have come last: they are worth more to who needs all of one.
+    *catalogue* numbers models as the measures of *criteria_of* do. Without these, whole devices are expected. Devices
+    that only one can have come last: they are worth more to who needs all of one.
     """
 
     def __init__(
-        self, catalogue: Catalogue | None = None, scene_of: Callable[[Situation, At], Scene | None] | None = None
+        self, catalogue: Catalogue | None = None, criteria_of: Callable[[Situation, At], Criteria | None] | None = None
     ) -> None:
         self._catalogue = catalogue or Catalogue(Configuration())
-        self._scene_of = scene_of
+        self._criteria_of = criteria_of
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether shares of devices are among *mask*."""
@@ -92,12 +92,12 @@ class Shared:
             return
         situation = replace(situation, given=tuple(picks))
         families = [_among(family, mask) for family in self._families(situation, at)]
-        scene = self._scene(situation, at)
+        criteria = self._criteria(situation, at)
         seen = set()
-        for stretch in sorted(_stretches(situation, scene, families, size)):
+        for stretch in sorted(_stretches(situation, criteria, families, size)):
             seen.add(tuple(sorted(stretch.places)))
             yield tuple(sorted(stretch.places))
-        singles = sorted(_stretches(situation, scene, families, 1)) if size > 1 or not seen else []
+        singles = sorted(_stretches(situation, criteria, families, 1)) if size > 1 or not seen else []
         ordered = [place for stretch in singles for place in stretch.places] or [place for (place,) in seen]
         rest = [place for place in places_of(mask) if place not in ordered]
         rest.sort(key=lambda place: situation.board.candidates[place].key)
@@ -107,21 +107,21 @@ class Shared:
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what shares of *places* cost, and what they leave."""
-        scene, parts = self._scene(situation, at), list[Part]()
+        criteria, parts = self._criteria(situation, at), list[Part]()
         for family in self._families(situation, at):
             chosen = [place for place in places if place in family.places]
             if chosen and not situation.asks[at].is_admin:
                 is_all = family.taken == WHOLE and not situation.asks[at].capacity
-                parts.append(_part(situation, scene, _first(family, chosen), len(chosen), is_all=is_all))
+                parts.append(_part(situation, criteria, _first(family, chosen), len(chosen), is_all=is_all))
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
-    def _scene(self, situation: Situation, at: At) -> Scene:
-        known = self._scene_of(situation, at) if self._scene_of else None
+    def _criteria(self, situation: Situation, at: At) -> Criteria:
+        known = self._criteria_of(situation, at) if self._criteria_of else None
         models = self._catalogue.on(situation.board)
         if known is not None and max(models.values(), default=0) < known.measure.models:
             return known
-        scene = Scene(_expecting_whole(models))
-        return scene._replace(placing=known.placing) if known else scene
+        criteria = Criteria(_expecting_whole(models))
+        return criteria._replace(placing=known.placing) if known else criteria
 
     def _families(self, situation: Situation, at: At) -> list[Family]:
         """Part the shared devices of a node by model, after what was given in this attempt."""
@@ -164,38 +164,38 @@ def _first(family: Family, chosen: Sequence[int]) -> Family:
 
 
 def _stretches(
-    situation: Situation, scene: Scene, families: Sequence[tuple[Family, int]], size: int
+    situation: Situation, criteria: Criteria, families: Sequence[tuple[Family, int]], size: int
 ) -> Iterator[Stretch]:
     """Yield devices that are next to one another in the order of what they have left."""
     for family, count in families:
         if count < size:
             continue
-        gains = _gains(scene, family, size)
+        gains = _gains(criteria, family, size)
         for first in range(count - size + 1):
             places, left = family.places[first : first + size], sum(family.left[first : first + size])
-            loss = {Placing.PACK: left, Placing.SPREAD: -left}.get(scene.placing, -int(gains[first]))
+            loss = {Placing.PACK: left, Placing.SPREAD: -left}.get(criteria.placing, -int(gains[first]))
             rank = tuple(situation.board.candidates[place].key for place in places)
             yield Stretch(loss, left, rank, places)
 
 
-def _gains(scene: Scene, family: Family, size: int) -> Integers:
+def _gains(criteria: Criteria, family: Family, size: int) -> Integers:
     """Return the gain at each place of a family: int64[places]."""
-    rows = Rows(*(np.array([column], np.int64) for column in (*scene.free, family.left, family.model)))
-    ask = Ask(*scene.needed, family.taken, size)
-    change = scene.measure.after(rows, ask) - scene.measure.worth(rows)[:, None]
-    gains: Integers = scene.measure.gain(change, ask)[0]
+    rows = Rows(*(np.array([column], np.int64) for column in (*criteria.free, family.left, family.model)))
+    ask = Ask(*criteria.needed, family.taken, size)
+    change = criteria.measure.after(rows, ask) - criteria.measure.worth(rows)[:, None]
+    gains: Integers = criteria.measure.gain(change, ask)[0]
     return gains
 
 
-def _part(situation: Situation, scene: Scene, family: Family, size: int, *, is_all: bool) -> Part:
+def _part(situation: Situation, criteria: Criteria, family: Family, size: int, *, is_all: bool) -> Part:
     """Appraise what is taken of the first devices of a family."""
-    ask = Ask(*scene.needed, family.taken, size)
-    gain, free = _gains(scene, family, size)[:1], np.array([sum(family.left)])
-    whole, is_spared = np.array([WHOLE * len(family.left)]), scene.placing is not Placing.PROTECT
-    worth = spared(free, whole, ask.total, scene.placing) if is_spared else valued(gain, is_all=is_all)
+    ask = Ask(*criteria.needed, family.taken, size)
+    gain, free = _gains(criteria, family, size)[:1], np.array([sum(family.left)])
+    whole, is_spared = np.array([WHOLE * len(family.left)]), criteria.placing is not Placing.PROTECT
+    worth = spared(free, whole, ask.total, criteria.placing) if is_spared else valued(gain, is_all=is_all)
     names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
     named = list(zip(family.left[:size], names, strict=True))
-    return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), scene.placing))
+    return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), criteria.placing))
 
 
 def told(ask: Ask, named: Sequence[tuple[int, str]], gain: int, placing: Placing) -> str:

@@ -8,7 +8,7 @@ from extender.topology.configuration import Configuration
 from extender.topology.fragmentation import Measure, Rows
 from extender.topology.policy import Placing
 from extender.topology.portions import WHOLE, Catalogue
-from extender.topology.shared import PLENTY, Beside, Scene, Shared
+from extender.topology.shared import PLENTY, Beside, Criteria, Shared
 from extender.topology.typical import Ask, Typical
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
@@ -58,18 +58,18 @@ Mix = Mapping[int, int]
 HALVES: Mix = {500: 1}
 
 
-def expecting(mix: Mix, devices: int = 4, **scene: Any) -> Shared:
+def expecting(mix: Mix, devices: int = 4, **criteria: Any) -> Shared:
     """Expect portions in thousandths, by how often they are asked for; whole devices where nothing is known."""
-    if not mix and not scene:
+    if not mix and not criteria:
         return Shared()
     typical = Typical.of({Ask(0, 0, amount, 1): weight for amount, weight in (mix or {WHOLE: 1}).items()})
     columns = ([PLENTY], [PLENTY], [[WHOLE] * devices], [0])
     measure = Measure(typical, Rows(*(np.array(column) for column in columns)))
-    return staged(Scene(measure, **scene))
+    return judged_by(Criteria(measure, **criteria))
 
 
-def staged(scene: Scene) -> Shared:
-    return Shared(Catalogue(Configuration()), lambda _, __: scene)
+def judged_by(criteria: Criteria) -> Shared:
+    return Shared(Catalogue(Configuration()), lambda _, __: criteria)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_the_node_has_beside_its_devices_counts() -> None:
     typical = Typical.of({Ask(1000, 0, 500, 1): 1})
     measure = Measure(typical, Rows(*(np.array(column) for column in ([4000], [PLENTY], [[WHOLE] * 2], [0]))))
     for cpu, best in ((4000, "b"), (1500, "a")):
-        shared = staged(Scene(measure, Beside(cpu, PLENTY), Beside(cpu=1000)))
+        shared = judged_by(Criteria(measure, Beside(cpu, PLENTY), Beside(cpu=1000)))
         assert given(asked, shared) == [best]
 
 
