@@ -42,7 +42,7 @@ class Known(NamedTuple):
     remains: Memo[Pattern, Remains]
 
 
-class State(NamedTuple):
+class Stock(NamedTuple):
     """A chip, and what is left of it."""
 
     chip: Chip
@@ -86,7 +86,7 @@ class Partitioned:
 
     def possible(self, situation: Situation, mask: int) -> int:
         """Return *mask* without that for which counters do not suffice any more."""
-        for chip, _, rest in self._states(situation):
+        for chip, _, rest in self._stocks(situation):
             drained = (place for place, cut in chip.cuts.items() if not rest.cuts[cut] and _draws_now(situation, place))
             mask &= ~mask_of(drained)
         return mask
@@ -99,11 +99,11 @@ class Partitioned:
     ) -> Iterator[tuple[int, ...]]:
         """Yield the sets of *size* places out of *mask* that can be had together, the best first or nearly so."""
         situation = replace(situation, given=tuple(picks))
-        states = [] if situation.asks[at].is_admin else self._states(situation)
+        stocks = [] if situation.asks[at].is_admin else self._stocks(situation)
         ranks = _ranks(situation.board)
-        cut = mask & mask_of(place for state in states for place in state.chip.cuts if _draws_now(situation, place))
+        cut = mask & mask_of(place for stock in stocks for place in stock.chip.cuts if _draws_now(situation, place))
         placing = self._placing_of(at)
-        menus = [_menu(state, _touched(state, placing), cut, size, ranks) for state in states]
+        menus = [_menu(stock, _touched(stock, placing), cut, size, ranks) for stock in stocks]
         menus.append(menu_of_loose(sorted((ranks[place], place) for place in places_of(mask & ~cut)), size))
         return ordered(menus, size)
 
@@ -111,21 +111,21 @@ class Partitioned:
         """Say what taking *places* does to what is left of their chips."""
         if situation.asks[at].is_admin:
             return Appraisal(0)
-        placing, states, taken = self._placing_of(at), self._states(situation), list[tuple[State, list[int]]]()
-        for state in states:
-            mine = [place for place in places if place in state.chip.cuts and _draws_now(situation, place)]
-            taken += [(state, mine)] if mine else []
+        placing, stocks, taken = self._placing_of(at), self._stocks(situation), list[tuple[Stock, list[int]]]()
+        for stock in stocks:
+            mine = [place for place in places if place in stock.chip.cuts and _draws_now(situation, place)]
+            taken += [(stock, mine)] if mine else []
         if placing is Placing.PROTECT or not taken:
-            parts = [_part(state, mine) for state, mine in taken]
+            parts = [_part(stock, mine) for stock, mine in taken]
         else:
-            parts = [_spare(situation.board, states, taken, placing)]
+            parts = [_spare(situation.board, stocks, taken, placing)]
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
-    def _states(self, situation: Situation) -> list[State]:
+    def _stocks(self, situation: Situation) -> list[Stock]:
         chips = self._chips_of(situation.board)
         balances = balances_of(situation, {chip.pool for chip in chips})
         return [
-            State(chip, self._remains_of(chip.pattern), rest_of(chip, situation, balances[chip.pool])) for chip in chips
+            Stock(chip, self._remains_of(chip.pattern), rest_of(chip, situation, balances[chip.pool])) for chip in chips
         ]
 
     def _chips_of(self, board: Board) -> tuple[Chip, ...]:
@@ -154,25 +154,25 @@ def _draws_now(situation: Situation, place: int) -> bool:
     return draws(situation, place, (other for _, other in situation.given))
 
 
-def _touched(state: State, placing: Placing) -> Taking:
+def _touched(stock: Stock, placing: Placing) -> Taking:
     """Return what every taking of a chip has to begin with."""
-    left = _left(state)
+    left = _left(stock)
     loss = {Placing.PACK: left * CHIPS, Placing.SPREAD: -left * CHIPS}.get(placing, 0)
     return NOTHING._replace(loss=loss, left=left)
 
 
-def _menu(state: State, touched: Taking, mask: int, size: int, ranks: dict[int, int]) -> Menu:
+def _menu(stock: Stock, touched: Taking, mask: int, size: int, ranks: dict[int, int]) -> Menu:
     """Return what one chip offers; every taking of it begins with *touched*."""
-    members: list[list[int]] = [[] for _ in state.chip.pattern.cuts]
-    for place in sorted((place for place in state.chip.cuts if mask >> place & 1), key=ranks.__getitem__):
-        members[state.chip.cuts[place]].append(place)
+    members: list[list[int]] = [[] for _ in stock.chip.pattern.cuts]
+    for place in sorted((place for place in stock.chip.cuts if mask >> place & 1), key=ranks.__getitem__):
+        members[stock.chip.cuts[place]].append(place)
 
     def taking(change: int, places: tuple[int, ...]) -> Taking:
         named = tuple(sorted(ranks[place] for place in places))
         return touched._replace(loss=touched.loss - change, ranks=named, places=places)
 
     among = tuple(min(size, len(places)) for places in members)
-    found = state.remains.options(state.rest, among, min(size, sum(among)))
+    found = stock.remains.options(stock.rest, among, min(size, sum(among)))
     sizes = (
         tuple(sorted(taking(change, _first(cuts, members)) for change, cuts in options[: _kept(number, size)]))
         for number, options in enumerate(found[1:], start=1)
@@ -193,40 +193,40 @@ def _first(cuts: Sequence[int], members: Sequence[Sequence[int]]) -> tuple[int, 
     return tuple(sorted(place for cut in set(cuts) for place in members[cut][: cuts.count(cut)]))
 
 
-def _left(state: State) -> int:
-    return share_of(state.rest.left, state.chip.pattern.whole)
+def _left(stock: Stock) -> int:
+    return share_of(stock.rest.left, stock.chip.pattern.whole)
 
 
-def _spare(board: Board, states: Sequence[State], taken: Sequence[tuple[State, list[int]]], placing: Placing) -> Part:
+def _spare(board: Board, stocks: Sequence[Stock], taken: Sequence[tuple[Stock, list[int]]], placing: Placing) -> Part:
     """Say how much is taken of all that is free on chips of the same drivers."""
-    drivers = {_driver(board, state) for state, _ in taken}
-    left = [_left(state) for state in states if _driver(board, state) in drivers]
+    drivers = {_driver(board, stock) for stock, _ in taken}
+    left = [_left(stock) for stock in stocks if _driver(board, stock) in drivers]
     free, untouched = sum(left), WHOLE * len(left)
     total = 0
-    for state, places in taken:
-        cuts, whole = state.chip.pattern.cuts, state.chip.pattern.whole
-        total += sum(share_of(cuts[state.chip.cuts[place]].draws, whole) for place in places)
+    for stock, places in taken:
+        cuts, whole = stock.chip.pattern.cuts, stock.chip.pattern.whole
+        total += sum(share_of(cuts[stock.chip.cuts[place]].draws, whole) for place in places)
     worth = int(spared(np.array([free]), np.array([untouched]), total, placing)[0])
     return Part("partitions", worth, f"{placing}: takes {total} of {free} free thousandths of chips")
 
 
-def _driver(board: Board, state: State) -> str:
-    return board.candidates[min(state.chip.cuts)].key.driver
+def _driver(board: Board, stock: Stock) -> str:
+    return board.candidates[min(stock.chip.cuts)].key.driver
 
 
-def _part(state: State, taken: Sequence[int]) -> Part:
+def _part(stock: Stock, taken: Sequence[int]) -> Part:
     """Say what is left of the profiles that lose by it."""
-    rest = state.rest
+    rest = stock.rest
     for place in taken:
-        rest = state.remains.after(rest, state.chip.cuts[place]) or rest
-    change = state.remains.value(rest) - state.remains.value(state.rest)
+        rest = stock.remains.after(rest, stock.chip.cuts[place]) or rest
+    change = stock.remains.value(rest) - stock.remains.value(stock.rest)
     counted = (
-        (profile, state.remains.placements(rest, profile), state.remains.placements(state.rest, profile))
-        for profile in state.chip.pattern.profiles
+        (profile, stock.remains.placements(rest, profile), stock.remains.placements(stock.rest, profile))
+        for profile in stock.chip.pattern.profiles
     )
     lost = [(f"{after} of {before}", profile) for profile, after, before in counted if after < before]
     listed = ", ".join(
         f"{kept}{' of ' if index else ' placements of '}{name}" for index, (kept, name) in enumerate(lost)
     )
-    text = f"kept whole on {state.chip.name}: {listed or 'all that was'}"
+    text = f"kept whole on {stock.chip.name}: {listed or 'all that was'}"
     return Part("partitions", KEEPING * change // 1000, text)
