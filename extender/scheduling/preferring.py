@@ -217,7 +217,7 @@ class Preferring:
         ranker, chosen = self._panel.ranker(group, at), group.mask(places)
         whole = self._memory.partitioned.wholes(situation, mask_of(group.indices)) & ~taken(situation, situation.given)
         free = chosen | group.mask(places_of(whole))
-        return Appraisal(sum(ranker.terms(free, chosen)), parts_of(group, ranker, free, chosen))
+        return Appraisal(sum(ranker.summands(free, chosen)), parts_of(group, ranker, free, chosen))
 
     def _graded(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what the policy of an ask thinks of the devices that it is given."""

@@ -10,7 +10,7 @@ from extender.topology.candidates import EXACT
 from extender.topology.grades import EVEN
 from extender.topology.make import Make
 from extender.topology.memo import Memo
-from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Terms, Wish, terms, worth
+from extender.topology.policy import KEEPING, PROTECT, Outlook, Policy, Summands, Wish, summands, worth
 from extender.topology.quality import Quality
 from extender.topology.residual import Mix, Packing, Residual
 from extender.topology.shape import Shape
@@ -71,7 +71,7 @@ class Ranker:
 
     def of(self, free: int, mask: int) -> Choice:
         """Return what it is like to take *mask* out of *free*, whether the policy has it or not."""
-        return Choice(sum(self.terms(free, mask)), mask, self.quality.of(mask), self._change(free, mask))
+        return Choice(sum(self.summands(free, mask)), mask, self.quality.of(mask), self._change(free, mask))
 
     def quality_of(self, mask: int) -> int:
         """Return how good the links of a set are, of ONE; one device has none to be judged by."""
@@ -134,10 +134,10 @@ class Ranker:
         # What is left of many devices is worked out about: it is never more than there was.
         return min(0, self.residual.value(free & ~mask) - self.residual.value(free))
 
-    def terms(self, free: int, mask: int) -> Terms:
+    def summands(self, free: int, mask: int) -> Summands:
         """Say what the value of a set is the sum of."""
         quality, change = self.quality.of(mask), self._change(free, mask)
-        return terms(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
+        return summands(self.policy, self._outlook(free, mask, quality, change), self.aim.keeping)
 
     def _outlook(self, free: int, mask: int, quality: int, change: int) -> Outlook:
         make = self.make

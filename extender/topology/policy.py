@@ -101,7 +101,7 @@ ZONE: Final = ONE // 10
 MOST_ZONES: Final = 10
 
 
-class Terms(NamedTuple):
+class Summands(NamedTuple):
     """What a set's worth is the sum of, each of ONE."""
 
     links: int = 0
@@ -120,14 +120,14 @@ def worth(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> int | Non
         return None
     if policy.links is Wish.STRICT and not outlook.is_linked:
         return None
-    return sum(terms(policy, outlook, keeping))
+    return sum(summands(policy, outlook, keeping))
 
 
-def terms(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Terms:
+def summands(policy: Policy, outlook: Outlook, keeping: int = KEEPING) -> Summands:
     """Say what the worth of a set is made of."""
     has_links = policy.links is not Wish.IGNORED and outlook.size > 1
     generation, avoided = graded(policy, outlook.generation, outlook.avoided)
-    return Terms(
+    return Summands(
         links=outlook.quality if has_links else 0,
         zones=-ZONE * (min(outlook.zones, MOST_ZONES) - 1) if policy.numa is Wish.PREFERRED else 0,
         kept=_kept(policy.placing, outlook, keeping),

@@ -18,13 +18,13 @@ FEW: Final = 4
 
 def parts_of(group: Group, ranker: Ranker, free: int, mask: int) -> tuple[Part, ...]:
     """Say what speaks for a set out of *free* devices, and against it."""
-    terms = ranker.terms(free, mask)
+    summands = ranker.summands(free, mask)
     texts = {
         "links": links_text(group, ranker, mask),
         "zones": zones_text(group, mask),
         "kept": kept_text(ranker, free, mask) if group.links.is_known else "",
     }
-    own = tuple(Part(name, terms._asdict()[name], text) for name, text in texts.items())
+    own = tuple(Part(name, summands._asdict()[name], text) for name, text in texts.items())
     told = (part for part in own if part.value or part.text)
     return (*told, *graded_parts(ranker.policy, ranker.make.grades, mask))
 

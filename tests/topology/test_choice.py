@@ -91,7 +91,7 @@ def test_the_parts_make_the_value() -> None:
 def test_what_is_worked_out_quickly_is_what_the_policy_says(free: int, size: int) -> None:
     ranker = Ranker(CUBE_MESH, AIM)
     for choice in ranker.choices(free, size):
-        assert choice.value == sum(ranker.terms(free, choice.mask)) == ranker.of(free, choice.mask).value
+        assert choice.value == sum(ranker.summands(free, choice.mask)) == ranker.of(free, choice.mask).value
 
 
 def test_an_empty_node_is_not_opened_for_a_single() -> None:
