@@ -17,7 +17,7 @@ from extender.topology.holdings import NOBODY, Holdings, holdings_of
 from extender.topology.portions import MODELS, WHOLE, Catalogue
 from extender.topology.shared import PLENTY, Beside
 from extender.topology.sharing import Fleet, Placer
-from extender.topology.typical import NOTHING, Ask, Census, Typical
+from extender.topology.typical import NOTHING, Census, PodAsk, Typical
 
 MEMORY: Final = "memory"
 MIB: Final = 1 << 20
@@ -69,7 +69,7 @@ class Commons:
             self._renew(snapshot, None if way is None or way.origin is not None else way.changed)
         self._seen = snapshot, version
 
-    def meet(self, asks: Iterable[Ask]) -> None:
+    def meet(self, asks: Iterable[PodAsk]) -> None:
         """Count a pod that asks for shares: it tells what is typical."""
         for ask in asks:
             typical = self._census.meet(ask)
@@ -107,7 +107,9 @@ class Commons:
         if not holdings.is_like(self.holdings):
             self.whole = EMPTY
         self.holdings = holdings
-        fresh = {Ask(0, 0, WHOLE, 1, 1 << number): 1 for number in range(self._expected, len(self.catalogue.devices))}
+        fresh = {
+            PodAsk(0, 0, WHOLE, 1, 1 << number): 1 for number in range(self._expected, len(self.catalogue.devices))
+        }
         if not self._expected:
             self._census = Census(Typical.of(fresh))
         elif fresh:

@@ -10,8 +10,7 @@ import numpy as np
 
 from extender.allocation.capacity import Unusable, draw
 from extender.allocation.fit import Fitter
-from extender.allocation.question import RESULTS, At, Question
-from extender.allocation.question import Ask as Request
+from extender.allocation.question import RESULTS, Ask, At, Question
 from extender.allocation.situation import Situation
 from extender.allocation.snapshot import Snapshot
 from extender.model.device import Device
@@ -28,7 +27,7 @@ from extender.topology.portions import WHOLE, spared, taken_of, valued
 from extender.topology.quality import ONE
 from extender.topology.shared import Beside, Criteria, told
 from extender.topology.sharing import NOWHERE
-from extender.topology.typical import Ask
+from extender.topology.typical import PodAsk
 
 # Pods and claims that are remembered, and asks of which it is known what they take.
 PODS: Final = 1 << 14
@@ -44,14 +43,14 @@ class Shares(NamedTuple):
     *is_named*: by amounts that it names.
     """
 
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[PodAsk, ...] = ()
     is_whole: bool = False
     is_named: bool = False
 
-    def beside(self, needed: Beside) -> tuple[Ask, ...]:
+    def beside(self, needed: Beside) -> tuple[PodAsk, ...]:
         return tuple(ask._replace(cpu=needed.cpu, memory=needed.memory) for ask in self.asks)
 
-    def valued(self, ask: Ask, gains: Integers) -> Integers:
+    def valued(self, ask: PodAsk, gains: Integers) -> Integers:
         """Return what gains of *ask*, one of these, are worth."""
         return valued(gains, is_all=ask.amount == WHOLE and not self.is_named)
 
@@ -152,7 +151,7 @@ class Tenants:
         self.commons.look(snapshot)
         if not len(self.commons.holdings.node):
             return None
-        gains = self.commons.placer.gains(Ask(*needed_by(pod)))
+        gains = self.commons.placer.gains(PodAsk(*needed_by(pod)))
         worth = np.where(gains == NOWHERE, LEAST, gains)
         found = np.zeros(self.commons.holdings.nodes, np.int64)
         np.minimum.at(found, self.commons.holdings.node, worth)
@@ -178,7 +177,7 @@ class Tenants:
             found.append(Part("shares", int(worth[0]), told(ask, named, spot.gain, placing)))
         return (max(found, key=lambda part: part.value),) if found else ()
 
-    def _found(self, ask: Request, usable: Flags, *, is_fractional: bool) -> Shares:
+    def _found(self, ask: Ask, usable: Flags, *, is_fractional: bool) -> Shares:
         """Work out what is taken of each model; nothing unless all that is usable is shared."""
         holdings, devices = self.commons.holdings, self.commons.catalogue.devices
         numbers = holdings.model_of[usable]
@@ -192,11 +191,11 @@ class Tenants:
             if amount is not None:
                 models[amount] = models.get(amount, 0) | 1 << number
         is_whole = bool((mine[mine > 0] == every[mine > 0]).all())
-        asks = tuple(Ask(0, 0, amount, ask.count, bits) for amount, bits in sorted(models.items()))
+        asks = tuple(PodAsk(0, 0, amount, ask.count, bits) for amount, bits in sorted(models.items()))
         return Shares(asks, is_whole, bool(ask.capacity))
 
 
-def _amount(ask: Request, device: Device, *, is_fractional: bool) -> int | None:
+def _amount(ask: Ask, device: Device, *, is_fractional: bool) -> int | None:
     """Return what *ask* takes of a device; None where nobody can tell."""
     try:
         drawn = draw(dict(ask.capacity), device.capacity, fractional=is_fractional)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.topology.quality import ONE
-from extender.topology.typical import Ask, Typical
+from extender.topology.typical import PodAsk, Typical
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
         """Return the rows of *which*: int64[some]."""
         return Rows(*(column[which] for column in self))
 
-    def fitting(self, ask: Ask) -> Flags:
+    def fitting(self, ask: PodAsk) -> Flags:
         """Return where *ask* fits: bool[rows]."""
         enough: Flags = (self.cpu >= ask.cpu) & (self.memory >= ask.memory)
         if not ask.devices:
@@ -112,7 +112,7 @@ class Measure:
         """What a unit that everybody can use is worth. By FGD, all weights together."""
         return self._unit * self.formula.parts
 
-    def after(self, rows: Rows, ask: Ask) -> Integers:
+    def after(self, rows: Rows, ask: PodAsk) -> Integers:
         """Return what rows are worth after *ask*: int64[rows, places].
 
         free is in ascending order; place p stands for the devices from number p on. Only those with enough mean
@@ -122,11 +122,11 @@ class Measure:
         found = [self._after(Rows(*(column[part : part + TOGETHER] for column in rows)), ask) for part in parts]
         return np.concatenate(found) if found else np.zeros((0, 1), dtype=np.int64)
 
-    def gain(self, change: Integers, ask: Ask) -> Integers:
+    def gain(self, change: Integers, ask: PodAsk) -> Integers:
         """Return by how many steps fragments shrink where *ask* changes the worth like that: int64, of its shape."""
         return (change + ask.total * self.unit) // (self.unit * self.formula.step)
 
-    def _after(self, rows: Rows, ask: Ask) -> Integers:
+    def _after(self, rows: Rows, ask: PodAsk) -> Integers:
         before, then = self._counted(rows.free), self._counted(rows.free - ask.amount)
         places = rows.free.shape[1] - ask.devices + 1 if ask.devices else 1
         fits, usable = (

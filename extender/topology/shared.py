@@ -18,7 +18,7 @@ from extender.topology.configuration import Configuration
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.policy import Placing
 from extender.topology.portions import WHOLE, Catalogue, left_of, spared, taken_of, valued
-from extender.topology.typical import Ask, Typical
+from extender.topology.typical import PodAsk, Typical
 
 # What a node has, where nothing is known of it: enough for everybody.
 PLENTY: Final = 1 << 40
@@ -181,7 +181,7 @@ def _stretches(
 def _gains(criteria: Criteria, family: Family, size: int) -> Integers:
     """Return the gain at each place of a family: int64[places]."""
     rows = Rows(*(np.array([column], np.int64) for column in (*criteria.free, family.left, family.model)))
-    ask = Ask(*criteria.needed, family.taken, size)
+    ask = PodAsk(*criteria.needed, family.taken, size)
     change = criteria.measure.after(rows, ask) - criteria.measure.worth(rows)[:, None]
     gains: Integers = criteria.measure.gain(change, ask)[0]
     return gains
@@ -189,7 +189,7 @@ def _gains(criteria: Criteria, family: Family, size: int) -> Integers:
 
 def _part(situation: Situation, criteria: Criteria, family: Family, size: int, *, is_all: bool) -> Part:
     """Appraise what is taken of the first devices of a family."""
-    ask = Ask(*criteria.needed, family.taken, size)
+    ask = PodAsk(*criteria.needed, family.taken, size)
     gain, free = _gains(criteria, family, size)[:1], np.array([sum(family.left)])
     whole, is_spared = np.array([WHOLE * len(family.left)]), criteria.placing is not Placing.PROTECT
     worth = spared(free, whole, ask.total, criteria.placing) if is_spared else valued(gain, is_all=is_all)
@@ -198,7 +198,7 @@ def _part(situation: Situation, criteria: Criteria, family: Family, size: int, *
     return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), criteria.placing))
 
 
-def told(ask: Ask, named: Sequence[tuple[int, str]], gain: int, placing: Placing) -> str:
+def told(ask: PodAsk, named: Sequence[tuple[int, str]], gain: int, placing: Placing) -> str:
     """Say what is taken of devices, given what they have left, and what typical pods lose by it."""
     takes = ", ".join(f"{ask.amount} of {left} free thousandths of {name}" for left, name in named)
     if placing is not Placing.PROTECT:
@@ -212,5 +212,5 @@ def _expecting_whole(models: dict[int, int]) -> Measure:
     """Expect pods that need a whole device of each model of a node."""
     numbers = np.array(sorted(set(models.values())), np.int64)
     plenty, free = np.full(len(numbers), PLENTY), np.full((len(numbers), 1), WHOLE)
-    expected = {Ask(0, 0, WHOLE, 1, 1 << number): 1 for number in numbers.tolist()}
+    expected = {PodAsk(0, 0, WHOLE, 1, 1 << number): 1 for number in numbers.tolist()}
     return Measure(Typical.of(expected), Rows(plenty, plenty, free, numbers))

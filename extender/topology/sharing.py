@@ -7,7 +7,7 @@ import numpy as np
 
 from extender.topology.fragmentation import Integers, Measure, Rows
 from extender.topology.memo import Memo
-from extender.topology.typical import Ask
+from extender.topology.typical import PodAsk
 
 # Kinds of pods for which all nodes are remembered.
 KINDS: Final = 1 << 10
@@ -37,11 +37,11 @@ class Fleet:
         """Return the rows that changed after *clock*, or all if it is before everything: int64[some]."""
         return np.flatnonzero(self._changed > clock)
 
-    def take(self, ask: Ask, spot: Spot) -> None:
+    def take(self, ask: PodAsk, spot: Spot) -> None:
         """Give *ask* what it needs at *spot*."""
         self._move(ask, spot, -1)
 
-    def give(self, ask: Ask, spot: Spot) -> None:
+    def give(self, ask: PodAsk, spot: Spot) -> None:
         """Take back what *ask* had at *spot*."""
         self._move(ask, spot, 1)
 
@@ -50,7 +50,7 @@ class Fleet:
         self.rows.cpu[row], self.rows.memory[row], self.rows.free[row] = cpu, memory, free
         self._touch(row)
 
-    def _move(self, ask: Ask, spot: Spot, sign: int) -> None:
+    def _move(self, ask: PodAsk, spot: Spot, sign: int) -> None:
         self.rows.cpu[spot.row] += sign * ask.cpu
         self.rows.memory[spot.row] += sign * ask.memory
         self.rows.free[spot.row, list(spot.devices)] += sign * ask.amount
@@ -76,14 +76,14 @@ class Placer:
     def __init__(self, fleet: Fleet, measure: Measure) -> None:
         self.fleet = fleet
         self.measure = measure
-        self._views: Memo[Ask, _View] = Memo(KINDS)
+        self._views: Memo[PodAsk, _View] = Memo(KINDS)
 
     def follow(self, measure: Measure) -> None:
         """Use another measure from now on."""
         self.measure = measure
         self._views.clear()
 
-    def best(self, ask: Ask) -> Spot | None:
+    def best(self, ask: PodAsk) -> Spot | None:
         """Return the best spot: of equal ones the one with the least free, then the first. None where none fits."""
         view = self._view(ask)
         best = view.gain.max(initial=NOWHERE)
@@ -92,29 +92,29 @@ class Placer:
         equal = np.flatnonzero(view.gain == best)
         return self.spot(ask, int(equal[self.fleet.rows.free[equal].sum(axis=1).argmin()]))
 
-    def gains(self, ask: Ask) -> Integers:
+    def gains(self, ask: PodAsk) -> Integers:
         """Return the gain of each node at its best devices, NOWHERE where *ask* does not fit: int64[nodes]."""
         return self._view(ask).gain.copy()
 
-    def spot(self, ask: Ask, row: int) -> Spot | None:
+    def spot(self, ask: PodAsk, row: int) -> Spot | None:
         """Return the best devices of a node, None where *ask* does not fit."""
         view = self._view(ask)
         if view.gain[row] == NOWHERE:
             return None
         return self._spot(ask, row, int(view.place[row]), int(view.gain[row]))
 
-    def spots(self, ask: Ask, row: int) -> list[Spot]:
+    def spots(self, ask: PodAsk, row: int) -> list[Spot]:
         """Return the spots of a node, best first; devices with the same amount free take turns by their places."""
         rows = self.fleet.rows.at(np.array([row]))
         gains = self._gains(_tightest_first(rows), ask)[0] if rows.fitting(ask).all() else ()
         found = [self._spot(ask, row, place, int(gain)) for place, gain in enumerate(gains) if gain != NOWHERE]
         return sorted(found, key=lambda spot: -spot.gain)
 
-    def _spot(self, ask: Ask, row: int, place: int, gain: int) -> Spot:
+    def _spot(self, ask: PodAsk, row: int, place: int, gain: int) -> Spot:
         fullest = np.argsort(self.fleet.rows.free[row], kind="stable")
         return Spot(row, tuple(fullest[place : place + ask.devices].tolist()), gain)
 
-    def _view(self, ask: Ask) -> _View:
+    def _view(self, ask: PodAsk) -> _View:
         view = self._views.get(ask)
         if view is None:
             nodes = len(self.fleet.rows.cpu)
@@ -124,7 +124,7 @@ class Placer:
             view.seen = self.fleet.clock
         return view
 
-    def _renew(self, view: _View, ask: Ask, changed: Integers) -> None:
+    def _renew(self, view: _View, ask: PodAsk, changed: Integers) -> None:
         rows = self.fleet.rows.at(changed)
         fitting = rows.fitting(ask)
         view.gain[changed[~fitting]] = NOWHERE
@@ -136,7 +136,7 @@ class Placer:
         place = gains.argmax(axis=1)
         view.gain[changed[fitting]], view.place[changed[fitting]] = gains.max(axis=1)[kind], place[kind]
 
-    def _gains(self, rows: Rows, ask: Ask) -> Integers:
+    def _gains(self, rows: Rows, ask: PodAsk) -> Integers:
         """Return the gain at each place of each row, NOWHERE where there is not enough: int64[rows, places]."""
         change = self.measure.after(rows, ask) - self.measure.worth(rows)[:, None]
         gains = self.measure.gain(change, ask)

@@ -16,7 +16,7 @@ MEMORY: Final = 1 << 14
 KINDS: Final = 512
 
 
-class Ask(NamedTuple):
+class PodAsk(NamedTuple):
     """*devices* with *amount* free on each, of one of the *models*, and CPU and memory beside them.
 
     Amounts are whole numbers of a unit that is the same for all: thousandths of a device, say; not bytes.
@@ -45,7 +45,7 @@ class Ask(NamedTuple):
             return np.array([number] if number < models else [], np.int64)
         return np.flatnonzero(self.on(models))
 
-    def renumbered(self, numbers: Mapping[int, int]) -> "Ask":
+    def renumbered(self, numbers: Mapping[int, int]) -> "PodAsk":
         """Return the same ask where models have other *numbers*; of those without one nothing is left."""
         if self.models == ANY:
             return self
@@ -57,10 +57,10 @@ class Ask(NamedTuple):
 class Typical:
     """Asks, and how often each is met, in whole numbers; in one order, whatever order they came in."""
 
-    asks: tuple[tuple[Ask, int], ...]
+    asks: tuple[tuple[PodAsk, int], ...]
 
     @staticmethod
-    def of(counts: Mapping[Ask, int], covering: int = 1000) -> "Typical":
+    def of(counts: Mapping[PodAsk, int], covering: int = 1000) -> "Typical":
         """Take the most frequent asks until *covering* of a thousand pods are met."""
         most_frequent = sorted(((ask, count) for ask, count in counts.items() if count), key=lambda pair: pair[::-1])
         wanted, met, taken = sum(counts.values()) * covering, 0, []
@@ -76,7 +76,7 @@ class Typical:
 
         Otherwise the first pods take what is scarce before the first of those comes that can use nothing else.
         """
-        return Typical.of({Ask(0, 0, amount, 1, 1 << model): 1 for model in range(models)})
+        return Typical.of({PodAsk(0, 0, amount, 1, 1 << model): 1 for model in range(models)})
 
     def renumbered(self, numbers: Mapping[int, int]) -> "Typical":
         """Return the same where models have other *numbers*."""
@@ -87,7 +87,7 @@ class Typical:
         return sum(weight for _, weight in self.asks)
 
     @property
-    def served(self) -> tuple[tuple[Ask, int], ...]:
+    def served(self) -> tuple[tuple[PodAsk, int], ...]:
         """Return those that need devices."""
         return tuple((ask, weight) for ask, weight in self.asks if ask.total)
 
@@ -106,7 +106,7 @@ class Census:
         self._seen = start.total
         self._due = self._seen + 1
 
-    def meet(self, ask: Ask) -> Typical | None:
+    def meet(self, ask: PodAsk) -> Typical | None:
         """Count a pod; return what is typical when so much more was seen that it is worth to look anew."""
         self._counts[ask] += 1
         self._seen += 1
@@ -137,9 +137,9 @@ class Census:
         return Typical(tuple(sorted(counts.most_common(most))))
 
 
-def _renumbered(counts: Mapping[Ask, int], numbers: Mapping[int, int]) -> Counter[Ask]:
+def _renumbered(counts: Mapping[PodAsk, int], numbers: Mapping[int, int]) -> Counter[PodAsk]:
     """Count asks for models that have other *numbers*; those without one are forgotten, and asks for no others."""
-    found = Counter[Ask]()
+    found = Counter[PodAsk]()
     for ask, count in counts.items():
         told = ask.renumbered(numbers)
         if told.models:

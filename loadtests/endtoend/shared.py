@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean
 from time import monotonic
 
-from extender.topology.typical import Ask
+from extender.topology.typical import PodAsk
 from loadtests.bench.report import Report
 from loadtests.endtoend.rig import API, OURS, Rig, rig
 from loadtests.quality.openb import KINDS, RULES, Replay, kind
@@ -70,7 +70,7 @@ def slices(of: Trace) -> Iterator[Object]:
         yield {"apiVersion": API, "kind": "ResourceSlice", "metadata": {"name": f"{name}-gpu"}, "spec": spec}
 
 
-def claim(name: str, ask: Ask, of: Trace) -> Object:
+def claim(name: str, ask: PodAsk, of: Trace) -> Object:
     """Return a claim for portions of devices, of some models where not all will do."""
     exactly: Object = {"deviceClassName": CLASS, "allocationMode": "ExactCount", "count": ask.devices}
     exactly["capacity"] = {"requests": {MILLI: str(ask.amount)}}
@@ -84,7 +84,7 @@ def claim(name: str, ask: Ask, of: Trace) -> Object:
     return {"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
 
 
-def pod(name: str, ask: Ask) -> Object:
+def pod(name: str, ask: PodAsk) -> Object:
     resources: Object = {"requests": {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}}
     container = {"name": "c", "image": "i", "resources": resources}
     spec: Object = {"schedulerName": OURS, "restartPolicy": "Never", "containers": [container]}
@@ -156,7 +156,7 @@ class Stand:
                     f"{self.arrived} pods, {mark} % asked for, {100 * given / self.of.capacity:.2f} % given", flush=True
                 )
 
-    async def _arrive(self, name: str, ask: Ask) -> int:
+    async def _arrive(self, name: str, ask: PodAsk) -> int:
         admin, wanted = self.here.admin, claim(name, ask, self.of)
         if ask.total:
             await admin.create(wanted)

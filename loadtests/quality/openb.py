@@ -19,7 +19,7 @@ import numpy as np
 
 from extender.topology.fragmentation import FGD, OURS, Formula, Integers, Measure, Rows
 from extender.topology.sharing import Fleet, Placer, Spot
-from extender.topology.typical import Ask, Census, Typical
+from extender.topology.typical import Census, PodAsk, Typical
 from loadtests.bench.report import RESULTS
 from loadtests.quality.traces import DATA, TRACES, WHOLE, Trace
 
@@ -47,7 +47,7 @@ FRAGMENTS = (
 class AsPublished(Measure):
     """FGD with the score that it gives a node: a whole number of a hundred."""
 
-    def gain(self, change: Integers, ask: Ask) -> Integers:
+    def gain(self, change: Integers, ask: PodAsk) -> Integers:
         shrunk = (change + ask.total * self.unit) / (self.unit * WHOLE)
         return np.asarray(100 / (1 + np.exp(-shrunk)), dtype=np.int64)
 
@@ -56,7 +56,7 @@ class Rule(NamedTuple):
     """measure: made for a trace; choose: a spot out of a placer; learns: whether the measure follows what is asked."""
 
     measure: Callable[[Trace], Measure]
-    choose: Callable[[Placer, Ask], Spot | None] = Placer.best
+    choose: Callable[[Placer, PodAsk], Spot | None] = Placer.best
     learns: bool = False
 
 
@@ -69,14 +69,14 @@ class Outcome(NamedTuple):
     arrived: int
 
 
-def first(placer: Placer, ask: Ask) -> Spot | None:
+def first(placer: Placer, ask: PodAsk) -> Spot | None:
     """Return the best spot, of equal ones the first by name."""
     return placer.spot(ask, int(placer.gains(ask).argmax()))
 
 
 def fgd(of: Trace) -> Measure:
     """Return FGD's measure: the most frequent pods, memory aside, until 95 % are met."""
-    counts: Counter[Ask] = Counter()
+    counts: Counter[PodAsk] = Counter()
     for ask, count in of.counts.items():
         counts[ask._replace(memory=0)] += count
     return AsPublished(Typical.of(counts, covering=950), of.nodes, FGD)
@@ -131,7 +131,7 @@ class Replay:
         allocated = tuple(100 * mean(self.curve[mark]) / self.of.capacity for mark in MARKS)
         return Outcome(allocated, tuple(self.fragments[mark] for mark in SAMPLED), self.failed, arrived)
 
-    def place(self, ask: Ask) -> int:
+    def place(self, ask: PodAsk) -> int:
         typical = self.census.meet(ask) if self.rule.learns else None
         if typical:
             self.placer.follow(Measure(typical, self.of.nodes))
@@ -149,7 +149,7 @@ class Replay:
             self.fragments[mark] = 100 * total / self.yardstick.unit / self.of.capacity
 
 
-def kind(ask: Ask) -> str:
+def kind(ask: PodAsk) -> str:
     if not ask.devices:
         return KINDS[0]
     return KINDS[3] if ask.devices > 1 else KINDS[1] if ask.amount < WHOLE else KINDS[2]

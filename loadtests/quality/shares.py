@@ -12,7 +12,7 @@ from extender.topology.fragmentation import Measure, Rows
 from extender.topology.portions import WHOLE
 from extender.topology.shared import PLENTY
 from extender.topology.sharing import Fleet, Placer
-from extender.topology.typical import Ask, Typical
+from extender.topology.typical import PodAsk, Typical
 from loadtests.bench.report import RESULTS
 
 DEVICES = 8
@@ -36,7 +36,7 @@ def ours(typical: Typical) -> Placing:
 
     def placing(left: Sequence[int], amount: int) -> int | None:
         fleet.set(0, PLENTY, PLENTY, np.array(left))
-        spot = placer.spot(Ask(0, 0, amount, 1), 0)
+        spot = placer.spot(PodAsk(0, 0, amount, 1), 0)
         return spot.devices[0] if spot else None
 
     return placing
@@ -62,7 +62,7 @@ def at_random() -> Placing:
 
 
 def placings(asked: dict[int, int]) -> dict[str, Placing]:
-    known = Typical.of({Ask(0, 0, amount, 1): count for amount, count in asked.items()})
+    known = Typical.of({PodAsk(0, 0, amount, 1): count for amount, count in asked.items()})
     return {
         "random": at_random(),
         "first fit": first_fit,

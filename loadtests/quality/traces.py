@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from extender.topology.fragmentation import Rows
-from extender.topology.typical import ANY, Ask, Typical
+from extender.topology.typical import ANY, PodAsk, Typical
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "openb"
 TRACES = ("default", "gpushare100", "gpuspec33", "multigpu50")
@@ -41,7 +41,7 @@ class Trace:
         self.pods = [self._ask(pod) for pod in pods]
         self.counts = Counter(self.pods)
 
-    def arrivals(self, seed: int) -> Iterator[Ask]:
+    def arrivals(self, seed: int) -> Iterator[PodAsk]:
         """Yield the pods in an order of chance, then some of them again until there are enough."""
         chance = random.Random(seed)  # noqa: S311 - a simulation
         order = list(self.pods)
@@ -53,12 +53,12 @@ class Trace:
             asked += pod.total
             yield pod
 
-    def _ask(self, pod: dict[str, str]) -> Ask:
+    def _ask(self, pod: dict[str, str]) -> PodAsk:
         devices = int(pod["num_gpu"])
         amount = int(pod["gpu_milli"]) if devices else 0
         named = set(filter(None, (pod.get("gpu_spec") or "").split("|")))
         models = sum(self._bits.get(model, 0) for model in named) if named and devices else ANY
-        return Ask(int(pod["cpu_milli"]), int(pod["memory_mib"]), amount, devices, models)
+        return PodAsk(int(pod["cpu_milli"]), int(pod["memory_mib"]), amount, devices, models)
 
 
 def _table(name: str) -> list[dict[str, str]]:

@@ -37,7 +37,7 @@ from extender.topology.fragmentation import Measure
 from extender.topology.policies import Policies
 from extender.topology.policy import Placing, Policy, Trait
 from extender.topology.sharing import Fleet, Placer
-from extender.topology.typical import Ask
+from extender.topology.typical import PodAsk
 from tests.scheduling.cast import DRIVER, belief_of, claim, device, gpus, held, node, pod
 from tests.scheduling.cast import given as allocated
 
@@ -301,7 +301,7 @@ def test_a_pod_is_counted_once_however_often_it_is_planned() -> None:
     belief.apply(Changed(asking("p", 300)))
     for _ in range(50):
         planner.plan(asker("p"), None, 0.0)
-    assert dict(commons.placer.measure.typical.asks).get(Ask(0, 0, 300, 1, 1), 0) <= 1
+    assert dict(commons.placer.measure.typical.asks).get(PodAsk(0, 0, 300, 1, 1), 0) <= 1
 
 
 def test_a_device_of_which_less_than_nothing_is_taken_has_no_more_than_all_of_it_left() -> None:
@@ -401,7 +401,7 @@ def test_models_that_no_node_has_any_more_are_forgotten_and_what_is_typical_is_n
     assert len(commons.catalogue.devices) <= 4
     numbers = {device.capacity[0][1].value.nanos: at for at, device in enumerate(commons.catalogue.devices)}
     known = dict(commons.placer.measure.typical.asks)
-    assert known[Ask(0, 0, 300, 1, 1 << numbers[1000 * 10**9])] >= 8
+    assert known[PodAsk(0, 0, 300, 1, 1 << numbers[1000 * 10**9])] >= 8
     fresh = Commons(belief.loads)
     fresh.use(PRODUCTS)
     fresh.look(belief.cluster.snapshot)
@@ -451,7 +451,7 @@ def state(commons: Commons) -> list[object]:
 @given(CHANGES)
 def test_what_is_kept_up_to_date_is_what_would_be_built_anew(changes: list[tuple[str, str, int, int]]) -> None:
     belief = world({"a": Machine([1000, 400, 1000]), "b": Machine([1000, 1000]), "c": Machine([200])})
-    kept, ask = Commons(belief.loads), Ask(2000, 1024, 300, 1)
+    kept, ask = Commons(belief.loads), PodAsk(2000, 1024, 300, 1)
     kept.use(PRODUCTS)
     for number, parts in enumerate(changes):
         change(belief, *parts)

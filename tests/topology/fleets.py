@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from extender.topology.fragmentation import OURS, Formula, Rows
-from extender.topology.typical import ANY, Ask, Typical
+from extender.topology.typical import ANY, PodAsk, Typical
 
 WHOLE = 8
 MODELS = 3
@@ -21,7 +21,7 @@ class Node(NamedTuple):
     free: tuple[int, ...]
     model: int = 0
 
-    def fits(self, ask: Ask) -> bool:
+    def fits(self, ask: PodAsk) -> bool:
         if self.cpu < ask.cpu or self.memory < ask.memory:
             return False
         if not ask.devices:
@@ -29,7 +29,7 @@ class Node(NamedTuple):
         enough = [free for free in self.free if free >= ask.amount]
         return bool(ask.models >> self.model & 1) and len(enough) >= ask.devices
 
-    def given(self, ask: Ask, places: tuple[int, ...]) -> "Node":
+    def given(self, ask: PodAsk, places: tuple[int, ...]) -> "Node":
         free = tuple(one - ask.amount * (place in places) for place, one in enumerate(self.free))
         return Node(self.cpu - ask.cpu, self.memory - ask.memory, free, self.model)
 
@@ -41,14 +41,14 @@ def rows_of(nodes: list[Node]) -> Rows:
     return Rows(*(np.array(column, dtype=np.int64) for column in columns))
 
 
-def fragments(node: Node, ask: Ask) -> int:
+def fragments(node: Node, ask: PodAsk) -> int:
     """F of one node and one typical pod, word for word."""
     if not ask.devices or not node.fits(ask):
         return sum(node.free)
     return sum(free for free in node.free if free < ask.amount)
 
 
-def lasting(node: Node, ask: Ask) -> int:
+def lasting(node: Node, ask: PodAsk) -> int:
     """How much of what is usable CPU and memory last for."""
     usable = sum(node.free) - fragments(node, ask)
     if ask.cpu:
@@ -58,11 +58,11 @@ def lasting(node: Node, ask: Ask) -> int:
     return usable
 
 
-def used(node: Node, ask: Ask, formula: Formula) -> int:
+def used(node: Node, ask: PodAsk, formula: Formula) -> int:
     return formula.usable * (sum(node.free) - fragments(node, ask)) + formula.lasting * lasting(node, ask)
 
 
-def price(typical: Typical, whole: list[Node], ask: Ask) -> Fraction:
+def price(typical: Typical, whole: list[Node], ask: PodAsk) -> Fraction:
     """What a unit that *ask* can use counts by our formula: how often it is met, for its share of the fleet."""
     supply = sum(used(node, ask, OURS) for node in whole if ask.models >> node.model & 1)
     capacity = (OURS.usable + OURS.lasting) * sum(sum(node.free) for node in whole)
@@ -70,11 +70,11 @@ def price(typical: Typical, whole: list[Node], ask: Ask) -> Fraction:
     return often * capacity / supply if supply else Fraction()
 
 
-def asks() -> st.SearchStrategy[Ask]:
+def asks() -> st.SearchStrategy[PodAsk]:
     models = st.one_of(st.just(ANY), st.integers(1, (1 << MODELS) - 1))
     beside = (st.integers(0, 6), st.integers(0, 6))
-    shares = st.tuples(*beside, st.integers(1, WHOLE), st.integers(1, 3), models).map(Ask._make)
-    return st.one_of(shares, st.tuples(*beside, st.just(0), st.just(0), st.just(ANY)).map(Ask._make))
+    shares = st.tuples(*beside, st.integers(1, WHOLE), st.integers(1, 3), models).map(PodAsk._make)
+    return st.one_of(shares, st.tuples(*beside, st.just(0), st.just(0), st.just(ANY)).map(PodAsk._make))
 
 
 def typicals() -> st.SearchStrategy[Typical]:

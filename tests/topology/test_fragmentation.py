@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from extender.topology.fragmentation import FGD, OURS, Measure
 from extender.topology.quality import ONE
-from extender.topology.typical import ANY, Ask, Typical
+from extender.topology.typical import ANY, PodAsk, Typical
 from tests.topology.fleets import Node, asks, fragments, nodes, rows_of, typicals, used
 from tests.topology.fleets import price as price_of
 
-HALF: Final = Ask(cpu=2, memory=0, amount=4, devices=1)
-PAIR: Final = Ask(cpu=4, memory=0, amount=8, devices=2)
+HALF: Final = PodAsk(cpu=2, memory=0, amount=4, devices=1)
+PAIR: Final = PodAsk(cpu=4, memory=0, amount=8, devices=2)
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ PAIR: Final = Ask(cpu=4, memory=0, amount=8, devices=2)
         (Node(8, 8, (8, 8, 7)), PAIR, 7),
         (Node(8, 8, (8, 8)), HALF._replace(models=0b10), 16),
         (Node(8, 8, (8, 8), model=1), HALF._replace(models=0b10), 0),
-        (Node(8, 8, (8, 8)), Ask(1, 1), 16),
+        (Node(8, 8, (8, 8)), PodAsk(1, 1), 16),
     ],
     ids=["free", "a-rest", "no-cpu", "one-of-two", "a-rest-of-three", "other-model", "its-model", "no-devices-asked"],
 )
-def test_fragments_are_what_a_typical_pod_cannot_use(node: Node, ask: Ask, expected: int) -> None:
+def test_fragments_are_what_a_typical_pod_cannot_use(node: Node, ask: PodAsk, expected: int) -> None:
     measure = Measure(Typical.of({ask: 3}), rows_of([node]), FGD)
     assert (measure.fragments(rows_of([node]))[0], measure.unit) == (3 * expected, 3)
 
@@ -54,12 +54,12 @@ def test_worth_is_what_typical_pods_can_use_at_the_price_of_each(
         assert measure.worth(rows_of(fleet)).tolist() == expected
 
 
-def _on(ask: Ask, node: Node) -> bool:
+def _on(ask: PodAsk, node: Node) -> bool:
     return bool(ask.models >> node.model & 1)
 
 
 @given(nodes(), typicals(), asks())
-def test_what_is_foreseen_of_a_place_is_what_comes(fleet: list[Node], typical: Typical, ask: Ask) -> None:
+def test_what_is_foreseen_of_a_place_is_what_comes(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
     tight = [node._replace(free=tuple(sorted(node.free))) for node in fleet]
     width = max(len(node.free) for node in tight)
     tight = [node._replace(free=(0,) * (width - len(node.free)) + node.free) for node in tight]
@@ -92,7 +92,7 @@ def test_an_empty_fleet_is_worth_what_it_has_if_every_typical_pod_can_be_served(
 
 def test_what_few_devices_can_serve_is_worth_more_on_them() -> None:
     whole = rows_of([Node(8, 8, (8,), 0)] * 3 + [Node(8, 8, (8,), 1)])
-    some, all_ = Ask(1, 1, 8, 1, 0b10), Ask(1, 1, 8, 1, ANY)
+    some, all_ = PodAsk(1, 1, 8, 1, 0b10), PodAsk(1, 1, 8, 1, ANY)
     worth = Measure(Typical.of({some: 1, all_: 1}), whole).worth(whole)
     assert worth[3] == pytest.approx(5 * worth[0], rel=1e-4)
 

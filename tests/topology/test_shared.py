@@ -9,7 +9,7 @@ from extender.topology.fragmentation import Measure, Rows
 from extender.topology.policy import Placing
 from extender.topology.portions import WHOLE, Catalogue
 from extender.topology.shared import PLENTY, Beside, Criteria, Shared
-from extender.topology.typical import Ask, Typical
+from extender.topology.typical import PodAsk, Typical
 from tests.allocation.drawing import Draw
 from tests.topology.cases import FIRST_AT, answered, broken_rules, given, situation
 
@@ -62,7 +62,7 @@ def expecting(mix: Mix, devices: int = 4, **criteria: Any) -> Shared:
     """Expect portions in thousandths, by how often they are asked for; whole devices where nothing is known."""
     if not mix and not criteria:
         return Shared()
-    typical = Typical.of({Ask(0, 0, amount, 1): weight for amount, weight in (mix or {WHOLE: 1}).items()})
+    typical = Typical.of({PodAsk(0, 0, amount, 1): weight for amount, weight in (mix or {WHOLE: 1}).items()})
     columns = ([PLENTY], [PLENTY], [[WHOLE] * devices], [0])
     measure = Measure(typical, Rows(*(np.array(column) for column in columns)))
     return judged_by(Criteria(measure, **criteria))
@@ -140,7 +140,7 @@ def test_what_the_node_has_beside_its_devices_counts() -> None:
     # Where there is no CPU for one more half, what halves could use of the devices is lost already.
     devices, used = gpus(a=600, b=1000)
     asked = case(devices, [claim(milli="200")], used)
-    typical = Typical.of({Ask(1000, 0, 500, 1): 1})
+    typical = Typical.of({PodAsk(1000, 0, 500, 1): 1})
     measure = Measure(typical, Rows(*(np.array(column) for column in ([4000], [PLENTY], [[WHOLE] * 2], [0]))))
     for cpu, best in ((4000, "b"), (1500, "a")):
         shared = judged_by(Criteria(measure, Beside(cpu, PLENTY), Beside(cpu=1000)))

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from extender.topology.fragmentation import FGD, OURS, Formula, Measure
 from extender.topology.sharing import NOWHERE, Fleet, Placer, Spot
-from extender.topology.typical import Ask, Typical
+from extender.topology.typical import PodAsk, Typical
 from tests.topology.fleets import Node, asks, nodes, rows_of, typicals
 
 
-def naive(fleet: list[Node], measure: Measure, ask: Ask) -> tuple[int, int, int, list[int]] | None:
+def naive(fleet: list[Node], measure: Measure, ask: PodAsk) -> tuple[int, int, int, list[int]] | None:
     """Return the gain, what is left on the node, the node, and the amounts of the devices, trying all sets of them.
 
     Of more devices than one, those with the least free go together.
@@ -38,7 +38,7 @@ def summary(fleet: list[Node], spot: Spot | None) -> tuple[int, int, int, list[i
 
 
 @given(nodes(), typicals(), asks())
-def test_the_best_spot_is_the_one_that_trying_all_finds(fleet: list[Node], typical: Typical, ask: Ask) -> None:
+def test_the_best_spot_is_the_one_that_trying_all_finds(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
     rows = rows_of(fleet)
     measure = Measure(typical, rows)
     assert summary(fleet, Placer(Fleet(rows), measure).best(ask)) == naive(fleet, measure, ask)
@@ -46,12 +46,12 @@ def test_the_best_spot_is_the_one_that_trying_all_finds(fleet: list[Node], typic
 
 @given(nodes(), typicals(), st.lists(asks(), max_size=12), st.data())
 def test_what_is_remembered_is_what_is_worked_out_anew(
-    fleet: list[Node], typical: Typical, pods: list[Ask], data: st.DataObject
+    fleet: list[Node], typical: Typical, pods: list[PodAsk], data: st.DataObject
 ) -> None:
     measure = Measure(typical, rows_of(fleet))
     shared = Fleet(rows_of(fleet))
     placer = Placer(shared, measure)
-    placed: list[tuple[Ask, Spot]] = []
+    placed: list[tuple[PodAsk, Spot]] = []
     for ask in pods:
         anew = Placer(Fleet(shared.rows), measure)
         assert placer.gains(ask).tolist() == anew.gains(ask).tolist()
@@ -70,7 +70,7 @@ def test_what_is_remembered_is_what_is_worked_out_anew(
 
 @given(nodes(), typicals(), asks(), st.data())
 def test_names_of_nodes_and_devices_change_no_value(
-    fleet: list[Node], typical: Typical, ask: Ask, data: st.DataObject
+    fleet: list[Node], typical: Typical, ask: PodAsk, data: st.DataObject
 ) -> None:
     order = data.draw(st.permutations(range(len(fleet))))
     moved = [fleet[old]._replace(free=tuple(data.draw(st.permutations(fleet[old].free)))) for old in order]
@@ -80,14 +80,14 @@ def test_names_of_nodes_and_devices_change_no_value(
 
 
 @given(nodes(), typicals(), asks())
-def test_many_alike_nodes_are_worth_what_one_is(fleet: list[Node], typical: Typical, ask: Ask) -> None:
+def test_many_alike_nodes_are_worth_what_one_is(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
     measure = Measure(typical, rows_of(fleet))
     many = Placer(Fleet(rows_of(fleet * 20)), measure).gains(ask)
     assert many.tolist() == Placer(Fleet(rows_of(fleet)), measure).gains(ask).tolist() * 20
 
 
 @given(nodes(), typicals(), asks())
-def test_the_spots_of_a_node_come_best_first(fleet: list[Node], typical: Typical, ask: Ask) -> None:
+def test_the_spots_of_a_node_come_best_first(fleet: list[Node], typical: Typical, ask: PodAsk) -> None:
     placer = Placer(Fleet(rows_of(fleet)), Measure(typical, rows_of(fleet)))
     for row, node in enumerate(fleet):
         spots = placer.spots(ask, row)
@@ -100,7 +100,7 @@ def test_the_spots_of_a_node_come_best_first(fleet: list[Node], typical: Typical
 
 
 def test_another_measure_is_followed_at_once() -> None:
-    share, whole = Ask(1, 1, 4, 1), Ask(1, 1, 8, 1)
+    share, whole = PodAsk(1, 1, 4, 1), PodAsk(1, 1, 8, 1)
     rows = rows_of([Node(8, 8, (8,)), Node(8, 8, (8, 5))])
     placer = Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows))
     before = placer.gains(share).tolist()
@@ -109,7 +109,7 @@ def test_another_measure_is_followed_at_once() -> None:
 
 
 def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
-    ask = Ask(1, 1, 4, 1)
+    ask = PodAsk(1, 1, 4, 1)
     fleet = Fleet(rows_of([Node(8, 8, (2,))]))
     placer = Placer(fleet, Measure(Typical.of({ask: 1}), rows_of([Node(8, 8, (8,))])))
     assert (placer.best(ask), placer.gains(ask).tolist(), placer.spot(ask, 0)) == (None, [NOWHERE], None)
@@ -120,13 +120,13 @@ def test_a_node_that_is_told_anew_is_looked_at_anew() -> None:
 @pytest.mark.parametrize("formula", [FGD, OURS], ids=["fgd", "ours"])
 def test_where_nothing_is_typical_the_tightest_node_is_taken_and_of_equal_ones_the_first(formula: Formula) -> None:
     rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 3)), Node(8, 8, (5, 6))])
-    spot = Placer(Fleet(rows), Measure(Typical(()), rows, formula)).best(Ask(1, 1, 4, 1))
+    spot = Placer(Fleet(rows), Measure(Typical(()), rows, formula)).best(PodAsk(1, 1, 4, 1))
     assert spot is not None
     assert (spot.row, spot.devices) == (1, (0,))
 
 
 def test_a_share_goes_where_it_leaves_devices_whole() -> None:
-    share, whole = Ask(1, 1, 4, 1), Ask(1, 1, 8, 1)
+    share, whole = PodAsk(1, 1, 4, 1), PodAsk(1, 1, 8, 1)
     rows = rows_of([Node(8, 8, (8, 8)), Node(8, 8, (8, 4))])
     spot = Placer(Fleet(rows), Measure(Typical.of({share: 1, whole: 1}), rows)).best(share)
     assert spot is not None
@@ -134,7 +134,7 @@ def test_a_share_goes_where_it_leaves_devices_whole() -> None:
 
 
 def test_a_pod_without_devices_goes_where_cpu_is_not_what_devices_wait_for() -> None:
-    share, plain = Ask(4, 1, 8, 1), Ask(4, 1)
+    share, plain = PodAsk(4, 1, 8, 1), PodAsk(4, 1)
     rows = rows_of([Node(8, 8, (8, 8)), Node(12, 8, (8, 8))])
     spot = Placer(Fleet(rows), Measure(Typical.of({share: 1}), rows)).best(plain)
     assert spot is not None

@@ -4,10 +4,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.typical import ANY, KINDS, MEMORY, Ask, Census, Typical
+from extender.topology.typical import ANY, KINDS, MEMORY, Census, PodAsk, Typical
 from tests.topology.fleets import asks
 
-ONE, TWO, THREE = (Ask(cpu, 0, 1, 1) for cpu in (1, 2, 3))
+ONE, TWO, THREE = (PodAsk(cpu, 0, 1, 1) for cpu in (1, 2, 3))
 
 
 def test_the_most_frequent_asks_are_typical_until_enough_pods_are_met() -> None:
@@ -22,12 +22,12 @@ def test_asks_that_are_not_met_are_not_typical() -> None:
 
 
 def test_pods_without_devices_count_but_are_not_served() -> None:
-    typical = Typical.of({ONE: 1, Ask(4, 4): 2})
+    typical = Typical.of({ONE: 1, PodAsk(4, 4): 2})
     assert (typical.total, typical.served) == (3, ((ONE, 1),))
 
 
 @given(st.dictionaries(asks(), st.integers(0, 5)), st.integers(0, 1000), st.randoms(use_true_random=False))
-def test_the_order_of_counts_does_not_matter(counts: dict[Ask, int], covering: int, chance: Random) -> None:
+def test_the_order_of_counts_does_not_matter(counts: dict[PodAsk, int], covering: int, chance: Random) -> None:
     moved = list(counts.items())
     chance.shuffle(moved)
     assert Typical.of(dict(moved), covering) == Typical.of(counts, covering)
@@ -42,7 +42,7 @@ def test_what_was_asked_becomes_typical() -> None:
 
 def test_what_is_expected_at_the_start_counts_as_if_it_was_asked() -> None:
     start = Typical.unknown(models=2, amount=8)
-    assert start.asks == ((Ask(0, 0, 8, 1, 0b01), 1), (Ask(0, 0, 8, 1, 0b10), 1))
+    assert start.asks == ((PodAsk(0, 0, 8, 1, 0b01), 1), (PodAsk(0, 0, 8, 1, 0b10), 1))
     assert Census(start).meet(ONE) == Typical.of({**dict(start.asks), ONE: 1})
 
 
@@ -63,7 +63,7 @@ def test_what_is_not_asked_any_more_is_forgotten() -> None:
 
 def test_only_the_most_frequent_of_very_many_kinds_are_told() -> None:
     census = Census()
-    told = [census.meet(Ask(cpu, 0, 1, 1)) for cpu in range(2 * KINDS)]
+    told = [census.meet(PodAsk(cpu, 0, 1, 1)) for cpu in range(2 * KINDS)]
     assert max(len(typical.asks) for typical in told if typical) == KINDS
 
 
@@ -76,13 +76,13 @@ def test_what_is_expected_of_very_many_models_is_told_of_each() -> None:
     st.one_of(st.just(ANY), st.integers(0, 1 << 20), st.integers(0, 20).map(lambda bit: 1 << bit)), st.integers(1, 30)
 )
 def test_a_model_will_do_where_its_bit_is_set(bits: int, models: int) -> None:
-    ask = Ask(0, 0, 1, 1, bits)
+    ask = PodAsk(0, 0, 1, 1, bits)
     assert ask.on(models).tolist() == [bool(bits >> model & 1) for model in range(models)]
     assert ask.numbers(models).tolist() == [model for model in range(models) if bits >> model & 1]
 
 
 def test_what_was_learnt_is_told_of_models_by_their_new_numbers() -> None:
-    plain, some, other, gone = Ask(4, 4), *(ONE._replace(models=bits) for bits in (0b101, 0b110, 0b1000))
+    plain, some, other, gone = PodAsk(4, 4), *(ONE._replace(models=bits) for bits in (0b101, 0b110, 0b1000))
     census = Census(Typical.of({plain: 1, some: 2, other: 3, gone: 4}))
     census.renumber({0: 0, 2: 1})
     first, second = (ONE._replace(models=bits) for bits in (0b11, 0b10))
