@@ -44,7 +44,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     among them, allocated or not: it is in the way of another. So is what is being deleted and stays only because it is
     reserved, whoever else has it: the scheduler does not look at the pod before it is gone. And so is what was made for
     the pod, and given devices, before another was made in its place, which the pod names now. And so is, at the time
-    *now*, what cannot be made ready, whoever else has it, while the pod waits for another claim: nobody binds it then.
+    *now*, what cannot be made ready, whoever else has it: that keeps it away wherever there is room.
 
     What is being deleted, and stays for somebody's finalizer alone, is none: nothing that we write makes it go.
     """
@@ -56,7 +56,7 @@ def unusable(pod: Pod, belief: Belief, now: float) -> tuple[ResourceClaim, ...]:
     hinders = contested or (*(claim for claim in had if _is_in_the_way(claim, belief, now)), *left)
     alone = (claim for claim in hinders if is_alone_in(claim, pod))
     kept = belief.cluster.claims.kept_by(pod)
-    failed = () if isinstance(asked, Asked) else _failed(pod, belief, now)
+    failed = _failed(pod, belief, now)
     return tuple({claim.uid: claim for claim in (*alone, *replaced(pod, belief), *kept, *failed)}.values())
 
 

@@ -1,16 +1,19 @@
 """Preemption, vetoed where it would not help: where the pod's devices are not there even without the victims."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from extender.allocation.result import is_usable
 from extender.allocation.snapshot import Snapshot, overlay, without
 from extender.allocation.usage import Hold, holds_of
 from extender.model.claim import ResourceClaim
 from extender.model.names import NodeName, ObjectKey, Uid
-from extender.model.node import Pod
+from extender.model.node import Node, Pod
 from extender.scheduling.choosing import Chooser
+from extender.scheduling.conditions import have_failed
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.placement import Placement
 from extender.scheduling.remedy import claims_of
@@ -34,26 +37,35 @@ class Ahead(NamedTuple):
 def helped(
     pod: Pod,
     victims: Mapping[NodeName, Iterable[Uid]],
-    belief: Belief,
     chooser: Chooser,
+    now: float,
     ahead: Mapping[NodeName, Sequence[Ahead]] = MappingProxyType({}),
 ) -> tuple[NodeName, ...]:
-    """Return the nodes on which *pod* has its devices once the victims are gone. Raise Unfinished.
+    """Return the nodes on which *pod* has its devices at the time of day *now* once the victims are gone.
 
     Who is *ahead* of it on a node has his devices first. Those who are less important leave it what nobody was told of.
+    Raise Unfinished.
+
+    It is bound with what it has already, whatever its policy says by now: that is not asked again. Not so with what
+    cannot be made ready: binding it there frees that, and it needs devices anew; where others who stay use it, too, it
+    is bound nowhere as long as they do.
     """
+    belief = chooser.belief
     needs = needs_of(pod, belief)
     if isinstance(needs, Unplaceable):
         return ()
     if needs.is_plain:
         return tuple(victims)
-    gone = {node: frozenset(pods) for node, pods in victims.items()}
+    failed = tuple(claim for claim in needs.allocated if have_failed((claim,), now, belief.ready_within_s))
+    gone = _gone(needs, victims, failed, belief.cluster.snapshot)
     first = {node: [each for each in ahead.get(node, ()) if _is_apart(each, needs)] for node in gone}
     others = chain.from_iterable(each.victims for found in first.values() for each in found)
     everybody = frozenset(chain(others, *gone.values()))
-    used = _used(belief.cluster.claims, everybody)
-    then = _needs_then(needs, gone, used, belief)
-    ground = _Ground(belief, chooser, used, _left(pod, everybody, belief))
+    given_up = frozenset(claim.uid for claim in failed)
+    used = _used((claim for claim in belief.cluster.claims if claim.uid not in given_up), everybody)
+    then = _needs_then(needs, gone, used, given_up, belief)
+    seen = without(_seen(pod, everybody, belief), _taken(failed, belief))
+    ground = _Ground(belief, chooser, used, seen)
     found, before = list[NodeName](), chooser.pauses
     for node, asked in then.items():
         if ground.has(asked, node, gone[node], first[node]):
@@ -63,15 +75,35 @@ def helped(
     return tuple(found)
 
 
+def _gone(
+    needs: Needs, victims: Mapping[NodeName, Iterable[Uid]], failed: Sequence[ResourceClaim], snapshot: Snapshot
+) -> Mapping[NodeName, frozenset[Uid]]:
+    """Map the nodes, on which what has *failed* is freed once the pod is there, to those who go from them."""
+    if needs.made in failed:
+        return {}  # another is made once it is gone
+    gone = {node: frozenset(pods) for node, pods in victims.items()}
+    return {
+        node: pods
+        for node, pods in gone.items()
+        if all(_is_freed(claim, pods | {needs.pod.uid}, snapshot.nodes.get(node)) for claim in failed)
+    }
+
+
 def _needs_then(
-    needs: Needs, gone: Mapping[NodeName, frozenset[Uid]], used: Mapping[Uid, list[ResourceClaim]], belief: Belief
+    needs: Needs,
+    gone: Mapping[NodeName, frozenset[Uid]],
+    used: Mapping[Uid, list[ResourceClaim]],
+    given_up: frozenset[Uid],
+    belief: Belief,
 ) -> Mapping[NodeName, Needs]:
     """Say what the pod needs on each node once those are *gone* who have to go there. Raise Unfinished.
 
-    What it shares with them alone has no devices any more then: it needs some for that, too.
+    What it shares with them alone has no devices any more then: it needs some for that, too, as for what is *given_up*.
     """
     had = frozenset(claim.uid for claim in needs.allocated)
-    again = {node: had.intersection(claim.uid for claim in _freed(used, pods)) for node, pods in gone.items()}
+    again = {
+        node: given_up | had.intersection(claim.uid for claim in _freed(used, pods)) for node, pods in gone.items()
+    }
     then = {claims: needs_of(needs.pod, belief, claims) for claims in dict.fromkeys(again.values())}
     # One node asks of every selector what it says of all devices: that is to be known, or known soon.
     for asked in then.values():
@@ -121,7 +153,7 @@ def _is_apart(other: Ahead, needs: Needs) -> bool:
     return not claims_of(other.pod) & {claim.key for claim in needs.pending}
 
 
-def _left(pod: Pod, victims: frozenset[Uid], belief: Belief) -> Snapshot:
+def _seen(pod: Pod, victims: frozenset[Uid], belief: Belief) -> Snapshot:
     """Return what *pod* sees where those who are less important, but for the victims, leave what nobody was told of.
 
     filter sees to it that they do.
@@ -143,7 +175,18 @@ def _used(claims: Iterable[ResourceClaim], pods: frozenset[Uid]) -> Mapping[Uid,
 def _freed(used: Mapping[Uid, list[ResourceClaim]], gone: frozenset[Uid]) -> Iterator[ResourceClaim]:
     """Yield the claims that only pods of *gone* use."""
     claims = {claim.uid: claim for uid in gone for claim in used.get(uid, ())}
-    return (claim for claim in claims.values() if all(consumer.uid in gone for consumer in claim.reserved_for))
+    return (claim for claim in claims.values() if _is_left(claim, gone))
+
+
+def _is_left(claim: ResourceClaim, gone: AbstractSet[Uid]) -> bool:
+    """Tell whether nobody uses *claim* any more once those are *gone*."""
+    return all(consumer.uid in gone for consumer in claim.reserved_for)
+
+
+def _is_freed(failed: ResourceClaim, users: AbstractSet[Uid], node: Node | None) -> bool:
+    """Tell whether a claim that has *failed* is freed on *node*, where nobody but *users* may be using it."""
+    is_there = node is not None and failed.allocation is not None and is_usable(failed.allocation, node)
+    return is_there and _is_left(failed, users)
 
 
 def _holds(freed: Iterable[ResourceClaim], gone: Iterable[Uid], belief: Belief) -> Iterator[Hold]:
@@ -152,5 +195,10 @@ def _holds(freed: Iterable[ResourceClaim], gone: Iterable[Uid], belief: Belief) 
     kube-scheduler counts a pod that waits for volumes as being on its node, and takes it back from there without a
     word to anybody: of its devices there is no more than our promise.
     """
-    yield from chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in freed)
+    yield from _taken(freed, belief)
     yield from chain.from_iterable(map(belief.ledger.offered, gone))
+
+
+def _taken(claims: Iterable[ResourceClaim], belief: Belief) -> Iterator[Hold]:
+    """Yield what *claims* take."""
+    return chain.from_iterable(belief.cluster.holds_of(claim.key) for claim in claims)

@@ -77,7 +77,7 @@ class Attention:
         mind, pause_s = (self.belief, self.waker.planner.chooser), 1 / self.habits.wakes_per_second
         vacancies = Vacancies(self.belief, self.waker)
         self._turns = Turns(self.belief, self.now, TICK_S + pause_s, self.waker.slow)
-        self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, pause_s, self.habits.nominates)
+        self.wakes = Wakes(*mind, self.writes, self.metrics, self.now, self.wall, pause_s, self.habits.nominates)
         self.waits = Waits(self.belief, self.wakes, self._turns, self.wall, vacancies, self._refusals)
         freeing = self.carrier, self._turns, self.habits.attempts, TICK_S, self.wall, self._is_unseen, self._refusals
         self._freeing = Freeing(self.belief, *freeing)

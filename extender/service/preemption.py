@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from extender.model.names import NodeName, Uid
 from extender.model.node import Pod
 from extender.scheduling.choosing import Chooser
-from extender.scheduling.conditions import is_waited_for
-from extender.scheduling.needs import Needs, needs_of
+from extender.scheduling.conditions import have_failed, is_waited_for
+from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.scheduling.veto import helped
 from extender.service.attention import Attention
 from extender.service.evictions import PATIENCE_S, SOON_S, Evictions, Victims
@@ -65,6 +65,9 @@ class Preemption:
             return ()
         nodes = self._helped(pod, victims)
         needs = needs_of(pod, self.belief)
+        if not nodes and self._has_failed(needs):
+            # No binding gives that up where nobody goes: it is freed as what keeps its pod away.
+            self.attention.waits.refused(pod)
         if nodes and isinstance(needs, Needs) and not needs.is_plain:
             if self._is_made_ready(needs) and self._can_be_woken(pod, nodes):
                 self.attention.waits.awaits(pod.uid, nodes[0], is_unheard=self._refusal(pod) is None)
@@ -73,7 +76,8 @@ class Preemption:
         return nodes
 
     def _helped(self, pod: Pod, victims: Victims) -> Sequence[NodeName]:
-        return helped(pod, victims, self.belief, self.chooser, self.evictions.ahead(pod, self._waiting))
+        ahead = self.evictions.ahead(pod, self._waiting)
+        return helped(pod, victims, self.chooser, self.attention.wall(), ahead)
 
     def _waiting(self, pod: Uid) -> Pod | None:
         """Find a pod that is promised nothing yet: what is promised counts as taken."""
@@ -85,7 +89,7 @@ class Preemption:
         done = self.evictions.done(pod, candidates)
         if not done:
             return None
-        free = helped(pod, dict.fromkeys(done, ()), self.belief, self.chooser)
+        free = helped(pod, dict.fromkeys(done, ()), self.chooser, self.attention.wall())
         # Where they were free before it was asked about something else is missing.
         if not (self.evictions.was_refused(pod.uid, free) if free else self._helped(pod, done)):
             return None
@@ -137,6 +141,11 @@ class Preemption:
             return promise.node not in candidates
         is_free = refusal.elsewhere is not None and refusal.elsewhere not in candidates
         return is_free and self.attention.asks_again(pod.uid)
+
+    def _has_failed(self, needs: Needs | Unplaceable) -> bool:
+        """Tell whether devices of the pod cannot be made ready: with these it is bound nowhere."""
+        wall, within_s = self.attention.wall(), self.belief.ready_within_s
+        return isinstance(needs, Needs) and have_failed(needs.allocated, wall, within_s)
 
     def _is_made_ready(self, needs: Needs) -> bool:
         """Tell whether devices of the pod are made ready still: it would not be bound, and lose the room again."""

@@ -26,7 +26,7 @@ from extender.telemetry.metrics import Metrics
 class Wakes:
     """Wakes one pod after another, with a pause of *pause_s*. *now* is a clock that only goes forward.
 
-    victims: who was let go for a pod on a node; None where that is not known.
+    *wall* is the time of day. victims: who was let go for a pod on a node; None where that is not known.
     """
 
     belief: Belief
@@ -34,6 +34,7 @@ class Wakes:
     writes: Writes
     metrics: Metrics
     now: Callable[[], float]
+    wall: Callable[[], float]
     pause_s: float
     nominates: bool
     victims: Callable[[Uid, NodeName], Collection[Uid] | None] = lambda _pod, _node: None
@@ -78,7 +79,7 @@ class Wakes:
         if victims is None:
             return self.belief.ownership.domain.writer not in managers
         try:
-            return bool(helped(pod, {node: victims}, self.belief, self.chooser))
+            return bool(helped(pod, {node: victims}, self.chooser, self.wall()))
         except Unfinished:
             return True
 

@@ -108,23 +108,23 @@ def test_look_goes_on_while_another_question_is_late(monkeypatch: pytest.MonkeyP
 
 
 def test_victims_are_found_behind_a_node_whose_search_is_given_up() -> None:
-    belief, planner = hard_and_easy({"a": (0, 9)})
+    _, planner = hard_and_easy({"a": (0, 9)})
     victims = {NodeName("a"): (), NodeName("z"): ()}
-    assert helped(pod("p", "c"), victims, belief, planner.chooser) == ("z",)
+    assert helped(pod("p", "c"), victims, planner.chooser, 0.0) == ("z",)
 
 
 def test_victims_are_found_behind_many_nodes_that_are_given_up_alike() -> None:
-    belief, planner = hard_and_easy(dict.fromkeys(NAMES, (0, 9)))
+    _, planner = hard_and_easy(dict.fromkeys(NAMES, (0, 9)))
     victims = {NodeName(name): () for name in (*NAMES, "z")}
-    assert helped(pod("p", "c"), victims, belief, planner.chooser) == ("z",)
+    assert helped(pod("p", "c"), victims, planner.chooser, 0.0) == ("z",)
     searched = planner.chooser.pauses
-    assert helped(pod("p", "c"), victims, belief, planner.chooser) == ("z",)
+    assert helped(pod("p", "c"), victims, planner.chooser, 0.0) == ("z",)
     assert planner.chooser.pauses == searched
 
 
 def test_what_was_given_up_for_victims_is_passed_over_when_it_is_asked_about_again() -> None:
-    belief, planner = hard_and_easy({name: (place, 9) for place, name in enumerate(NAMES)})
+    _, planner = hard_and_easy({name: (place, 9) for place, name in enumerate(NAMES)})
     victims = {NodeName(name): () for name in (*NAMES, "z")}
-    found = [helped(pod("p", "c"), victims, belief, planner.chooser) for _ in range(3)]
+    found = [helped(pod("p", "c"), victims, planner.chooser, 0.0) for _ in range(3)]
     assert found[0] == ()
     assert found[-1] == ("z",)

@@ -27,13 +27,14 @@ ALL = names("rest", "whole")
 def answers(belief: Belief | None = None, attention: Any = None) -> Answers:
     belief = belief or cluster(*gpus("rest", 8, 2), *gpus("whole", 8, 8))
     nobody: Any = None  # who is not asked about pods that need no devices of us
+    looks_after: Any = attention or SimpleNamespace(wall=lambda: 0.0)
     return Answers(
         belief=belief,
         planner=planner_of(belief),
         chooser=chooser_of(belief),
         binds=nobody,
         journal=nobody,
-        attention=attention,
+        attention=looks_after,
         offered=OfferedNodes(),
         catching_up=nobody,
         missing=lambda: (),

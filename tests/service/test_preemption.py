@@ -21,8 +21,8 @@ from extender.service.preemption import ATTEMPT_S
 from extender.service.waits import NUDGE_S
 from extender.state.belief import READY_WITHIN_S
 from extender.web.verbs import FilterRequest, PreemptRequest, Victims
-from tests.scheduling.cast import belief_of, claim, device, gpus, held, names, node, pod
-from tests.scheduling.stage import N1, N2, POD, A
+from tests.scheduling.cast import belief_of, claim, consumer, device, gpus, held, names, node, pod
+from tests.scheduling.stage import N1, N2, OTHER, POD, A
 from tests.scheduling.test_counted import taker
 from tests.scheduling.test_r7_conditions import START, reported, waiting
 from tests.service.test_answers import answers
@@ -289,6 +289,24 @@ async def test_where_bound_pods_are_not_known_refusals_count_as_ever() -> None:
     here.nominated(N1)
     await here.pass_ticks(ATTEMPTS)
     assert not here.has_device
+
+
+async def test_nobody_goes_for_who_shares_what_has_failed_and_it_gives_up_its_part() -> None:
+    here = MadeReady()
+    shared = here.world.server.claims[A]
+    here.world.server.put(replace(shared, reserved_for=(*shared.reserved_for, consumer(OTHER))))
+    reported(here.world, "broken")
+    assert not here.may_go()
+    await here.pass_ticks(ATTEMPTS - 2)
+    assert here.world.server.claims[A].reserved_for == (consumer(POD), consumer(OTHER))
+    await here.pass_ticks(1)
+    assert here.world.server.claims[A].reserved_for == (consumer(OTHER),)
+
+
+def test_others_go_for_who_alone_has_what_has_failed_and_finds_the_same_again() -> None:
+    here = MadeReady()
+    reported(here.world, "broken")
+    assert here.may_go()
 
 
 class Sent:
