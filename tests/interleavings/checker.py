@@ -10,7 +10,7 @@ from itertools import chain, product
 from typing import Any
 
 from tests.interleavings.law import Device
-from tests.interleavings.stock import Part, Stock, given, is_complete, unready
+from tests.interleavings.stock import Part, Stock, given, has_failed, is_complete, unready
 
 Json = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
@@ -125,10 +125,14 @@ class Objects:
         return next((pod for pod in self.pods if _uid(pod) == uid), None)
 
     def can_be(self, node: str, *pods: Json | None) -> bool:
-        """Tell whether *pods* wait, and have their devices on *node* beside one another."""
+        """Tell whether *pods* wait, and have their devices on *node* beside one another.
+
+        What they have there already they are bound with, whatever is said of it by now, unless that has failed.
+        """
         waiting = self.waiting()
         known = [pod for pod in pods if pod is not None and pod in waiting]
-        return len(known) == len(pods) and self._fits(node, *known, is_at_most=True)
+        ways = ({"is_at_most": True, "is_kept": is_kept} for is_kept in (False, True))
+        return len(known) == len(pods) and any(self._fits(node, *known, **way) for way in ways)
 
     def had_on(self, node: str) -> dict[str, list[Device]]:
         """Return what claims have on *node*."""
@@ -158,17 +162,19 @@ class Objects:
         claim = self.claims.get(name or "")
         return claim is not None and not claim["metadata"].get("deletionTimestamp")
 
-    def _fits(self, node: str, *pods: Json, is_at_most: bool = False) -> bool:
+    def _fits(self, node: str, *pods: Json, is_at_most: bool = False, is_kept: bool = False) -> bool:
         """Tell whether *pods* fit on *node*. What they alone have, here or elsewhere, could be freed.
 
-        *is_at_most*: shares may be of one device.
+        *is_at_most*: shares may be of one device; *is_kept*: nothing is freed but what has failed.
         """
         uids = set(map(_uid, pods))
         claims = [self.claims[name] for name in dict.fromkeys(chain(*map(self._asked, pods))) if name]
-        fixed = [claim for claim in claims if given(claim) and _reserved(claim) - uids]
+        shared = [claim for claim in claims if given(claim) and _reserved(claim) - uids]
+        kept = [claim for claim in claims if is_kept and given(claim) and claim not in shared and not has_failed(claim)]
+        fixed = [*shared, *kept]
         if any({pool for _, pool, _ in given(claim)} != {node} for claim in fixed):
             return False
-        if any(self._is_kept(claim) for claim in fixed):
+        if any(self._is_kept(claim) for claim in shared):
             return False
         own = {_name(claim) for claim in claims if claim not in fixed}.union(*map(self._made_for, uids))
         others = {name: claim for name, claim in self._at(node).items() if name not in own}

@@ -272,6 +272,12 @@ def unready(claim: Json) -> Iterator[Device]:
             yield device
 
 
+def has_failed(claim: Json) -> bool:
+    """Tell whether the driver says of a device of *claim* that it cannot be made ready."""
+    said = dict(reports(claim))
+    return any(FAILED in said.get(device, ()) for device in unready(claim))
+
+
 def reports(claim: Json) -> Iterator[tuple[Device, set[str]]]:
     """Yield what drivers say of each device, in whatever words."""
     said = (claim.get("status") or {}).get("devices") or ()
