@@ -7,6 +7,7 @@ that all hear that are no more important than who had it.
 
 import asyncio
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, NamedTuple
 
 from extender.model.names import NodeName, Uid
@@ -20,6 +21,10 @@ from extender.topology.memo import Memo
 
 # In the condition of whom NodeResourcesFit has refused.
 WORDS: Final = ("Insufficient ", "Too many pods")
+# How long after a nomination without an answer somebody is nominated again: by then it is shown if it has landed. And
+# how often: kube-scheduler tries all of them itself some minutes later.
+AGAIN_S: Final = 30.0
+AGAIN: Final = 3
 # Pods that are on their way to be bound, about.
 REMEMBERED: Final = 1024
 
@@ -31,6 +36,14 @@ class Kept(NamedTuple):
     priority: int
 
 
+class Left(NamedTuple):
+    """A node that is left: for pods how important it was kept, how often there was no answer, until when it rests."""
+
+    priority: int
+    unanswered: int = 0
+    until: float = -inf
+
+
 @dataclass(slots=True)
 class Vacancies:
     """Remembers for whom room is kept, and where it was in vain. *waker* knows who is woken anyway."""
@@ -38,8 +51,7 @@ class Vacancies:
     belief: Belief
     waker: Waker
     _kept: Memo[Uid, Kept] = field(default_factory=lambda: Memo(REMEMBERED))
-    # With the priority of the most important pod that it was kept for.
-    _left: dict[NodeName, int] = field(default_factory=dict)
+    _left: dict[NodeName, Left] = field(default_factory=dict)
 
     def offered(self, pod: Pod) -> None:
         """Remember where *pod* is nominated as the scheduler knows it, which has found it a place now."""
@@ -52,19 +64,25 @@ class Vacancies:
         """Take note of a pod that is bound elsewhere than it was nominated."""
         kept = self._kept.pop(order.uid, None)
         if kept is not None and kept.node != order.node and not isinstance(result, NotBound):
-            self._left[kept.node] = max(kept.priority, self._left.get(kept.node, kept.priority))
+            before = self._left.get(kept.node)
+            self._left[kept.node] = Left(max(kept.priority, before.priority) if before else kept.priority)
 
-    def nodes(self) -> list[NodeName]:
-        """Name the nodes that are left."""
-        return sorted(self._left)
+    def due(self, now: float) -> list[tuple[NodeName, Left]]:
+        """Return the nodes that are left, but for those that rest."""
+        return sorted((node, left) for node, left in self._left.items() if left.until <= now)
+
+    def unanswered(self, node: NodeName, left: Left, now: float) -> None:
+        """Leave *node* for a while, and have somebody tried there again: there was no answer when that was written."""
+        if left.unanswered < AGAIN:
+            self._left.setdefault(node, Left(left.priority, left.unanswered + 1, now + AGAIN_S))
 
     async def first(self, node: NodeName) -> Pod | None:
         """Find the most important pod that may have waited for room on *node*, which is left no more then.
 
         Of pods with the same terms one is looked at, and after each the scheduler is answered.
         """
-        priority, vain = self._left.pop(node), set[Terms]()
-        waiting = [pod for pod in self.belief.pods if pod.priority <= priority and self._lacks_room(pod)]
+        left, vain = self._left.pop(node), set[Terms]()
+        waiting = [pod for pod in self.belief.pods if pod.priority <= left.priority and self._lacks_room(pod)]
         for pod in sorted(waiting, key=lambda pod: (pod.priority, pod.key), reverse=True):
             if pod.terms in vain:
                 continue

@@ -16,7 +16,7 @@ from extender.scheduling.endings import NotBound, Order, Result
 from extender.scheduling.needs import Needs, had_by, needs_of, stale_claim
 from extender.scheduling.remedy import unusable
 from extender.service.turns import Turns
-from extender.service.vacancies import Vacancies
+from extender.service.vacancies import Left, Vacancies
 from extender.service.wakes import Wakes
 from extender.state.belief import Belief
 from extender.state.domain import classes_of
@@ -113,21 +113,26 @@ class Waits:
         await self.turns.each([uid for uid, at in self._postponed.items() if at <= until], self._tried_again)
         is_look = until - self._looked >= LOOK_S
         await self.ready(is_thorough=is_look)
-        await self._fill()
+        await self._fill(now)
         self._nudge(until)
         if is_look:
             self._looked = until
             await self._look()
 
-    async def _fill(self) -> None:
+    async def _fill(self, now: Callable[[], float]) -> None:
         """Have those tried again who may have waited for room that was kept in vain: for that one of them is nudged."""
-        for node in self.vacancies.nodes():
+        for node, left in self.vacancies.due(now()):
             pod = await self.vacancies.first(node)
-            if pod is None:
-                continue
-            if await self.turns.holds_up(pod.uid, self.wakes.wake(pod, node)):
+            if pod is not None and await self.turns.holds_up(pod.uid, self._filled(pod, node, left, now)):
                 return  # the other nodes have the next round
-            self._nudged[pod.uid] = inf
+
+    async def _filled(self, pod: Pod, node: NodeName, left: Left, now: Callable[[], float]) -> bool:
+        is_answered = await self.wakes.wake(pod, node)
+        # Without an answer it may have landed all the same.
+        self._nudged[pod.uid] = inf
+        if not is_answered:
+            self.vacancies.unanswered(node, left, now())
+        return is_answered
 
     def _nudge(self, now: float) -> None:
         """Have the pods tried again that do not hear of a nomination, but of one that is taken back.

@@ -15,6 +15,7 @@ from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
 from extender.service import vacancies
 from extender.service.habits import Habits
+from extender.service.vacancies import AGAIN, AGAIN_S
 from extender.service.waits import NUDGE_S
 from extender.state.belief import Belief
 from tests.scheduling.cast import belief_of, node, pod
@@ -107,7 +108,7 @@ async def test_where_pods_are_not_nominated_nobody_is_and_nothing_is_remembered(
     assert Habits().nominates
     here = Here(waiter(), nominates=False)
     assert await here.bound(N2) == []
-    assert here.attention.waits.vacancies.nodes() == []
+    assert here.attention.waits.vacancies.due(0.0) == []
 
 
 async def test_of_those_who_ask_the_same_one_is_looked_at_and_after_each_others_have_their_turn(
@@ -135,6 +136,52 @@ async def test_of_those_who_ask_the_same_one_is_looked_at_and_after_each_others_
         beside.cancel()
     assert len(looked) == 1 + 20 + 1
     assert turns > 20
+
+
+class Unheard(Here):
+    """Of no nomination there is an answer."""
+
+    def __init__(self, *waiters: Pod) -> None:
+        super().__init__(*waiters)
+        self.asked = list[str]()
+        self.wakes.nominate = self.silent  # type: ignore[method-assign]  # whoever asks is not answered
+
+    async def silent(self, pod: Pod, node: NodeName, *, is_guarded: bool) -> RequestOutcome:
+        assert is_guarded
+        self.asked.append(f"{pod.key.name} {node}")
+        return Unknown("no answer")
+
+
+async def test_where_there_is_no_answer_somebody_is_nominated_again_some_time_later_and_not_for_ever() -> None:
+    here = Unheard(waiter())
+    await here.bound(N2)
+    for tries in range(1, AGAIN + 1):
+        await here.pass_time(AGAIN_S - NUDGE_S)
+        assert here.asked == ["second n1"] * tries
+        await here.pass_time(NUDGE_S)
+    for _ in range(10):
+        await here.pass_time(AGAIN_S)
+    assert here.asked == ["second n1"] * (1 + AGAIN)
+
+
+async def test_a_nomination_that_has_landed_without_an_answer_is_taken_back() -> None:
+    here = Unheard(waiter())
+    await here.bound(N2)
+    here.belief.apply(Changed(replace(waiter(), nominated_node=N1)))
+    for _ in range(2):
+        await here.pass_time(NUDGE_S)
+    assert here.taken_back == [waiter().uid]
+    await here.pass_time(AGAIN_S)
+    assert here.asked == ["second n1"]
+
+
+async def test_a_nomination_whose_answer_was_slow_is_taken_back_too() -> None:
+    here = Here(waiter())
+    here.attention._turns.patience_s = -1.0
+    assert await here.bound(N2) == [("second", "n1")]
+    for _ in range(2):
+        await here.pass_time(NUDGE_S)
+    assert here.taken_back == [waiter().uid]
 
 
 async def test_where_there_is_no_answer_the_other_nodes_have_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
