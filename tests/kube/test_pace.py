@@ -3,10 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
-from extender.kube.freshness import Freshness
 from extender.kube.pace import Backoff, Pace, Turns
-from extender.kube.resource import CLAIMS, NODES, PODS
-from extender.kube.told import Seen, Unserved
 
 
 async def pauses(chance: float, count: int, at_least_s: float = 0.0) -> list[float]:
@@ -80,26 +77,3 @@ async def test_who_is_cancelled_leaves_the_turn_to_others() -> None:
     first.cancel()
     await turns.take(clock.steps("b", 4))
     assert clock.order.count("b") == 4
-
-
-def test_each_part_of_a_view_has_its_age() -> None:
-    freshness = Freshness((NODES, PODS, CLAIMS))
-    freshness.note(Seen(NODES, "5", 10.0))
-    assert freshness.unsynced() == ("pods", "resourceclaims")
-    assert (freshness.seen_at(NODES), freshness.seen_at(PODS)) == (10.0, float("-inf"))
-    assert freshness.ages(11.0) == {"nodes": 1.0, "pods": float("inf"), "resourceclaims": float("inf")}
-    freshness.note(Seen(PODS, "6", 12.0))
-    freshness.note(Unserved(CLAIMS, 1.0))
-    assert freshness.unsynced() == ()
-    assert freshness.ages(20.0) == {"nodes": 10.0, "pods": 8.0, "resourceclaims": 0.0}
-    assert (freshness.version(PODS), freshness.version(CLAIMS)) == ("6", "")
-
-
-def test_what_is_older_than_it_may_be_is_outdated_and_what_is_as_old_is_not() -> None:
-    freshness = Freshness((NODES, PODS, CLAIMS))
-    assert freshness.outdated(0.0) == ["nodes", "pods", "resourceclaims"]
-    for resource, at in ((NODES, 10.0), (PODS, 12.0)):
-        freshness.note(Seen(resource, "5", at))
-    freshness.note(Unserved(CLAIMS, 1.0))
-    assert freshness.outdated(10.0) == []
-    assert freshness.outdated(12.0) == ["nodes"]
