@@ -126,7 +126,7 @@ class Leading:
     async def _elect(self) -> None:
         while True:
             is_idle = self.is_idle() and self.fence.is_idle
-            step = self.tenure.next(self.now(), self.wish, is_idle=is_idle, is_quiet=is_idle and self.fence.is_quiet)
+            step = self.tenure.next(self.now(), self.wish, is_idle=is_idle, is_quiet=self.fence.is_quiet)
             if step.act is Act.WAIT:
                 await self.pace.sleep(max(0.0, min(step.at - self.now(), LOOK_S)))
             else:
