@@ -51,7 +51,7 @@ class Accession:
         if await self._moved_on(is_lost):
             self.heir.cleared()
             return since
-        await self.until(lambda: not self.heir.is_hindered)
+        await self.until(lambda: is_lost() or not self.heir.is_hindered)
         return await self.listing()
 
     async def _moved_on(self, is_lost: Callable[[], bool]) -> bool:

@@ -85,3 +85,17 @@ async def test_nothing_is_moved_before_all_is_listed() -> None:
     assert await part.it.unhindered(5.0) == 5.0
     assert moved_at
     assert moved_at[0] >= 5
+
+
+async def test_what_was_moved_past_while_the_lease_was_lost_allows_nothing() -> None:
+    """Another may have led since it was listed, and have sent something."""
+    part, lost = Part(), list[bool]()
+
+    def mover() -> bool:
+        lost.append(True)
+        return True
+
+    part.mover = mover
+    await part.it.unhindered(0.0, lambda: bool(lost))
+    assert part.noted == ["listed anew"]
+    assert part.clock < 1

@@ -10,6 +10,7 @@ import pytest
 from extender.kube.freshness import Freshness
 from extender.kube.resource import NODES
 from extender.kube.told import Seen
+from extender.service import reign as module
 from extender.service.accession import Accession
 from extender.service.health import Health
 from extender.service.reign import Reign
@@ -46,6 +47,8 @@ class Rounds:
         self.noted, self.is_broken = noted, is_broken
         self.can_move, self.moves = True, asyncio.Event()
         self.moves.set()
+        self.stirred = asyncio.Event()
+        self.lasts_s = 0.2
 
     async def renew(self) -> None:
         self.noted.append("listed anew")
@@ -56,15 +59,18 @@ class Rounds:
         return self.can_move
 
     def stir(self) -> None:
-        """Change nothing."""
+        self.stirred.set()
 
     async def run(self, begun: Callable[[], None], _synced: Callable[[], bool], is_over: Callable[[], bool]) -> None:
         if self.is_broken:
             raise RuntimeError("a bug")
         self.noted.append("mended")
         begun()
-        while not is_over():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
+        self.stirred.clear()
+        while not is_over():
+            await self.stirred.wait()
+            self.stirred.clear()
+        await asyncio.sleep(self.lasts_s)
         self.noted.append("ended")
 
 
@@ -101,6 +107,31 @@ async def test_each_term_begins_with_a_list_and_mending_and_ends_with_the_round_
     election.obstacle, election.term = "", 2
     await until(lambda: election.served == 2)
     assert noted[3:] == ["listed anew", "mended"]
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_a_round_that_does_not_end_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROUND_S", 0.1)
+    ruling, election, rounds = ruled()
+    rounds.lasts_s = 3600.0
+    running = asyncio.create_task(ruling.run())
+    await until(lambda: election.served == 1)
+    election.obstacle = "not leading"
+    await until(lambda: not ruling.is_busy)
+    assert (election.served, rounds.noted) == (0, ["listed anew", "mended"])
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_nobody_leads_who_does_not_know_the_cluster() -> None:
+    ruling, election, rounds = ruled()
+    freshness = ruling.accession.freshness = Freshness((NODES,))
+    running = asyncio.create_task(ruling.run())
+    await asyncio.sleep(0.2)
+    assert (ruling.is_busy, rounds.noted) == (False, [])
+    freshness.note(Seen(NODES, "1", 0.0))
+    await until(lambda: election.served == 1)
     running.cancel()
     await asyncio.wait({running})
 
@@ -172,6 +203,28 @@ async def test_who_loses_the_lease_meanwhile_has_moved_past_nothing() -> None:
         rounds.moves.set()
         await until(lambda: election.served == 2)
         assert rounds.noted[-3:] == ["listed anew", "moved on", "mended"]
+
+
+async def test_who_has_lost_the_lease_unseen_moves_past_it_anew_in_the_next_term() -> None:
+    async with hindered() as (_, election, rounds):
+        rounds.moves.clear()
+        await until(lambda: rounds.noted == ["listed anew"])
+        election.term = 2
+        await until(lambda: rounds.noted.count("listed anew") > 1)
+        rounds.moves.set()
+        await until(lambda: election.served == 2)
+        assert rounds.noted[-3:] == ["listed anew", "moved on", "mended"]
+
+
+async def test_who_loses_the_lease_waits_for_no_list_any_more() -> None:
+    ruling, election, noted = reign()
+    election.is_hindered = True
+    running = asyncio.create_task(ruling.run())
+    await until(lambda: noted == ["listed anew"])
+    election.obstacle, election.is_hindered = "not leading", False
+    await until(lambda: not ruling.is_busy)
+    running.cancel()
+    await asyncio.wait({running})
 
 
 async def test_who_is_to_hand_over_moves_past_it_first_and_can_be_followed_at_once_then() -> None:
