@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Generator
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from extender.allocation.extended import Hidden
 from extender.kube import outcome as kube
 from extender.kube.resource import CLAIMS, Resource, Served
 from extender.model.names import NodeName, ObjectKey, Uid
@@ -15,11 +16,15 @@ from extender.scheduling.steps import (
     AddFinalizer,
     AwaitShown,
     BindPod,
+    CreateClaim,
+    DeleteClaim,
     Done,
     Later,
+    MapExtended,
     Outcome,
     ReadClaim,
     Refusal,
+    Release,
     Reserve,
     Step,
     TouchClaim,
@@ -142,6 +147,8 @@ async def test_past_the_deadline_nothing_goes_forward_and_what_undoes_or_finds_o
         AddFinalizer(one),
         WriteAllocation(one, given(device("n1", 0)), consumer(subject)),
         Reserve(one, consumer(subject)),
+        CreateClaim(subject, Mock(Hidden)),
+        MapExtended(subject, "c", None),
         BindPod(subject, NodeName("n")),
     )
     writes, feed, ended = AsyncMock(), AsyncMock(), list[Outcome]()
@@ -176,3 +183,47 @@ async def test_a_success_that_says_nothing_of_what_was_written_leaves_it_unknown
     for each in (writes.touch_claim, writes.touch_pod, writes.bind_pod):
         each.return_value = kube.Succeeded({"ok": True})
     assert await Carrier(writes, feed, lambda: 0.0).carry(work(), deadline=1.0) == expected
+
+
+def one(step: Step) -> Generator[Step, Outcome, Outcome]:
+    return (yield step)
+
+
+async def test_what_the_watch_does_not_show_in_time_is_unknown() -> None:
+    writes: Any = None
+    claims: Any = Claims(is_behind=True)
+    shown = Carrier(writes, claims, lambda: 3.0, watches=claims).carry(one(AwaitShown(Uid("c"), 7)), deadline=3.02)
+    assert await shown == Unknown("the watch did not show it in time")
+
+
+async def test_a_claim_is_deleted_in_the_version_that_is_known() -> None:
+    writes, feed, made = AsyncMock(), AsyncMock(), claim("a")
+    writes.delete_claim.return_value = kube.Succeeded({})
+    assert await Carrier(writes, feed, lambda: 0.0).carry(one(DeleteClaim(made)), deadline=1.0) == Done()
+    writes.delete_claim.assert_awaited_once_with(made.key, made.uid, made.resource_version)
+
+
+async def test_a_success_of_which_nothing_can_be_read_leaves_it_unknown() -> None:
+    writes, feed = AsyncMock(), AsyncMock()
+    writes.touch_pod.return_value = kube.Succeeded({"kind": "Pod", "metadata": "none"})
+    outcome = await Carrier(writes, feed, lambda: 0.0).carry(one(TouchPod(pod("p"))), deadline=1.0)
+    assert isinstance(outcome, Unknown)
+    assert outcome.why.startswith("what came back is unreadable: ")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Release(claim("a"), Uid("p"), deallocate=True),
+        DeleteClaim(claim("a")),
+        TouchClaim(claim("a")),
+        TouchPod(pod("p")),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+async def test_that_something_cannot_be_taken_back_is_told(step: Step, caplog: pytest.LogCaptureFixture) -> None:
+    writes, feed, no = AsyncMock(), AsyncMock(), kube.Refused(kind=Refusal.FORBIDDEN, message="denied by a policy")
+    for each in (writes.release, writes.delete_claim, writes.touch_claim, writes.touch_pod):
+        each.return_value = no
+    assert await Carrier(writes, feed, lambda: 0.0).carry(one(step), deadline=1.0) == no
+    assert len(caplog.records) == 1
