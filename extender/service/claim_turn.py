@@ -25,7 +25,7 @@ class ClaimTurn:
         self.close()
         lock = self._queues.setdefault(claim, asyncio.Lock())
         with suppress(TimeoutError):
-            async with asyncio.timeout(max(patience_s, 0.0)):
+            async with asyncio.timeout(patience_s):
                 await lock.acquire()
                 self._taken = claim, lock
         return self._taken is not None

@@ -10,7 +10,18 @@ import pytest
 from extender.kube import outcome as kube
 from extender.model.claim import ResourceClaim
 from extender.scheduling.claiming import consumer_of
-from extender.scheduling.steps import Done, Outcome, ReadClaim, Refusal, Refused, Reserve, Step, Unknown
+from extender.scheduling.steps import (
+    Done,
+    Outcome,
+    Pause,
+    ReadClaim,
+    Refusal,
+    Refused,
+    Reserve,
+    Step,
+    TouchClaim,
+    Unknown,
+)
 from extender.service.carrier import NO_TIME, Carrier
 from tests.scheduling.cast import claim, pod
 
@@ -24,6 +35,11 @@ class Slow:
 
     async def reserve_shared(self, claim: ResourceClaim, consumer: Any) -> kube.RequestOutcome:
         self.begun.append(f"{consumer.name} {claim.key.name}")
+        await self.may.acquire()
+        return kube.Unknown("nobody knows")
+
+    async def touch_claim(self, *_of: object) -> kube.RequestOutcome:
+        self.begun.append("touch")
         await self.may.acquire()
         return kube.Unknown("nobody knows")
 
@@ -86,6 +102,36 @@ async def test_a_turn_lasts_until_all_is_found_out_and_ends_with_the_next_claim(
     await stage.seen("p a", "read", "p a", "p b", "q a")
     for work in works:
         work.cancel()
+
+
+async def test_a_turn_ends_with_the_next_write_that_is_no_reservation() -> None:
+    def work() -> Generator[Step, Outcome, Outcome]:
+        yield Reserve(claim("a"), consumer_of(pod("p")))
+        return (yield TouchClaim(claim("a")))
+
+    stage = Stage()
+    works = stage.begin(work()), stage.begin(reserving("q", "a"))
+    await stage.seen("p a")
+    stage.writes.may.release()
+    await stage.seen("p a", "touch", "q a")
+    for each in works:
+        each.cancel()
+
+
+async def test_who_is_to_come_back_later_keeps_its_turn() -> None:
+    def work() -> Generator[Step, Outcome, Outcome]:
+        reserve = Reserve(claim("a"), consumer_of(pod("p")))
+        yield reserve
+        yield Pause(0.0, reserve)
+        return (yield reserve)
+
+    stage = Stage()
+    works = stage.begin(work()), stage.begin(reserving("q", "a"))
+    await stage.seen("p a")
+    stage.writes.may.release()
+    await stage.seen("p a", "p a")
+    for each in works:
+        each.cancel()
 
 
 async def test_a_turn_that_does_not_come_in_time_is_none() -> None:
