@@ -113,6 +113,12 @@ async def test_what_nobody_has_decided_is_tried_again(answer: RequestOutcome) ->
     assert stage.slept[:2] == [3.0 if isinstance(answer, Later) else 0.5] * 2
 
 
+async def test_a_conflict_about_a_pod_that_waits_proves_nothing() -> None:
+    stage = Stage(Api(done(101), *[refused(Refusal.CONFLICT)] * 3), (HELD, WAITING))
+    assert await stage.work.done()
+    assert stage.api.touched.count("p") == 4
+
+
 async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     down = Unknown("500 InternalError: failed calling webhook", is_answered=True)
     stage = Stage(Api(*[down] * (4 * ERRORS)), [claim("one"), claim("two")])
@@ -122,10 +128,12 @@ async def test_what_is_answered_with_errors_again_and_again_is_told_once(caplog:
 
 
 @pytest.mark.parametrize(
-    "answer", [Unknown("no answer"), Unknown("500", is_answered=True)], ids=["none", "errors, but few"]
+    ("answer", "times"),
+    [(Unknown("no answer"), 3 * ERRORS), (Unknown("500", is_answered=True), ERRORS - 1)],
+    ids=["none", "errors, but few"],
 )
-async def test_what_passes_is_not_told(answer: RequestOutcome, caplog: pytest.LogCaptureFixture) -> None:
-    stage = Stage(Api(*[answer] * (ERRORS - 1)))
+async def test_what_passes_is_not_told(answer: RequestOutcome, times: int, caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(Api(*[answer] * times))
     assert await stage.work.done()
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
@@ -193,6 +201,31 @@ async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> Non
         assert not working.done()
     stage.show(103)
     assert await working
+
+
+async def test_the_last_version_of_those_that_were_moved_on_is_waited_for_however_they_are_answered() -> None:
+    stage = Stage(Api(done(104), done(106), done(105)), (claim("one"), claim("two"), claim("three")))
+    stage.shows = False
+    working = asyncio.create_task(stage.work.done())
+    stage.show(105)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not working.done()
+    stage.show(106)
+    assert await asyncio.wait_for(working, 10)
+
+
+async def test_of_a_pod_that_waits_still_the_version_is_waited_for() -> None:
+    waits = Succeeded({"metadata": {"name": "p", "uid": WAITING.uid, "resourceVersion": "103"}, "spec": {}})
+    stage = Stage(Api(done(101), waits), (HELD, WAITING))
+    stage.shows = False
+    working = asyncio.create_task(stage.work.done())
+    stage.show(102)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not working.done()
+    stage.show(103)
+    assert await asyncio.wait_for(working, 10)
 
 
 async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_version() -> None:
