@@ -166,6 +166,22 @@ async def test_what_happens_while_the_pod_is_read_keeps_its_nomination(what: str
     assert here.read == 1
 
 
+async def test_one_that_is_deleted_keeps_its_nomination() -> None:
+    here = Api(replace(nominated(), is_deleting=True))
+    assert await here.after(4 * REST_S) == []
+    assert here.read == 0
+
+
+async def test_who_is_nominated_for_another_node_has_its_time_from_then_on() -> None:
+    here = Api(nominated())
+    await here.after(REST_S - LOOK_S)
+    moved = replace(nominated(), nominated_node=NodeName("n2"), resource_version="2")
+    here.belief.apply(Changed(moved))
+    here.stored[moved.key] = moved
+    assert await here.after(REST_S) == []
+    assert await here.after(LOOK_S) == [("p", "2")]
+
+
 async def test_it_is_cleared_in_the_version_that_was_read() -> None:
     here = Api(nominated())
     here.stored[nominated().key] = replace(nominated(), resource_version="7")
@@ -190,7 +206,9 @@ async def test_however_many_there_are_few_are_written_for_at_once() -> None:
 
 
 async def test_who_does_not_lead_takes_nothing_back_and_counts_anew_when_it_does() -> None:
-    here = Api(nominated(), leads=False)
+    here = Api(nominated())
+    assert await here.after(REST_S - LOOK_S) == []
+    here.leads = False
     assert await here.after(4 * REST_S) == []
     here.leads = True
     assert await here.after(REST_S) == []
