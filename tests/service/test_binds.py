@@ -1,6 +1,8 @@
 """A binding that a bug ends: whoever waits is told, and whoever has an interest hears of it even if nobody waits."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +28,7 @@ class Scripted:
     def __init__(self, end: Result | Exception) -> None:
         self.end, self.may = end, asyncio.Event()
         self.begun: list[object] = []
+        self.told = list[tuple[float, float]]()
 
     def bind(self, order: Order) -> Order:
         return order
@@ -33,8 +36,9 @@ class Scripted:
     def now(self) -> float:
         return 0.0
 
-    async def carry(self, work: object, _deadline: float, _undone_by: float) -> Result:
+    async def carry(self, work: object, deadline: float, undone_by: float) -> Result:
         self.begun.append(work)
+        self.told.append((deadline, undone_by))
         await self.may.wait()
         if isinstance(self.end, Exception):
             raise self.end
@@ -80,6 +84,22 @@ async def test_a_pod_whose_turn_does_not_come_is_refused_before_anything_of_it_i
     scripted.may.set()
     await crowded.stop()
     assert heard[1:] == [(ORDER, Bound(POD))]
+
+
+async def test_of_the_time_of_a_caller_a_quarter_is_for_taking_back_and_of_the_rest_one_for_the_seat() -> None:
+    class Patient(Seats):
+        @asynccontextmanager
+        async def one(self, of: str, patience_s: float) -> AsyncIterator[None]:
+            patience.append((of, patience_s))
+            yield
+
+    patience = list[tuple[str, float]]()
+    scripted = Scripted(Bound(POD))
+    scripted.may.set()
+    under_way = binds(scripted)
+    under_way.limit_s, under_way.seats = 16.0, Patient()
+    assert await under_way.bind(ORDER) == ""
+    assert (patience, scripted.told) == ([(POD.key.namespace, 3.0)], [(12.0, 16.0)])
 
 
 async def test_who_wants_a_pod_bound_elsewhere_than_it_is_being_bound_does_not_hear_how_that_ends() -> None:

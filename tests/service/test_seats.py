@@ -171,3 +171,36 @@ def test_never_more_sit_than_there_are_seats_and_whoever_has_room_sits(most: int
         assert not crowd.seats.groups
 
     asyncio.run(played())
+
+
+async def test_who_waits_gets_its_seat_though_another_of_its_group_has_given_up() -> None:
+    crowd = Crowd(Seats(1))
+    tasks = [crowd.come(group) for group in ("a", "b", "b")]
+    await settled()
+    tasks[1].cancel()
+    await settled()
+    await crowd.leave("a")
+    assert crowd.counted() == {"b": 1}
+    tasks[2].cancel()
+
+
+async def test_who_has_a_seat_is_counted_though_another_of_its_group_has_left() -> None:
+    crowd = Crowd(Seats(3))
+    tasks = [crowd.come("a") for _ in range(2)]
+    await settled()
+    await crowd.leave("a")
+    tasks += [crowd.come("b") for _ in range(4)]
+    await settled()
+    assert crowd.counted() == {"a": 1, "b": 1}
+    for task in tasks:
+        task.cancel()
+
+
+async def test_nothing_is_kept_of_a_group_of_which_all_have_given_up() -> None:
+    crowd = Crowd(Seats(1))
+    first = crowd.come("a")
+    await settled()
+    with pytest.raises(Crowded):
+        await crowd.come("b", AT_ONCE_S)
+    assert set(crowd.seats.groups) == {"a"}
+    first.cancel()
