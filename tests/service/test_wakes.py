@@ -1,5 +1,6 @@
 """Pods are woken where they are to go, and what preemption has begun for them is left alone."""
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ from extender.model.change import Gone
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.steps import Refusal
+from extender.scheduling.survey import Unfinished
 from extender.scheduling.waking import Waker
+from extender.service import wakes
 from extender.service.attention import Attention
 from extender.service.evictions import Evictions
 from extender.service.habits import Habits
@@ -174,3 +177,48 @@ async def test_a_pod_that_is_gone_is_not_counted_among_those_that_wait() -> None
     work.waker.put(P.uid)
     work.belief.apply(Gone(Pod, P.key))
     assert len(work.waker) == 0
+
+
+async def test_a_pod_is_sent_elsewhere_as_we_have_written_it_before_that_is_shown() -> None:
+    api = Api(replace(P, resource_version="2"))
+    work = here(api, shown=P)
+    work.belief.pods.moved(P, "2")
+    await woken(work)
+    assert api.asked == ["nominated n1"]
+
+
+async def test_a_pod_that_is_nominated_for_the_node_already_is_annotated_alone() -> None:
+    api = Api(nominated(P), US)
+    await here(api).wakes.wake(nominated(P), N2)
+    assert api.asked == ["annotated"]
+    api = Api(nominated(P, "2"), US)
+    await here(api, shown=P).wakes.wake(P, N2)
+    assert api.asked == ["outdated", "read", "annotated"]
+
+
+async def test_as_long_as_it_is_not_known_whether_it_would_have_its_devices_a_nomination_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unfinished(*_of: object) -> None:
+        raise Unfinished
+
+    api = Api(nominated(P), US)
+    work = here(api, by=STRANGER)
+    evicting(work)
+    monkeypatch.setattr(wakes, "helped", unfinished)
+    await woken(work)
+    assert api.asked == ["read", "annotated"]
+
+
+async def test_after_each_wake_there_is_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    work = here(Api(P))
+    work.wakes.pause_s = 0.25
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    for target in (N1, None):
+        await work.wakes.wake(P, target)
+    assert slept == [0.25, 0.25]
