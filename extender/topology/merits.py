@@ -71,7 +71,7 @@ class Merits:
         for group, free, mask in self._linked(leads):
             yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
         followed = self.scene.given(beside, Role.LEAD)
-        placed = leads or partners or (0 if followed else self.scene.given(picks, Role.ZONE))
+        placed = leads | followed or partners or self.scene.given(picks, Role.ZONE)
         if placed:
             yield Part("numa", self.apart(placed), _zones(self.ground.at(places_of(placed))))
         leads |= followed

@@ -7,8 +7,8 @@ import pytest
 
 from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot
-from extender.model.device import ResourceSlice, Traits
-from extender.model.names import ClassName
+from extender.model.device import NodeSelection, ResourceSlice, Traits
+from extender.model.names import ClassName, NodeName, PoolName
 from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
@@ -139,3 +139,22 @@ def test_a_share_of_a_gpu_leaves_no_gpu_behind_without_a_nic() -> None:
 def test_a_share_goes_where_a_nic_is_close_to_it(near: str, far: str) -> None:
     belief = cluster(shareable("a", 2), shareable("b", 2), one_nic(near, 0, 2), one_nic(far, 3, 4), nodes="ab")
     assert given(belief, share(), some(1, NIC, "nic"))[0] == near
+
+
+def test_who_has_a_share_of_a_gpu_is_on_its_numa_node_wherever_the_nics_are() -> None:
+    belief = cluster(shareable("a", 2), nics("a", 2))
+    _, devices, reasons = given(belief, share(), some(2, NIC, "nic"))
+    assert devices == ["d0", "d0", "d1"]
+    assert "on NUMA 0 alone" in reasons
+
+
+@pytest.mark.parametrize(("near", "far"), [("a", "b"), ("b", "a")])
+def test_shares_go_where_they_are_on_one_numa_node(near: str, far: str) -> None:
+    one, (first, _, last) = shareable(near, 4), shareable(far, 3).devices
+    close = replace(one, devices=one.devices[:2])
+    apart = replace(one, name=f"{far}-gpus", pool=PoolName(far), selection=NodeSelection(node_name=NodeName(far)))
+    belief = cluster(close, replace(apart, devices=(first, last)), nics(near, 2), nics(far, 2), nodes="ab")
+    asked = share()
+    assert asked.exactly is not None
+    two = replace(asked, exactly=replace(asked.exactly, count=2))
+    assert given(belief, two, some(1, NIC, "nic"))[0] == near
