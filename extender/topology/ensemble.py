@@ -1,10 +1,11 @@
 """Who chooses on which board: asks together where they depend on each other, otherwise each by itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.allocation.attempt import Pick
-from extender.allocation.preference import Turn
+from extender.allocation.masks import mask_of
+from extender.allocation.preference import Turn, fitting
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal
@@ -28,10 +29,11 @@ class Ensemble:
     def sets(
         self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
     ) -> Iterable[tuple[int, ...]]:
-        """Yield sets of *size* places out of *mask*, the best first."""
-        if self.is_joint(situation) and not self._is_apart(situation, at, mask, picks):
-            return self._together.sets(situation, at, mask, size, picks)
-        return self._alone.sets(situation, at, mask, size, picks)
+        """Yield sets of *size* places out of *mask*, the best first: whole devices out of what nobody can share."""
+        plain = self._alone.spared(situation, at, mask)
+        if plain == mask or plain.bit_count() < size:
+            return self._chosen(situation, at, mask, size, picks)
+        return self._sparing(situation, at, (plain, mask), size, picks)
 
     def is_joint(self, situation: Situation) -> bool:
         """Tell whether there is anything to choose together: devices of several drivers, or single ones that lead."""
@@ -51,6 +53,23 @@ class Ensemble:
     def appraise(self, situation: Situation, picks: Sequence[Pick], beside: Sequence[Pick]) -> Appraisal:
         """Say what picks are worth that were chosen together, *beside* those that were not."""
         return self._together.appraise(situation, picks, beside)
+
+    def _sparing(
+        self, situation: Situation, at: At, masks: tuple[int, int], size: int, picks: Sequence[Pick]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield sets out of the first mask, as far as they are of one kind; then out of the second."""
+        kinds = [group.mask for group in self._together.cast(situation).scene.ground.groups]
+        first, every = masks
+        sets = self._chosen(situation, at, first, size, picks)
+        yield from fitting(sets, lambda places: any(mask_of(places) & ~kind == 0 for kind in kinds))
+        yield from self._chosen(situation, at, every, size, picks)
+
+    def _chosen(
+        self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]
+    ) -> Iterable[tuple[int, ...]]:
+        if self.is_joint(situation) and not self._is_apart(situation, at, mask, picks):
+            return self._together.sets(situation, at, mask, size, picks)
+        return self._alone.sets(situation, at, mask, size, picks)
 
     def _is_apart(self, situation: Situation, at: At, mask: int, picks: Sequence[Pick]) -> bool:
         role = self._together.cast(situation).scene.roles[at]

@@ -44,6 +44,10 @@ class Framed:
         """Tell whether partitions or shares are among *mask*."""
         return self._partitioned.concerns(situation, at, mask) or self._shared.concerns(situation, at, mask)
 
+    def spared(self, situation: Situation, at: At, mask: int) -> int:
+        """Return *mask* without what others could share, if the ask would take all of it."""
+        return self._shared.spared(situation, at, mask)
+
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal | None:
         """Say what giving *places* to an ask is worth; None where that is for others to say."""
         mask = mask_of(places)

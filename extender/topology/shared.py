@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from extender.allocation.attempt import Pick
-from extender.allocation.masks import places_of
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -79,6 +79,15 @@ class Shared:
         return not situation.asks[at].is_admin and any(
             situation.board.candidates[place].device.capacity for place in places_of(mask & situation.shareable)
         )
+
+    def spared(self, situation: Situation, at: At, mask: int) -> int:
+        """Return *mask* without what others could share, of which all would be taken by who names no amount."""
+        ask, drawn = situation.asks[at], situation.eligible[at].draws
+        if ask.capacity or ask.is_admin:
+            return mask
+        shared = (place for place in places_of(mask & situation.shareable) if place in drawn)
+        device = {place: situation.board.candidates[place].device for place in shared}
+        return mask & ~mask_of(place for place, one in device.items() if taken_of(one, drawn[place]) == WHOLE)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return most_constrained_first(situation)

@@ -9,17 +9,18 @@ import pytest
 
 from extender.model.change import Changed
 from extender.model.claim import DeviceClass, ResourceClaim, Selector
-from extender.model.device import PLAIN, Capacity, ResourceSlice, Traits
+from extender.model.device import PLAIN, Attribute, Capacity, ResourceSlice, Traits
 from extender.model.names import ClassName, DeviceKey, DeviceName, PoolName
 from extender.model.parse import parse_slice
 from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from extender.topology.policies import Policies
 from extender.topology.portions import ALONE
 from tests.scheduling.cast import belief_of, held, node, pod
 from tests.scheduling.machines import NVIDIA
-from tests.scheduling.mixed import asks, gpus, planner_of, some
+from tests.scheduling.mixed import ANY, CLASSES, NIC, asks, gpus, nics, planner_of, some
 from tests.scheduling.test_partitions import SMALL, SMALL_CLASS
 from tests.topology import mig
 
@@ -28,6 +29,7 @@ WHOLE_CLASS = DeviceClass(
     name=WHOLE, selectors=(Selector(f"device.driver == '{NVIDIA}' && device.attributes['{NVIDIA}'].type == 'gpu'"),)
 )
 SHARED = Traits(allow_multiple_allocations=True)
+_, NIC_CLASS, ANY_CLASS = CLASSES
 # Two orders of names.
 ORDERS = [("a", "b"), ("b", "a")]
 NUMBERS = count()
@@ -164,6 +166,46 @@ def test_an_amount_that_is_all_of_a_small_device_is_not_held_against_that() -> N
     small = replace(small, devices=tuple(replace(device, capacity=half) for device in small.devices))
     belief = sharing([shared(plain("a")), small])
     assert placed(belief, planner_of(belief, Document()), parts("40Gi")) == "b"
+
+
+@pytest.mark.parametrize("policy", ["protect", "pack", "spread"])
+@pytest.mark.parametrize("shareable", [(0, 1), (2, 3), (0, 2)])
+def test_whole_gpus_of_a_node_leave_those_that_can_be_shared(shareable: tuple[int, ...], policy: str) -> None:
+    belief = sharing([partly("a", 4, shareable)])
+    planner = planner_of(belief, Document(policies=Policies(default=policy)))
+    found = [name for _ in range(4) for name in given(planned(belief, planner, wholes()))]
+    assert {int(name[1:]) for name in found[2:]} == set(shareable)
+
+
+def test_gpus_of_one_kind_that_can_be_shared_are_better_than_gpus_of_two_kinds_that_cannot() -> None:
+    cards = partly("a", 4, (0, 1))
+    (*others, last) = cards.devices
+    other = dict(last.attributes) | {"type": Attribute("string", "display")}
+    belief = sharing([replace(cards, devices=(*others, replace(last, attributes=tuple(sorted(other.items())))))])
+    belief.apply(Changed(ANY_CLASS))
+    assert given(planned(belief, planner_of(belief, Document()), asks("c", some(2, ANY)))) == ["d0", "d1"]
+
+
+def test_whole_gpus_that_cannot_be_shared_are_chosen_beside_nics() -> None:
+    cards = partly("a", 4, (0, 2))
+    belief = sharing([cards])
+    belief.apply(Changed(NIC_CLASS))
+    near = nics("a", 4)
+    belief.apply(Changed(replace(near, devices=near.devices[3:])))
+    claim = asks("c", some(1, WHOLE), some(1, NIC, "nic"))
+    assert given(planned(belief, planner_of(belief, Document()), claim)) == ["d3", "d3"]
+
+
+def partly(name: str, count: int, shareable: Sequence[int]) -> ResourceSlice:
+    """Publish GPUs of which only some can be shared."""
+    cards = gpus(name, count)
+    both = zip(cards.devices, shared(cards).devices, strict=True)
+    return replace(cards, devices=tuple(pair[index in shareable] for index, pair in enumerate(both)))
+
+
+def given(plan: Plan) -> list[str]:
+    assert isinstance(plan, Offer)
+    return [str(item.device.device) for _, allocation in plan.placement.claims for item in allocation.devices]
 
 
 def sharing(*groups: Sequence[ResourceSlice]) -> Belief:
