@@ -11,9 +11,9 @@ from extender.allocation.attempt import Pick
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
 from extender.allocation.values import OPAQUE
-from extender.topology.alignment import cover
+from extender.topology.alignment import cover, paired
 from extender.topology.candidates import EXACT
-from extender.topology.companions import COMPARED, ZONED, Companions
+from extender.topology.companions import COMPARED, PARTNERED, ZONED, Companions
 from extender.topology.ground import Kind
 from extender.topology.memo import Memo
 from extender.topology.merits import Merits
@@ -89,6 +89,15 @@ class Cast:
         yield from self._partnered(kind, leads, wanted, ())
         ranked = self.companions.nearest(kind, leads, wanted.taken & ~leads, wanted.mask)
         yield from (tuple(sorted(places)) for places in combinations(ranked, wanted.size))
+
+    def along(self, wanted: Wanted, places: Sequence[int]) -> int:
+        """Return what it counts how close partners are to what leads, and what others lose by it."""
+        leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
+        if kind is None:
+            return 0
+        every = (wanted.taken | mask_of(places)) & mask_of(kind.places)
+        near = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every)))
+        return self.merits.stranding(kind, leads, every) + PARTNERED * near.mean // 1000
 
     def _partnered(self, kind: Kind, leads: int, wanted: Wanted, later: Sequence[At]) -> Sets:
         """Yield sets out of the best for an ask and for those *later*."""

@@ -69,7 +69,9 @@ class Ensemble:
     ) -> Iterable[tuple[int, ...]]:
         if self.is_joint(situation) and not self._is_apart(situation, at, mask, picks):
             return self._together.sets(situation, at, mask, size, picks)
-        return self._alone.sets(situation, at, mask, size, picks)
+        along = self._together.along(situation, at, picks) if size and self.is_joint(situation) else None
+        alone = self._alone.beside(along) if along else self._alone
+        return alone.sets(situation, at, mask, size, picks)
 
     def _is_apart(self, situation: Situation, at: At, mask: int, picks: Sequence[Pick]) -> bool:
         role = self._together.cast(situation).scene.roles[at]

@@ -10,7 +10,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.topology.appraisal import Appraisal
 from extender.topology.partitioned import Partitioned
-from extender.topology.shared import Shared
+from extender.topology.shared import Along, Shared
 
 
 class Framed:
@@ -23,6 +23,10 @@ class Framed:
         self._partitioned = partitioned
         self._shared = shared
         self._otherwise = otherwise
+
+    def beside(self, along: Along) -> "Framed":
+        """Return the same where it counts for shares what can go *along* with devices, too."""
+        return Framed(self._partitioned, self._shared.beside(along), self._otherwise)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return self._otherwise.order(situation)

@@ -115,14 +115,23 @@ class Leads:
         return value
 
     def _worth(self, leads: int) -> int:
-        value = self.cast.merits.base(leads)
+        return self.cast.merits.base(leads) + self._along(leads) - ZONE * self._apart(leads)
+
+    def _along(self, leads: int) -> int:
+        """Return what the best is worth that can go along with leads."""
+        value = 0
         for kind, given, among, count in self.partnered:
             chosen = self.cast.companions.partners(kind, leads, self.taken, among, count) if count else ()
             every = given | mask_of(chosen)
             value += self.cast.merits.stranding(kind, leads, every)
             mean = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every))).mean
             value += PARTNERED * mean // 1000
-        return value + self.cast.zoning(leads) - ZONE * self._apart(leads)
+        return value + self.cast.zoning(leads)
+
+    def along(self, places: Sequence[int]) -> int:
+        """Return what it counts where *places* are, which others value, and what can go along with them."""
+        leads = self.before | mask_of(places)
+        return self.cast.merits.apart(leads) + self._along(leads)
 
     def _apart(self, leads: int) -> int:
         """Count the later asks, if in no set with this one, for which the NUMA nodes of *leads* have too little."""

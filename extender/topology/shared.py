@@ -22,6 +22,10 @@ from extender.topology.typical import PodAsk, Typical
 
 # What a node has, where nothing is known of it: enough for everybody.
 PLENTY: Final = 1 << 40
+# Stretches of which it is asked what can go along with them.
+NEAR: Final = 16
+# Says what can go along with some places, of ONE.
+Along = Callable[[Sequence[int]], int]
 
 
 class Beside(NamedTuple):
@@ -69,10 +73,17 @@ class Shared:
     """
 
     def __init__(
-        self, catalogue: Catalogue | None = None, criteria_of: Callable[[Situation, At], Criteria | None] | None = None
+        self,
+        catalogue: Catalogue | None = None,
+        criteria_of: Callable[[Situation, At], Criteria | None] | None = None,
+        along: Along | None = None,
     ) -> None:
         self._catalogue = catalogue or Catalogue(Configuration())
-        self._criteria_of = criteria_of
+        self._criteria_of, self._along = criteria_of, along
+
+    def beside(self, along: Along) -> "Shared":
+        """Return the same where it counts, too, what can go *along* with devices."""
+        return Shared(self._catalogue, self._criteria_of, along)
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether shares of devices are among *mask*."""
@@ -102,8 +113,10 @@ class Shared:
         situation = replace(situation, given=tuple(picks))
         families = [_among(family, mask) for family in self._families(situation, at)]
         criteria = self._criteria(situation, at)
-        seen = set()
-        for stretch in sorted(_stretches(situation, criteria, families, size)):
+        seen, stretches = set(), sorted(_stretches(situation, criteria, families, size))
+        if self._along and len(stretches) > 1:
+            stretches[:NEAR] = _along_first(stretches[:NEAR], criteria.placing, self._along)
+        for stretch in stretches:
             seen.add(tuple(sorted(stretch.places)))
             yield tuple(sorted(stretch.places))
         singles = sorted(_stretches(situation, criteria, families, 1)) if size > 1 or not seen else []
@@ -185,6 +198,16 @@ def _stretches(
             loss = {Placing.PACK: left, Placing.SPREAD: -left}.get(criteria.placing, -int(gains[first]))
             rank = tuple(situation.board.candidates[place].key for place in places)
             yield Stretch(loss, left, rank, places)
+
+
+def _along_first(stretches: Sequence[Stretch], placing: Placing, along: Along) -> list[Stretch]:
+    """Sort by what goes along, too, as far as that is worth it; where nodes are packed or spread it comes second."""
+    if placing is not Placing.PROTECT:
+        return sorted(stretches, key=lambda one: (one.loss, -along(one.places), one))
+    worth = valued(-np.array([one.loss for one in stretches]), is_all=False).tolist()
+    return [
+        one for _, one in sorted((-value - along(one.places), one) for value, one in zip(worth, stretches, strict=True))
+    ]
 
 
 def _gains(criteria: Criteria, family: Family, size: int) -> Integers:

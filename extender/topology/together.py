@@ -1,6 +1,7 @@
 """All that a pod asks for chosen together: accelerators first, then what is close to them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from extender.allocation.attempt import Pick
@@ -38,7 +39,7 @@ class Together:
     def sets(self, situation: Situation, at: At, mask: int, size: int, picks: Sequence[Pick]) -> Sets:
         """Yield sets of *size* places out of *mask*, those first that go best with what was picked."""
         cast = self.cast(situation)
-        wanted = Wanted(at, mask, size, tuple(pick for pick in picks if not situation.asks[pick.at].is_admin))
+        wanted = Wanted(at, mask, size, _taken(situation, picks))
         seen: set[tuple[int, ...]] = set()
         patience = PATIENCE
         for places in self._sets(cast, wanted) if size else ():
@@ -57,6 +58,17 @@ class Together:
             chosen = mask_of(places)
             if tuple(sorted(places)) not in seen and not any(chosen & ~one == 0 for one in tried):
                 yield places
+
+    def along(self, situation: Situation, at: At, picks: Sequence[Pick]) -> Callable[[Sequence[int]], int] | None:
+        """Say of places for an ask, which others value, what can go along with them; None where nothing does."""
+        cast = self.cast(situation)
+        wanted = Wanted(at, 0, 0, _taken(situation, picks))
+        match cast.scene.roles[at]:
+            case Role.LEAD:
+                return Leads(cast, wanted, self._otherwise).along
+            case Role.PARTNER:
+                return partial(cast.along, wanted)
+        return None
 
     def appraise(self, situation: Situation, picks: Sequence[Pick], beside: Sequence[Pick] = ()) -> Appraisal:
         """Say what the devices of a pod are worth together, *beside* what was not chosen together."""
@@ -79,3 +91,8 @@ class Together:
             case Role.ZONE:
                 return cast.zones(wanted)
         return iter(())
+
+
+def _taken(situation: Situation, picks: Sequence[Pick]) -> tuple[Pick, ...]:
+    """Leave what is more than looked at."""
+    return tuple(pick for pick in picks if not situation.asks[pick.at].is_admin)

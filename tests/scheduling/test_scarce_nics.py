@@ -13,9 +13,10 @@ from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
 from extender.topology.document import Document
+from extender.topology.policies import Policies
 from tests.scheduling.cast import pod
 from tests.scheduling.machines import GPU, NVIDIA, ROOT
-from tests.scheduling.mixed import NIC, asks, cluster, nics, one, planner_of, published, some
+from tests.scheduling.mixed import NET, NIC, asks, cluster, nics, one, planner_of, published, some
 
 L40S = "NVIDIA L40S"
 NUMBERS = count()
@@ -158,3 +159,29 @@ def test_shares_go_where_they_are_on_one_numa_node(near: str, far: str) -> None:
     assert asked.exactly is not None
     two = replace(asked, exactly=replace(asked.exactly, count=2))
     assert given(belief, two, some(1, NIC, "nic"))[0] == near
+
+
+@pytest.mark.parametrize("asked", [share(), some(1, GPU, "gpu")])
+def test_who_has_a_share_and_a_nic_has_it_of_a_gpu_that_the_nic_is_close_to(asked: RequestSlot) -> None:
+    belief = cluster(shareable("a", 4), one_nic("a", 3, 4))
+    assert given(belief, asked, some(1, NIC, "nic"))[1] == ["d3", "d3"]
+
+
+@pytest.mark.parametrize(("policy", "gpu"), [("protect", "d3"), ("pack", "d0"), ("spread", "d3")])
+def test_where_gpus_are_packed_or_spread_a_nic_that_is_close_comes_second(policy: str, gpu: str) -> None:
+    belief = cluster(shareable("a", 4), one_nic("a", 3, 4))
+    planner = planner_of(belief, Document(policies=Policies(default=policy)))
+    for name, others in (("first", ()), ("next", (some(1, NIC, "nic"),))):
+        belief.apply(Changed(asks(name, share(), *others)))
+        plan = planner.plan(pod(name, name), None, 0.0)
+    assert isinstance(plan, Offer)
+    ((_, allocation),) = plan.placement.claims
+    assert [item.device.device for item in allocation.devices] == [gpu, "d3"]
+
+
+def test_a_share_of_a_nic_is_of_one_that_is_close_to_its_gpu() -> None:
+    belief = cluster(cards("a", 4), published("a", NET, 4, traits=Traits(allow_multiple_allocations=True)))
+    given(belief, some(3))
+    amounts = (("memory", parse_quantity("8Gi")),)
+    nic = RequestSlot(name="nic", exactly=replace(one(1, NIC, "nic"), capacity=amounts))
+    assert given(belief, some(1), nic)[1] == ["d3", "d3"]
