@@ -8,11 +8,14 @@ import numpy as np
 from extender.allocation.cells import SHAREABLE
 from extender.allocation.fit import Fitter
 from extender.allocation.grid import Flags, grid_of
+from extender.allocation.inventory import Inventory
 from extender.allocation.matches import Matches
+from extender.allocation.projection import project
 from extender.allocation.question import At, Question
 from extender.allocation.snapshot import Snapshot
 from extender.topology.memo import Memo
 from extender.topology.policy import UNREADY
+from extender.topology.portions import is_spoilt
 from extender.topology.quality import ONE
 from extender.topology.ratings import Values
 
@@ -27,6 +30,7 @@ class Special:
 
     def __init__(self) -> None:
         self._known: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
+        self._needed: Memo[tuple[int, At], tuple[object, Flags]] = Memo(ASKS)
 
     def nodes(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
         """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
@@ -37,6 +41,24 @@ class Special:
             flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).any(axis=1), np.bool_)
             known = self._known[id(fitter), at] = matches, layout, flags
         return known[2]
+
+    def spoilt(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
+        """Count what an ask has of a node of whole devices, at the least, though parts would do: int64[nodes]."""
+        matches, layout = fitter.matches_in(snapshot), snapshot.layout
+        known = self._needed.get((id(fitter), at))
+        if known is None or known[0] is not matches:
+            known = self._needed[id(fitter), at] = matches, _needed(fitter, at, matches, snapshot.inventory)
+        free = known[1] & (snapshot.usage.codes == 0)
+        counted = grid_of(layout, np.arange(len(layout.nodes))).of_rows(free).sum(axis=1, dtype=np.int64)
+        return np.asarray(np.maximum(0, fitter.question.asks[at].count - counted), np.int64)
+
+
+def _needed(fitter: Fitter, at: At, matches: Matches, inventory: Inventory) -> Flags:
+    """Tell which devices have no more of some capacity than an ask wants: bool[rows]."""
+    columns = [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
+    projection, asked = project(columns, inventory.rows), fitter.question.asks[at].capacity
+    needed = [not is_spoilt(inventory.device(row), asked) for row in projection.first.tolist()]
+    return np.asarray(np.array(needed, np.bool_)[projection.codes] & matches.of[at].usable & ~matches.special, np.bool_)
 
 
 def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:

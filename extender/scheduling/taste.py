@@ -270,7 +270,8 @@ class Taste:
         left = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
         worth = left + self._graded(fitter, at, policy, snapshot)
         if ask.capacity:
-            values = np.where(values == NONE, NONE, values + spoiling(ask.count))
+            lost = spoiling(self._special.spoilt(fitter, at, snapshot))
+            values = np.where(values == NONE, NONE, values + lost)
         return np.where(self._special.nodes(fitter, at, snapshot), worth, values)
 
     def _graded(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values | int:

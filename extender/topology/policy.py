@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from extender.model.frozen import dataclass
 from extender.topology.quality import ONE
@@ -141,7 +144,10 @@ def graded(policy: Policy, generation: int, avoided: int) -> tuple[int, int]:
     return -STEP * generation, -STEP * (len(policy.prefer) + 1) * avoided
 
 
-def spoiling(lost: int) -> int:
+Number = TypeVar("Number", int, NDArray[np.int64])
+
+
+def spoiling(lost: Number) -> Number:
     """Return what so many devices count of which others lose all, where a part would do: less than half a STEP.
 
     The first is as bad as what typical pods lose with sixteen devices: no links and no pairs make up for it.

@@ -143,6 +143,18 @@ def test_many_nodes_of_which_nothing_can_be_shared_do_not_hide_one_of_which_some
 
 
 @pytest.mark.parametrize("devices", [1, 2])
+def test_many_nodes_of_which_something_can_be_shared_do_not_hide_one_whose_gpus_are_needed_as_they_are(
+    devices: int,
+) -> None:
+    names = [f"a{index:02}" for index in range(30)]
+    belief = sharing([shared(gpus(name, 8)) for name in names], [shared(gpus("b", 8), PLAIN)])
+    # No set of GPUs is broken there.
+    key = DeviceKey(NVIDIA, PoolName("b"), DeviceName("d0"))
+    belief.apply(Changed(held(asks("held", some(1, WHOLE)), key)))
+    assert placed(belief, planner_of(belief, Document()), parts("80Gi", devices)) == "b"
+
+
+@pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize(("many", "one"), ORDERS)
 def test_whole_gpus_leave_what_can_be_shared_to_those_who_want_parts(many: str, one: str, devices: int) -> None:
     belief = sharing([shared(plain(many))], [plain(one)])
