@@ -137,7 +137,7 @@ class Preferring:
         self._memory, self._policies, self._mixes = memory, policies, mixes
         self._panel = panel = Panel(memory, question, policies, mixes)
         wholes = memory.partitioned.wholes
-        linked = Linked(panel.wiring, Tightest(), self._firm, wholes)
+        linked = Linked(panel.wiring, Tightest(), self._firm, wholes, memory.partitioned.divisible)
         self._alone = Framed(memory.partitioned.placed(panel.placing), memory.shared, linked)
         self._limits = Limits(policies, memory.atlas.on, panel.ranker)
         # Whose policies differ, or are strict, is judged claim by claim and request by request.

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from extender.allocation.attempt import Pick
@@ -29,11 +31,19 @@ class Wired(NamedTuple):
 Wiring = Callable[[Board, At, Ask], Sequence[Wired]]
 # Tells which devices of a mask are whole: nobody has any part of them.
 Wholes = Callable[[Situation, int], int]
+# Tells which devices of a board could be given in parts instead.
+Divisible = Callable[[Board], int]
 
 
 def unheld(situation: Situation, mask: int) -> int:
     """Tell which devices of a mask nobody holds: where none is cut, these are the whole ones."""
     return mask & situation.unheld
+
+
+def undivided(board: Board) -> int:
+    """Tell that no device could be given in parts."""
+    del board
+    return 0
 
 
 def taken(situation: Situation, picks: Iterable[tuple[At, int]]) -> int:
@@ -45,14 +55,21 @@ class Linked:
     """Tries sets of linked devices by their value; those of which nothing is known *otherwise*, and last.
 
     For claims that are *strict* there is nothing beside sets of one shape. *wholes* tells what is free as a whole: by
-    that it is judged what a set leaves.
+    that it is judged what a set leaves. Of equal sets that with the fewest *divisible* devices comes first.
     """
 
-    def __init__(self, wiring: Wiring, otherwise: Preference, strict: Collection[int], wholes: Wholes) -> None:
+    def __init__(
+        self,
+        wiring: Wiring,
+        otherwise: Preference,
+        strict: Collection[int],
+        wholes: Wholes,
+        divisible: Divisible = undivided,
+    ) -> None:
         self._wiring = wiring
         self._otherwise = otherwise
         self._strict = strict
-        self._wholes = wholes
+        self._wholes, self._divisible = wholes, divisible
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return self._otherwise.order(situation)
@@ -63,7 +80,8 @@ class Linked:
         """Yield sets of *size* places out of *mask*, the best first."""
         every = self._wiring(situation.board, at, situation.asks[at]) if size else ()
         free = self._wholes(situation, mask_of(range(len(situation.usages)))) & ~taken(situation, picks) if every else 0
-        valued = (_valued(wired, free, mask, size) for wired in every)
+        cut = mask & self._divisible(situation.board)
+        valued = (_whole_first(_valued(wired, free, mask, size), cut if cut != mask else 0) for wired in every)
         seen = set[tuple[int, ...]]()
         for _, places in merge(*valued, key=lambda entry: -entry[0]):
             seen.add(places)
@@ -97,6 +115,13 @@ def _valued(wired: Wired, free: int, mask: int, size: int) -> Iterator[Valued]:
     among, whole = within(wired.places, mask), within(wired.places, free)
     for choice in wired.ranker.choices(whole | among, size, among):
         yield choice.value, _outward(wired, choice.mask)
+
+
+def _whole_first(valued: Iterator[Valued], cut: int) -> Iterator[Valued]:
+    """Of sets that are worth the same yield those first with the fewest devices of *cut*."""
+    for _, equal in groupby(valued, key=itemgetter(0)) if cut else ():
+        yield from sorted(equal, key=lambda entry: (mask_of(entry[1]) & cut).bit_count())
+    yield from valued
 
 
 def _outward(wired: Wired, mask: int) -> tuple[int, ...]:

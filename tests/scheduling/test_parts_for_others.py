@@ -108,6 +108,22 @@ def test_more_nodes_that_can_be_cut_than_are_looked_at_closely_do_not_hide_one_t
     assert [placed(belief, planner, wholes()) for _ in range(2)] == ["b", "b"]
 
 
+@pytest.mark.parametrize("names", [("gpu-0", "gpu-1"), ("gpu-1", "gpu-0")])
+def test_single_gpus_of_a_node_leave_the_gpu_that_can_be_cut(names: tuple[str, str]) -> None:
+    last, uncut = names
+    slices = [one_uncut(published, uncut) for published in divisible("a")]
+    belief = belief_of(SMALL_CLASS, WHOLE_CLASS, node("a"), *slices)
+    planner = planner_of(belief, Document())
+    assert [given(planned(belief, planner, wholes())) for _ in range(2)] == [[uncut], [last]]
+
+
+def one_uncut(published: ResourceSlice, name: str) -> ResourceSlice:
+    """Publish the same where one of the GPUs cannot be cut."""
+    others = [device for device in published.devices if not device.name.startswith(name)]
+    plain = [replace(device, traits=PLAIN) for device in published.devices if device.name == name]
+    return replace(published, devices=(*others, *plain))
+
+
 def test_what_could_be_given_in_parts_is_told() -> None:
     belief = cluster(["a"], [])
     assert told(planned(belief, planner_of(belief, Document()), wholes(2)), "parts") == "2 that could be given in parts"
