@@ -108,7 +108,7 @@ def test_nothing_is_lost_where_placement_documents_have_some_sets_of_devices_not
     assert min(happened[name] for name in ("regroup", "placement")) > 100
 
 
-@pytest.mark.parametrize("seed", [2, 4])
+@pytest.mark.parametrize("seed", [1, 4])
 def test_nothing_is_lost_where_such_documents_are_of_devices_that_are_shared_cut_up_or_made_ready(seed: int) -> None:
     happened = played(seed, STEPS, is_strict=True, is_varied=True)
     assert happened["bindings ended"] > 100
