@@ -92,6 +92,18 @@ async def test_nobody_goes_for_a_pod_whose_device_is_made_ready_before_it_is() -
     assert here.may_go()
 
 
+async def test_the_nomination_of_whom_filter_has_refused_is_not_taken_back() -> None:
+    here, taken_back = MadeReady(), list[str]()
+    here.attention.expiry.unasked = taken_back.append
+    assert here.is_refused()
+    assert not here.may_go()
+    reported(here.world, "attached")
+    for _ in range(3):
+        here.now += NUDGE_S
+        await here.attention.waits.round(lambda: here.now)
+    assert (here.wakes.woken, taken_back) == ([("p", "n1")], [])
+
+
 async def test_a_pod_that_is_left_to_wait_is_woken_although_no_binding_of_it_is_remembered() -> None:
     here = MadeReady()
     assert here.is_refused()
@@ -138,6 +150,12 @@ async def test_whom_a_full_node_alone_keeps_away_is_woken_by_a_nomination_that_i
     assert here.taken_back == [POD.uid]
 
 
+def test_a_node_with_just_as_much_room_as_is_needed_keeps_nobody_away() -> None:
+    here = Full()
+    here.belief.apply(Listed(Footprint, (replace(LOW, amounts=(("cpu", 3000),)),)))
+    assert here.may_go()
+
+
 async def test_who_was_let_wait_behind_a_full_node_is_woken_after_a_restart_too() -> None:
     here = Full()
     await here.attention._remember(POD.uid)
@@ -177,6 +195,10 @@ def test_a_refusal_counts_in_its_own_attempt_alone() -> None:
     here = MadeReady()
     assert here.is_refused()
     here.now = ATTEMPT_S + 0.1
+    assert here.may_go()
+    assert here.is_refused()
+    here.belief.apply(Changed(claim("e")))
+    assert here.is_refused(N2, subject=pod("other", "e"))
     assert here.may_go()
     assert here.is_refused()
     assert not here.is_refused(N2, subject=pod("another"))
@@ -377,6 +399,22 @@ def test_others_go_where_a_pod_is_sent_to_a_node_on_which_somebody_has_to_go_too
     assert here.may_go("n1", "n2") == ["n1", "n2"]
 
 
+def test_others_go_where_a_pod_is_woken_for_a_node_on_which_somebody_has_to_go_too() -> None:
+    here = Sent()
+    assert here.is_refused()
+    here.belief.apply(Changed(node("n2")))
+    here.belief.apply(Changed(gpus("n2", 1)))
+    assert isinstance(here.answers.planner.plan(HIGH, None, 0.0, is_answer=False), Offer)
+    assert here.may_go("n1", "n2") == ["n1", "n2"]
+
+
+def test_only_those_are_remembered_to_go_who_are_of_use() -> None:
+    here = Sent()
+    assert here.may_go("n1", "n3") == ["n1"]
+    victims = here.answers.evictions.victims
+    assert (victims(HIGH.uid, N1), victims(HIGH.uid, NodeName("n3"))) == ((HOLDER.uid,), None)
+
+
 def test_others_go_for_a_pod_that_was_woken_and_that_other_plugins_have_refused() -> None:
     here = Sent("n2")
     assert isinstance(here.answers.planner.plan(HIGH, None, 0.0, is_answer=False), Offer)
@@ -439,6 +477,18 @@ def test_what_several_who_are_ahead_share_they_have_once() -> None:
     answering = answers(belief, attention_of(belief, Wakes(), 0.0))
     for subject, victim in (first, HOLDER), (second, HOLDER), (third, low):
         assert answering.preempt(PreemptRequest(subject, {"n1": Victims((victim.uid,))}))
+
+
+def test_who_is_ahead_and_was_promised_something_is_not_counted_twice() -> None:
+    low, first, second = pod("lower", "b"), pod("f", "c", priority=10), pod("h", "d", priority=10)
+    taken = held(claim("of-low"), device("n1", 0), by=HOLDER), held(claim("b"), device("n1", 1), by=low)
+    belief = belief_of(node("n1"), gpus("n1", 2), *taken, claim("c"), claim("d"), first, second)
+    attention = attention_of(belief, Wakes(), 0.0)
+    answering = answers(belief, attention)
+    assert answering.preempt(PreemptRequest(first, {"n1": Victims((HOLDER.uid,))}))
+    belief.apply(Changed(claim("of-low", version=9)))
+    assert isinstance(attention.waker.planner.plan(first, None, 0.0, is_answer=False), Offer)
+    assert answering.preempt(PreemptRequest(second, {"n1": Victims((low.uid,))}))
 
 
 def test_a_node_is_for_another_only_as_long_as_it_is_known_to_be_chosen() -> None:
