@@ -27,7 +27,7 @@ from extender.state.belief import Belief
 from extender.state.ledger import Event
 from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
-from tests.scheduling.cast import belief_of, claim, device, gpus, names, node, planner_of, pod
+from tests.scheduling.cast import THEIRS, belief_of, claim, device, gpus, names, node, planner_of, pod
 from tests.scheduling.cast import held as given
 from tests.scheduling.test_suitable import taker
 
@@ -283,10 +283,13 @@ async def test_nobody_is_sent_where_kube_scheduler_would_not_let_them_be() -> No
     assert await scene.settle() == []
 
 
-@pytest.mark.parametrize("why", ["no-claims", "others-decide", "nominated-already", "bound-pods-unknown"])
+@pytest.mark.parametrize(
+    "why", ["no-claims", "others-decide", "nominated-already", "bound-pods-unknown", "another-leads", "another-serves"]
+)
 async def test_who_is_left_to_the_scheduler(why: str) -> None:
     scene = Scene(*claims(1))
     usual = pods(1)[0]
+    scene.ahead.leads = lambda: why != "another-leads"
     if why == "bound-pods-unknown":
         scene.belief.loads.is_known = False
     scene.appear(
@@ -294,10 +297,42 @@ async def test_who_is_left_to_the_scheduler(why: str) -> None:
             "no-claims": pod("p"),
             "others-decide": replace(usual, terms=replace(usual.terms, is_all=False)),
             "nominated-already": replace(usual, nominated_node=N2),
-            "bound-pods-unknown": usual,
-        }[why]
+            "another-serves": replace(usual, scheduler=THEIRS),
+        }.get(why, usual)
     )
+    assert (await scene.settle(), len(scene.ahead._queue)) == ([], 0)
+
+
+@pytest.mark.parametrize("what", ["another-leads", "deleted", "asked", "promised"])
+async def test_what_happens_while_a_pod_is_in_line_leaves_it_to_the_scheduler(what: str) -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    scene.ahead.leads = lambda: what != "another-leads"
+    if what == "deleted":
+        scene.tell(replace(one, is_deleting=True, resource_version="2"))
+    if what == "asked":
+        scene.ahead.asked(one, ())
+    if what == "promised":
+        assert isinstance(scene.planner.plan(one, None, 0.0, is_answer=False), Offer)
     assert await scene.settle() == []
+
+
+async def test_a_pod_that_is_shown_where_we_sent_it_is_sent_elsewhere_all_the_same() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(one)
+    ((_, first),) = await scene.settle()
+    assert first is not None
+    scene.appear(replace(one, nominated_node=first, resource_version="9"))
+    scene.tell(replace(node(first), is_unschedulable=True))
+    assert await scene.settle() == [("p000", N2 if first == N1 else N1)]
+
+
+async def test_who_is_nominated_no_more_is_sent_ahead() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    scene.appear(replace(one, nominated_node=N2))
+    assert await scene.settle() == []
+    scene.appear(replace(one, resource_version="2"))
+    assert await scene.settle() == [("p000", N1)]
 
 
 async def test_no_more_are_on_their_way_than_the_scheduler_soon_takes() -> None:
@@ -393,6 +428,7 @@ async def test_who_is_asked_about_too_early_is_not_written_for_and_others_are() 
     [
         pytest.param({}, True, id="not heard yet"),
         pytest.param({"nominated_node": N1}, False, id="heard of a node"),
+        pytest.param({"nominated_node": N2}, False, id="heard of another node"),
         pytest.param({"resource_version": "9"}, False, id="heard of what was written"),
         pytest.param({"uid": Uid("other")}, True, id="not shown yet"),
         pytest.param({"uid": Uid("other"), "claims": ()}, False, id="not to be sent"),
@@ -406,6 +442,23 @@ async def test_who_is_asked_about_too_early(shown: dict[str, Any], *, is_early: 
         scene.appear(other)
         await rested(scene)
         assert (scene.ahead.hurry(replace(one, **shown)) is not None) is is_early
+
+
+async def test_who_was_asked_about_is_not_asked_about_too_early_again() -> None:
+    scene, (one, other) = Scene(*claims(2)), pods(2)
+    async with held(scene):
+        scene.appear(one, other)
+        await rested(scene)
+        scene.ahead.asked(one, ())
+        assert scene.ahead.hurry(one) is None
+
+
+async def test_who_alone_is_written_for_has_nobody_to_wait_for() -> None:
+    scene, (one,) = Scene(*claims(1)), pods(1)
+    async with held(scene):
+        scene.appear(one)
+        await rested(scene)
+        assert scene.ahead.hurry(one) is None
 
 
 async def test_who_is_asked_about_while_others_are_written_for_first_is_written_for_no_more() -> None:
