@@ -78,7 +78,7 @@ def is_older(version: str, position: str) -> bool:
 def _error(status: Json) -> Setback:
     """Read what a watch says last. It is not resumed then: nobody can say what it left out."""
     told = setback_in(complaint_in(status))
-    return Setback(told.why, Remedy.RELIST, told.pause_s, is_expired=told.is_expired)
+    return Setback(told.why, Remedy.RELIST, is_expired=told.is_expired)
 
 
 def _version(inside: Json) -> str:
