@@ -51,12 +51,20 @@ def cover(anchors: Sequence[Place], zoned: Sequence[Place]) -> int:
 
     It is no more than the share of *zoned* that is on any of these nodes: one CPU of sixteen does not cover a GPU.
     """
-    led = Counter(place.first_numa for place in anchors if place.first_numa is not None)
-    there = Counter(zone for place in zoned for zone in place.numa)
-    needed = {zone: part(len(zoned), number, len(anchors)) for zone, number in led.items()}
-    covered = sum(ONE * number * min(there[zone], needed[zone]) // needed[zone] for zone, number in led.items())
-    inside = sum(not led.keys().isdisjoint(place.numa) for place in zoned)
-    return min(covered // len(anchors), ONE * inside // len(zoned)) if inside else 0
+    return covered(Counter(place.first_numa for place in anchors), Counter(place.numa for place in zoned))
+
+
+def covered(anchors: Counter[int | None], zoned: Counter[frozenset[int]]) -> int:
+    """Return what `cover` does, by how many are of which NUMA nodes."""
+    leads, count, there = anchors.total(), zoned.total(), Counter[int]()
+    led = {zone: number for zone, number in anchors.items() if zone is not None}
+    for numa, number in zoned.items():
+        for zone in numa:
+            there[zone] += number
+    needed = {zone: part(count, number, leads) for zone, number in led.items()}
+    served = sum(ONE * number * min(there[zone], needed[zone]) // needed[zone] for zone, number in led.items())
+    inside = sum(number for numa, number in zoned.items() if not led.keys().isdisjoint(numa))
+    return min(served // leads, ONE * inside // count) if inside else 0
 
 
 def zones_of(places: Sequence[Place]) -> int:

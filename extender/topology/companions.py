@@ -6,16 +6,17 @@ stranded.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations, islice
 from math import comb
 from typing import Final
 
 from extender.allocation.masks import mask_of, places_of
 from extender.allocation.question import At
-from extender.topology.alignment import affinity, cover, paired, part, zones_of
+from extender.topology.alignment import affinity, covered, paired, part, zones_of
 from extender.topology.assignment import assigned
 from extender.topology.ground import Kind
-from extender.topology.lots import Lot, fewest, filled
+from extender.topology.lots import Counts, Lot, exchanged, fewest
 from extender.topology.pairs import Pairs
 from extender.topology.policy import KEEPING, ZONE
 from extender.topology.quality import ONE
@@ -42,6 +43,7 @@ class Companions:
         self.loss = KEEPING * STRANDED * ONE // 1_000_000 // measure(scene.ground.anchors.bit_count())
         self._shares: dict[tuple[At, int], int] = {}
         self._groups: dict[tuple[At, int], list[tuple[int, ...]]] = {}
+        self._crowds: dict[int, Counter[int | None]] = {}
         self.pairs = Pairs(scene, self.loss)
 
     def partners(self, kind: Kind, leads: int, taken: int, among: int, count: int) -> tuple[int, ...]:
@@ -136,14 +138,15 @@ class Companions:
 
         Where nothing leads, those on the fewest NUMA nodes, with the zones *taken* before.
         """
-        every, rank = places_of(among), self._ranking(at, leads, taken, among)
+        every, worth = places_of(among), self._worth(at, leads, taken, among)
+        rank = self._ranking(at, among, worth)
         if comb(len(every), count) <= COMPARED:
             yield from sorted(combinations(every, count), key=rank)
             return
-        lots = self._lots(at, leads, taken, among, count)
+        aims = self._aims(at, leads, taken, among, count)
         if leads:
-            yield filled(lots, count)
-        yield from sorted(islice(fewest(lots, count), COMPARED), key=rank)
+            yield exchanged(aims, count, worth)
+        yield from sorted(islice(fewest(aims[0], count), COMPARED), key=rank)
         yield from combinations(sorted(every, key=lambda place: rank((place,))), count)
 
     def share(self, at: At, place: int) -> int:
@@ -173,54 +176,73 @@ class Companions:
             for place in places
         )
 
-    def _ranking(self, at: At, leads: int, taken: int, among: int) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    def _ranking(
+        self, at: At, among: int, worth: Callable[[Counts], int]
+    ) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
         """Say which sets of zones are worth most, the least first: of equal ones those on few NUMA nodes that are full.
 
         Of many that are alike, as single CPUs are, one speaks for all.
         """
-        ground, led = self.scene.ground, self.scene.ground.at(places_of(leads))
-        alike, before = self._alike(at, among), taken & ground.zoned
+        alike = self._alike(at, among)
         number = {place: one for one, places in enumerate(alike) for place in places}
-        lost = [self.stranding(at, leads, places[:1]) for places in alike]
         known: dict[tuple[int, ...], tuple[int, ...]] = {}
-
-        def worth(places: tuple[int, ...]) -> int:
-            if led:
-                return ZONED * cover(led, ground.at((*self._same(before, places), *places))) // 1000
-            # What nothing leads is near to itself.
-            return -ZONE * zones_of(ground.at((*places_of(before), *places)))
 
         def rank(places: tuple[int, ...]) -> tuple[int, ...]:
             key = tuple(map(number.__getitem__, places))
             if key not in known:
                 used = set(key)
-                known[key] = (
-                    sum(lost[one] for one in key) - worth(places),
-                    len(used),
-                    sum(len(alike[one]) for one in used),
-                )
+                counts = tuple(map(key.count, range(len(alike))))
+                known[key] = -worth(counts), len(used), sum(len(alike[one]) for one in used)
             return known[key]
 
         return rank
 
-    def _lots(self, at: At, leads: int, taken: int, among: int, count: int) -> list[Lot]:
-        """Put zones that are alike together, with what each adds to the worth of a set of *count*."""
+    def _worth(self, at: At, leads: int, taken: int, among: int) -> Callable[[Counts], int]:
+        """Say what zones are worth by how many of them are alike."""
+        sites, every = self.scene.ground.sites, self._alike(at, among)
+        first = [sites[places[0]] for places in every]
+        lost = [self.stranding(at, leads, places[:1]) for places in every]
+        led = Counter(sites[place].first_numa for place in places_of(leads))
+        before = places_of(taken & self.scene.ground.zoned)
+
+        @cache
+        def worth(counts: Counts) -> int:
+            cost = sum(one * number for one, number in zip(lost, counts, strict=True))
+            used = [one for one, number in enumerate(counts) if number]
+            if not leads:
+                # What nothing leads is near to itself.
+                zoned = [first[one] for one in used for _ in range(counts[one])]
+                return -ZONE * zones_of((*self.scene.ground.at(before), *zoned)) - cost
+            there = Counter(sites[place].numa for place in self._same(before, [every[one][0] for one in used]))
+            for one in used:
+                there[first[one].numa] += counts[one]
+            return ZONED * covered(led, there) // 1000 - cost
+
+        return worth
+
+    def _aims(self, at: At, leads: int, taken: int, among: int, count: int) -> list[tuple[Lot, ...]]:
+        """Put zones that are alike together, with what each adds to what counts of a set of *count*.
+
+        That is the less of two shares: of the leads that are covered, and of the zones that are near any. The aims are
+        the first, the second, and what adds to both.
+        """
         ground, number = self.scene.ground, leads.bit_count()
         led = Counter(site.first_numa for site in ground.at(places_of(leads)))
-        before = self._same(taken & ground.zoned, places_of(among))
+        before = self._same(places_of(taken & ground.zoned), places_of(among))
         there = Counter(zone for site in ground.at(before) for zone in site.numa)
-        zoned, total, lots = ZONED * ONE // 1000, len(before) + count, list[Lot]()
+        zoned, total, found = ZONED * ONE // 1000, len(before) + count, list[list[Lot]]()
         for places in self._alike(at, among):
             cost = self.stranding(at, leads, places[:1])
             zones = [one for one in ground.sites[places[0]].numa if led[one]]
             near = sum(led[zone] for zone in zones)
             wanted = part(total, near, number) if near else 0
-            gain = zoned * near // (number * wanted) if near else 0
-            # Beyond their part they are at least on the NUMA node of a lead.
-            spare = min(zoned // total, gain - 1) if near else 0
+            gain, each = (zoned * near // (number * wanted), zoned // total) if near else (0, 0)
             wanted -= min((there[zone] for zone in zones), default=0)
-            lots.append(Lot(places, max(0, wanted), gain - cost, spare - cost))
-        return lots
+            # Beyond their part they are at least on the NUMA node of a lead.
+            spare = min(1, each)
+            worths = (gain, spare), (each, each), (min(gain, each), spare)
+            found.append([Lot(places, max(0, wanted), first - cost, then - cost) for first, then in worths])
+        return list(zip(*found, strict=True))
 
     def _alike(self, at: At, among: int) -> list[tuple[int, ...]]:
         """Put zones together that are worth the same."""
@@ -232,16 +254,20 @@ class Companions:
             known = self._groups[at, among] = list(map(tuple, found.values()))
         return known
 
-    def _same(self, mask: int, places: Sequence[int]) -> list[int]:
-        """Return those of a mask that are of the driver of *places*."""
-        return [place for place in places_of(mask) if places and self._driver(place) == self._driver(places[0])]
+    def _same(self, some: Sequence[int], places: Sequence[int]) -> list[int]:
+        """Return those of *some* that are of the driver of *places*."""
+        return [place for place in some if places and self._driver(place) == self._driver(places[0])]
 
     def _driver(self, place: int) -> str:
         return self.scene.ground.board.candidates[place].key.driver
 
     def _crowd(self, leads: int) -> Counter[int | None]:
         """Count by NUMA node the devices that pods are placed around and that stay free beside *leads*."""
-        return Counter(site.first_numa for site in self.scene.ground.at(places_of(self.scene.free_anchors(leads))))
+        known = self._crowds.get(leads)
+        if known is None:
+            free = self.scene.ground.at(places_of(self.scene.free_anchors(leads)))
+            known = self._crowds[leads] = Counter(site.first_numa for site in free)
+        return known
 
     def _alone(self, leads: int, taken: int) -> list[int]:
         """Return the leads that have none of the partners *taken*."""

@@ -1,8 +1,11 @@
 """Sets of devices of which many are alike, as the CPUs of a NUMA node are: by how many of which, not by each device."""
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, combinations
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain, combinations, permutations
 from typing import NamedTuple
+
+# How many devices are of which lot.
+Counts = tuple[int, ...]
 
 
 class Lot(NamedTuple):
@@ -16,6 +19,33 @@ class Lot(NamedTuple):
 
 def filled(lots: Sequence[Lot], count: int) -> tuple[int, ...]:
     """Take *count* devices where each is worth most, of equal lots from the largest first, so that they are few."""
+    return _places(lots, _counts(lots, count))
+
+
+def exchanged(aims: Sequence[Sequence[Lot]], count: int, worth: Callable[[Counts], int]) -> tuple[int, ...]:
+    """Take *count* devices that are worth most together, which is not what they are worth one by one.
+
+    From what is best by each of *aims*, which value the same lots otherwise, one device after the other is exchanged.
+    """
+    starts = dict.fromkeys(_counts(lots, count) for lots in aims)
+    return _places(aims[0], max((_climbed(aims[0], counts, worth) for counts in starts), key=worth))
+
+
+def _climbed(lots: Sequence[Lot], counts: Counts, worth: Callable[[Counts], int]) -> Counts:
+    """Exchange a device for one of another lot for as long as that is worth more."""
+    better = max(_exchanges(lots, counts), key=worth, default=counts)
+    while worth(better) > worth(counts):
+        counts, better = better, max(_exchanges(lots, better), key=worth)
+    return counts
+
+
+def _exchanges(lots: Sequence[Lot], counts: Counts) -> Iterator[Counts]:
+    for one, other in permutations(range(len(lots)), 2):
+        if counts[one] and counts[other] < len(lots[other].places):
+            yield tuple(number + (index == other) - (index == one) for index, number in enumerate(counts))
+
+
+def _counts(lots: Sequence[Lot], count: int) -> Counts:
     steps = sorted(
         (-worth, -len(lot.places), index, most)
         for index, lot in enumerate(lots)
@@ -25,7 +55,11 @@ def filled(lots: Sequence[Lot], count: int) -> tuple[int, ...]:
     for _, _, index, most in steps:
         # The first step of a lot is never after the second.
         taken[index] += min(most, len(lots[index].places) - taken[index], count - sum(taken))
-    return tuple(sorted(place for lot, number in zip(lots, taken, strict=True) for place in lot.places[:number]))
+    return tuple(taken)
+
+
+def _places(lots: Sequence[Lot], counts: Counts) -> tuple[int, ...]:
+    return tuple(sorted(place for lot, number in zip(lots, counts, strict=True) for place in lot.places[:number]))
 
 
 def fewest(lots: Sequence[Lot], count: int) -> Iterator[tuple[int, ...]]:

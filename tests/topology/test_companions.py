@@ -5,21 +5,21 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.allocation.attempt import Pick
 from extender.allocation.board import Board
 from extender.allocation.features import ALL
+from extender.allocation.masks import mask_of
 from extender.allocation.preference import Tightest
-from extender.allocation.question import EXACT, Question, ask
+from extender.allocation.question import EXACT, At, Question, ask
 from extender.allocation.solve import Manner, Solution, solve
 from extender.model.claim import ClaimSpec, DeviceClass, DeviceRequest, RequestSlot, ResourceClaim, Selector
 from extender.model.device import Device
 from extender.model.names import ClassName, DriverName, ObjectKey, Uid
 from extender.topology import companions
-from extender.topology.aliases import Place
-from extender.topology.alignment import cover
+from extender.topology.alignment import covered
 from extender.topology.together import Together
 from loadtests.quality.hopper import CLASSES, CPU, GPU, NIC, board, device, gpu, grounds, sliced, usages
 
@@ -70,12 +70,12 @@ def test_single_cpus_of_one_numa_node_are_looked_at_once(
 ) -> None:
     looks = 0
 
-    def looked(anchors: Sequence[Place], zoned: Sequence[Place]) -> int:
+    def looked(anchors: Counter[int | None], zoned: Counter[frozenset[int]]) -> int:
         nonlocal looks
         looks += 1
-        return cover(anchors, zoned)
+        return covered(anchors, zoned)
 
-    monkeypatch.setattr(companions, "cover", looked)
+    monkeypatch.setattr(companions, "covered", looked)
     _, found = solved(counted(**wanted), LARGE)
     assert sorted(LARGE.candidates[pick.place].device.name for pick in found.picks) == devices.split()
     # Each of up to 220 sets of NICs had each of 128 CPUs looked at.
@@ -116,23 +116,38 @@ def test_single_cpus_are_shared_out_by_whom_they_are_for(
     assert given_zones(counted(**wanted), LARGE, single(64, *gone)) == zones
 
 
-def by_counts(solution: Solution) -> Iterator[tuple[tuple[Pick, ...], int, int]]:
-    """Yield all that could be given of CPUs, by how many of each NUMA node, with what else was given.
+def by_counts(on: Board, at: At, size: int) -> Iterator[tuple[tuple[Pick, ...], int, int]]:
+    """Yield all that an ask for *size* CPUs could be given, by how many of each NUMA node.
 
     Tell on how many NUMA nodes they are, and how many are free there.
     """
-    on = solution.situation.board
-    cpus = [pick for pick in solution.picks if on.candidates[pick.place].key.driver == CPU]
-    others = tuple(pick for pick in solution.picks if pick not in cpus)
     free: dict[object, list[int]] = {}
     for place, candidate in enumerate(on.candidates):
         if candidate.key.driver == CPU:
             free.setdefault(zone(on, place), []).append(place)
     for counts in product(*(range(len(places) + 1) for places in free.values())):
-        if sum(counts) == len(cpus):
+        if sum(counts) == size:
             used = [(places, count) for places, count in zip(free.values(), counts, strict=True) if count]
-            chosen = tuple(Pick(cpus[0].at, place) for places, count in used for place in places[:count])
-            yield (*others, *chosen), len(used), sum(len(places) for places, _ in used)
+            chosen = tuple(Pick(at, place) for places, count in used for place in places[:count])
+            yield chosen, len(used), sum(len(places) for places, _ in used)
+
+
+def of_cpus(solution: Solution) -> tuple[list[Pick], list[Pick]]:
+    """Part what is given into CPUs and what else there is."""
+    on = solution.situation.board
+    cpus = [pick for pick in solution.picks if on.candidates[pick.place].key.driver == CPU]
+    return cpus, [pick for pick in solution.picks if pick not in cpus]
+
+
+def small(gpus: Sequence[int], cpus: Sequence[int]) -> Board:
+    """Return a node with GPUs on these NUMA nodes, and so many single CPUs on each."""
+    return board(
+        sliced(GPU, *(gpu_on(index, at) for index, at in enumerate(gpus))),
+        sliced(NIC, device("net-0", pcieRoot="r", numaNode=0)),
+        sliced(
+            CPU, *(device(f"cpu-{at}-{index}", numaNode=at) for at, most in enumerate(cpus) for index in range(most))
+        ),
+    )
 
 
 @settings(max_examples=200, deadline=None)
@@ -141,31 +156,61 @@ def by_counts(solution: Solution) -> Iterator[tuple[tuple[Pick, ...], int, int]]
     st.lists(st.integers(0, 14), min_size=2, max_size=4),
     st.integers(0, 3),
     st.integers(1, 12),
-    st.data(),
+    st.sets(st.integers(0, 4)),
 )
+# One CPU is too few for two GPUs and enough for them as their part, and the same for the one on another NUMA node.
+@example(gpus=[0, 0, 1], cpus=[10, 14], led=3, count=2, held=set())
+@example(gpus=[0, 0, 0, 1], cpus=[2, 8, 14], led=3, count=2, held={0})
 def test_single_cpus_are_given_as_if_all_counts_by_numa_node_had_been_compared(
-    gpus: list[int], cpus: list[int], led: int, count: int, data: st.DataObject
+    gpus: list[int], cpus: list[int], led: int, count: int, held: set[int]
 ) -> None:
-    named = [f"gpu-{index}" for index in range(len(gpus))]
-    held = data.draw(st.sets(st.sampled_from(named)))
-    wanted = {"gpu": min(led, len(named) - len(held)), "cpu": min(count, sum(cpus))}
-    on = board(
-        sliced(GPU, *(gpu_on(index, at) for index, at in enumerate(gpus))),
-        sliced(NIC, device("net-0", pcieRoot="r", numaNode=0)),
-        sliced(
-            CPU, *(device(f"cpu-{at}-{index}", numaNode=at) for at, most in enumerate(cpus) for index in range(most))
-        ),
-    )
+    named = [f"gpu-{index}" for index in sorted(held) if index < len(gpus)]
+    wanted = {"gpu": min(led, len(gpus) - len(named)), "cpu": min(count, sum(cpus))}
     if not wanted["cpu"]:
         return
-    together, solution = solved(counted(**{name: one for name, one in wanted.items() if one}), on, sorted(held))
+    on = small(gpus, cpus)
+    together, solution = solved(counted(**{name: one for name, one in wanted.items() if one}), on, named)
+    mine, others = of_cpus(solution)
 
     def rank(picks: Sequence[Pick], *then: int) -> tuple[int, ...]:
-        return -together.appraise(solution.situation, picks).value, *(then if not wanted["gpu"] else ())
+        worth = together.appraise(solution.situation, (*others, *picks)).value
+        return -worth, *(then if not wanted["gpu"] else ())
 
-    best = min(rank(*some) for some in by_counts(solution))
-    mine = Counter(zone(on, pick.place) for pick in solution.picks if on.candidates[pick.place].key.driver == CPU)
-    assert rank(solution.picks, len(mine), sum(cpus[int(str(at))] for at in mine)) == best
+    best = min(rank(*some) for some in by_counts(on, mine[0].at, len(mine)))
+    zones = {zone(on, pick.place) for pick in mine}
+    assert rank(mine, len(zones), sum(cpus[int(str(at))] for at in zones)) == best
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=5),
+    st.lists(st.integers(0, 14), min_size=2, max_size=4),
+    st.integers(1, 3),
+    st.integers(1, 12),
+)
+@example(gpus=[0, 1, 3, 0, 1], cpus=[5, 2, 7], led=3, count=10)
+@example(gpus=[0, 1, 2, 0, 1], cpus=[7, 2, 2, 4], led=3, count=11)
+@example(gpus=[0, 1, 3, 0], cpus=[2, 5, 8], led=3, count=11)
+def test_whatever_gpus_lead_no_counts_of_single_cpus_are_worth_more(
+    gpus: list[int], cpus: list[int], led: int, count: int
+) -> None:
+    size, led = min(count, sum(cpus)), min(led, len(gpus))
+    if not size:
+        return
+    on = small(gpus, cpus)
+    together, solution = solved(counted(gpu=led, cpu=size), on)
+    (cpu, *_), (gpu, *_) = of_cpus(solution)
+    cast = together.cast(solution.situation)
+    leads = [Pick(gpu.at, on.candidates.index(one)) for one in on.candidates if one.key.driver == GPU][:led]
+
+    def worth(picks: Sequence[Pick]) -> int:
+        return together.appraise(solution.situation, (*leads, *picks)).value
+
+    mask = mask_of(pick.place for pick in leads)
+    zones = next(cast.companions.zones(cpu.at, mask, 0, cast.scene.mask(cpu.at), size))
+    assert worth([Pick(cpu.at, place) for place in zones]) == max(
+        worth(chosen) for chosen, *_ in by_counts(on, cpu.at, size)
+    )
 
 
 def gpu_on(index: int, at: int) -> Device:
@@ -219,12 +264,8 @@ def test_cpus_and_memory_that_nothing_leads_are_on_the_same_numa_nodes_as_far_as
     if sum(cpus) < count:
         return
     together, solution = solved(counted(cpu=count, memory=1), on)
-    places = {on.candidates[pick.place].key.driver: pick for pick in solution.picks}
+    (cpu, *_), (bank,) = of_cpus(solution)
     banks = [place for place, candidate in enumerate(on.candidates) if candidate.key.driver == MEMORY]
-    others = [
-        tuple(Pick(places[MEMORY].at, bank) if pick == places[MEMORY] else pick for pick in picks)
-        for picks, *_ in by_counts(solution)
-        for bank in banks
-    ]
+    others = [(Pick(bank.at, place), *picks) for picks, *_ in by_counts(on, cpu.at, count) for place in banks]
     best = max(together.appraise(solution.situation, picks).value for picks in others)
     assert together.appraise(solution.situation, solution.picks).value == best
