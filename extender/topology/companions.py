@@ -145,7 +145,9 @@ class Companions:
             return
         aims = self._aims(at, leads, taken, among, count)
         if leads:
-            yield exchanged(aims, count, worth)
+            # As if all were covered, by those that cost least.
+            least = min(self.stranding(at, leads, places[:1]) for places in self._alike(at, among))
+            yield exchanged(aims, count, worth, ZONED * ONE // 1000 - count * least)
         yield from sorted(islice(fewest(aims[0], count), COMPARED), key=rank)
         yield from combinations(sorted(every, key=lambda place: rank((place,))), count)
 

@@ -22,13 +22,17 @@ def filled(lots: Sequence[Lot], count: int) -> tuple[int, ...]:
     return _places(lots, _counts(lots, count))
 
 
-def exchanged(aims: Sequence[Sequence[Lot]], count: int, worth: Callable[[Counts], int]) -> tuple[int, ...]:
-    """Take *count* devices that are worth most together, which is not what they are worth one by one.
+def exchanged(aims: Sequence[Sequence[Lot]], count: int, worth: Callable[[Counts], int], most: int) -> tuple[int, ...]:
+    """Take *count* devices that are worth most together, which is not what they are worth one by one; at *most* that.
 
     From what is best by each of *aims*, which value the same lots otherwise, one device after the other is exchanged.
     """
-    starts = dict.fromkeys(_counts(lots, count) for lots in aims)
-    return _places(aims[0], max((_climbed(aims[0], counts, worth) for counts in starts), key=worth))
+    lots, *_ = aims
+    starts = dict.fromkeys(_counts(some, count) for some in aims)
+    best = max(starts, key=worth)
+    if worth(best) < most:
+        best = max((_climbed(lots, counts, worth) for counts in starts), key=worth)
+    return _places(lots, best)
 
 
 def _climbed(lots: Sequence[Lot], counts: Counts, worth: Callable[[Counts], int]) -> Counts:

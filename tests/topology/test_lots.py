@@ -1,11 +1,12 @@
 """Sets of devices that are alike are found by their counts."""
 
+from collections import Counter
 from itertools import product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.lots import Lot, fewest, filled
+from extender.topology.lots import Counts, Lot, exchanged, fewest, filled
 
 
 @st.composite
@@ -53,3 +54,15 @@ def test_the_best_out_of_the_fewest_lots_is_among_those_of_few(lots: list[Lot], 
         least = min(sum(map(bool, counts)) for counts in known)
         best = max(worth(lots, counts) for counts in known if sum(map(bool, counts)) == least)
         assert any(sum(map(bool, counts)) <= least and worth(lots, counts) >= best for counts in found)
+
+
+def test_devices_are_exchanged_only_where_others_could_be_worth_more() -> None:
+    lots, looks = [Lot((0, 1), 1, 1, 0), Lot((2, 3), 1, 1, 0)], Counter[Counts]()
+
+    def worth(counts: Counts) -> int:
+        looks[counts] += 1
+        return 2 * counts[0]
+
+    assert exchanged([lots], 2, worth, 2) == (0, 2)
+    assert list(looks) == [(1, 1)]
+    assert exchanged([lots], 2, worth, 4) == (0, 1)
