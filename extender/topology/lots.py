@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, combinations, permutations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+# Exchanges that are tried at the most, from each start: some rounds among eight lots, none among more than 22.
+LOOKED: Final = 512
 # How many devices are of which lot.
 Counts = tuple[int, ...]
 
@@ -36,10 +38,12 @@ def exchanged(aims: Sequence[Sequence[Lot]], count: int, worth: Callable[[Counts
 
 
 def _climbed(lots: Sequence[Lot], counts: Counts, worth: Callable[[Counts], int]) -> Counts:
-    """Exchange a device for one of another lot for as long as that is worth more."""
-    better = max(_exchanges(lots, counts), key=worth, default=counts)
-    while worth(better) > worth(counts):
-        counts, better = better, max(_exchanges(lots, better), key=worth)
+    """Exchange a device for one of another lot for as long as that is worth more, and there are not too many to try."""
+    for _ in range(LOOKED // len(lots) ** 2):
+        better = max(_exchanges(lots, counts), key=worth, default=counts)
+        if worth(better) <= worth(counts):
+            break
+        counts = better
     return counts
 
 

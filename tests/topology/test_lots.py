@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.topology.lots import Counts, Lot, exchanged, fewest, filled
+from extender.topology.lots import LOOKED, Counts, Lot, exchanged, fewest, filled
 
 
 @st.composite
@@ -66,3 +66,14 @@ def test_devices_are_exchanged_only_where_others_could_be_worth_more() -> None:
     assert exchanged([lots], 2, worth, 2) == (0, 2)
     assert list(looks) == [(1, 1)]
     assert exchanged([lots], 2, worth, 4) == (0, 1)
+
+
+def test_among_many_lots_not_all_exchanges_are_tried() -> None:
+    lots, looks = [Lot((2 * one, 2 * one + 1), 1, 1, 0) for one in range(64)], Counter[Counts]()
+
+    def worth(counts: Counts) -> int:
+        looks[counts] += 1
+        return counts[-1]
+
+    assert len(exchanged([lots], 16, worth, 16)) == 16
+    assert looks.total() < LOOKED
