@@ -36,7 +36,7 @@ class Reign:
         await self.accession.until(lambda: self.accession.freshness.has_vital)
         self.health.begin()
         while True:
-            await self.accession.until(lambda: self._may_lead() or self.leading.is_hindered)
+            await self.accession.until(lambda: self.leading.is_alone and (self._may_lead() or self.leading.is_hindered))
             self.is_busy = True
             try:
                 await self._lead(self.leading.tenure.term)
