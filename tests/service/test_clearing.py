@@ -190,15 +190,19 @@ async def test_many_are_moved_on_at_once_but_not_all() -> None:
     assert (len(stage.api.touched), stage.api.most) == (3 * AT_ONCE, AT_ONCE)
 
 
+async def waits_still(working: asyncio.Task[bool]) -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not working.done()
+
+
 async def test_nobody_goes_on_before_the_watches_show_what_was_moved_on() -> None:
     stage = Stage(Api(), (claim("free"), HELD, WAITING))
     stage.shows = False
     working = asyncio.create_task(stage.work.done())
     for version in (100, 102):
         stage.show(version)
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert not working.done()
+        await waits_still(working)
     stage.show(103)
     assert await working
 
@@ -208,9 +212,7 @@ async def test_the_last_version_of_those_that_were_moved_on_is_waited_for_howeve
     stage.shows = False
     working = asyncio.create_task(stage.work.done())
     stage.show(105)
-    for _ in range(50):
-        await asyncio.sleep(0)
-    assert not working.done()
+    await waits_still(working)
     stage.show(106)
     assert await asyncio.wait_for(working, 10)
 
@@ -221,9 +223,7 @@ async def test_of_a_pod_that_waits_still_the_version_is_waited_for() -> None:
     stage.shows = False
     working = asyncio.create_task(stage.work.done())
     stage.show(102)
-    for _ in range(50):
-        await asyncio.sleep(0)
-    assert not working.done()
+    await waits_still(working)
     stage.show(103)
     assert await asyncio.wait_for(working, 10)
 
@@ -237,8 +237,6 @@ async def test_of_a_pod_that_was_bound_meanwhile_its_going_is_waited_for_and_no_
     stage.shows = False
     working = asyncio.create_task(stage.work.done())
     stage.show(101)
-    for _ in range(50):
-        await asyncio.sleep(0)
-    assert not working.done()
+    await waits_still(working)
     stage.work.belief.apply(Gone(Pod, WAITING.key))
     assert await asyncio.wait_for(working, 10)
