@@ -32,7 +32,7 @@ from extender.scheduling.steps import (
     told_by,
     vain,
 )
-from extender.scheduling.unkept import unshared
+from extender.scheduling.unkept import unkept_of, unshared
 from extender.state.belief import Belief, version
 from extender.state.ledger import Event
 
@@ -94,6 +94,10 @@ def allocate(claim: ResourceClaim, allocation: Allocation, pod: Pod, belief: Bel
             case Done(ResourceClaim() as fresh) if isinstance(step, AddFinalizer):
                 claim = fresh
                 continue
+            case Done(ResourceClaim(allocation=None) as fresh):
+                # Nothing was stored, so that no watch will ever tell of it.
+                belief.ledger.tell(pod.uid, Event.REFUSED, claim.uid)
+                return NotHad(unkept_of(fresh, allocation))
             case Done(ResourceClaim() as fresh):
                 belief.accepted(pod.uid, fresh)
                 return Written(fresh, is_ours=True)

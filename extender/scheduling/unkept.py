@@ -1,23 +1,30 @@
 """What an API server leaves out of what it was sent: it says nothing of that, and answers as if all of it was stored.
 
-It does so with fields behind a feature gate that is off there. Bound all the same, a pod would start before its device
-is ready, with a whole device in place of its share, or without any. What it spells anew is not compared: amounts, and
-whatever is in configuration.
+It does so with fields behind a feature gate that is off there, and with what an admission policy or webhook changes.
+Bound all the same, a pod would start before its device is ready, with a whole device in place of its share, with one
+that was not chosen for it, or without any. What it spells anew is not compared: amounts, and whatever is in
+configuration.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from extender.model.claim import AllocatedDevice, Allocation, ResourceClaim
 from extender.model.node import Pod
 
+ADMISSION: Final = "as where an admission policy or webhook changes the status of claims"
+
 
 def unkept_of(claim: ResourceClaim, written: Allocation) -> str:
-    """Say what *claim*, as it was answered, lacks of what was *written*; nothing where it has no allocation at all."""
+    """Say what *claim*, as it was answered, lacks of what was *written*."""
     kept = claim.allocation.devices if claim.allocation else ()
     if kept == written.devices:  # as nearly always
         return ""
-    for sent, found in zip(written.devices, kept, strict=False):
+    if _named(kept) != _named(written.devices):
+        stored = ", ".join("/".join(item.device) for item in kept) or "no devices"
+        return f"claim {claim.key.name}: the API server has stored {stored} in place of what was written, {ADMISSION}"
+    for sent, found in zip(written.devices, kept, strict=True):
         for field, gate, was_sent, was_kept in _gated(sent, found):
             if was_sent and was_sent != was_kept:
                 return f"claim {claim.key.name}: {_told(field, gate)}"
@@ -33,6 +40,10 @@ def unshared(allocation: Allocation) -> Allocation:
     """Return what is kept of *allocation* where shares are not."""
     devices = (replace(item, share_id=None, consumed_capacity=()) for item in allocation.devices)
     return replace(allocation, devices=tuple(devices))
+
+
+def _named(devices: tuple[AllocatedDevice, ...]) -> list[tuple[object, ...]]:
+    return [(item.request, item.device) for item in devices]
 
 
 def _gated(sent: AllocatedDevice, found: AllocatedDevice) -> Iterator[tuple[str, str, object, object]]:

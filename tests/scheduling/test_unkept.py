@@ -22,6 +22,7 @@ from tests.scheduling.stage import N1, POD, bind, world_of
 EXTENDED = pod("p", gpus=1)
 UNREADY = Traits(binding_conditions=("attached",), binding_failure_conditions=("failed",))
 SHARED = Traits(allow_multiple_allocations=True)
+INSTEAD = "in place of what was written, as where an admission policy or webhook changes the status of claims"
 Change = Callable[[Any], Pod | ResourceClaim]
 
 
@@ -82,6 +83,36 @@ def test_a_pod_whose_devices_are_not_kept_as_written_is_not_bound_and_they_are_f
     assert list(world.belief.ledger) == []
 
 
+class Emptying(World):
+    """An API server whose admission takes devices away again, so that a claim is left in the version that it had."""
+
+    def _outcome(self, step: Step) -> Outcome:
+        if isinstance(step, WriteAllocation):
+            return Done(self.server.claims[step.claim.key])
+        return super()._outcome(step)
+
+
+def test_where_admission_takes_the_devices_away_nothing_stays_held_and_the_pod_is_bound_once_it_ceases() -> None:
+    world = world_of(claim("a"))
+    for _ in range(3):
+        result = bind(Emptying(world.server, world.belief))
+        assert result == NotBound(f"claim a: the API server has stored no devices {INSTEAD}")
+        assert list(world.belief.ledger) == []
+    assert isinstance(bind(world), Bound)
+
+
+def test_a_pod_for_which_admission_has_put_another_device_is_not_bound_and_that_is_freed() -> None:
+    def other(item: ResourceClaim) -> ResourceClaim:
+        return replace(item, allocation=given(device("n1", 1), device("n1", 0)))
+
+    world = forgetful(world_of(claim("a", 2)), WriteAllocation, other)
+    devices = ", ".join("/".join(device("n1", index)) for index in (1, 0))
+    assert bind(world) == NotBound(f"claim a: the API server has stored {devices} {INSTEAD}")
+    assert not any(isinstance(step, BindPod) for step in world.taken)
+    assert not world.server.holders()
+    assert list(world.belief.ledger) == []
+
+
 @pytest.mark.parametrize("traits", [UNREADY, SHARED], ids=["conditions", "shares"])
 def test_what_is_kept_is_not_taken_back(traits: Traits) -> None:
     world = world_of(claim("a"), traits=traits)
@@ -130,9 +161,8 @@ def test_of_each_field_that_is_not_kept_the_gate_is_told(field: str, value: obje
     written = replace(plain, devices=(first, replace(second, **{field: value})))  # type: ignore[arg-type]  # which field is drawn
     assert gate in unkept_of(replace(bare, allocation=plain), written)
     assert unkept_of(replace(bare, allocation=written), written) == ""
-    # What somebody adds is waited for like all else, and what was taken away is found out when the watch shows it.
+    # What somebody adds is waited for like all else.
     assert unkept_of(replace(bare, allocation=written), plain) == ""
-    assert unkept_of(bare, written) == ""
 
 
 def test_a_claim_written_by_somebody_else_is_not_taken_for_ours_where_shares_are_kept() -> None:
