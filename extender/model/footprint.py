@@ -17,12 +17,18 @@ MOST: Final = 1 << 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
-    """A bound pod; one that has finished takes nothing. Most pods are like many others and share their *amounts*."""
+    """A bound pod; one that has finished takes nothing. Most pods are like many others and share their *amounts*.
+
+    *claims* are those that it names itself, and those that its status says were made for it. Where there are none the
+    *scheduler* does not matter.
+    """
 
     key: ObjectKey
     uid: Uid
     node: NodeName
     amounts: Amounts = ()
+    claims: tuple[str, ...] = ()
+    scheduler: str = ""
 
 
 def requested(containers: Iterable[Container]) -> dict[str, int]:

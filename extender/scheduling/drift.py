@@ -35,6 +35,7 @@ class Kind(StrEnum):
     GHOST = "ghost"  # something is held for what is gone, or looks taken and is nobody's
     DOUBLE = "double"  # a device is in two claims or does not suffice for them, or looks free and is somebody's
     LEAK = "leak"  # a claim has devices, and no pod has a use for them
+    BARE = "bare"  # a pod is bound, and a claim of its has no devices for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ class Auditor:
             else:
                 seen.append(found)
         self._since = {found: self._since.get(found, now) for found in seen}
-        sure = {found: at for found, at in self._since.items() if found.detail != LEFT or at <= bound_at}
+        sure = {found: at for found, at in self._since.items() if at <= bound_at or not _is_of_bound_pods(found)}
         lasting = frozenset(found for found, since in sure.items() if now - since >= self.patience_s)
         fresh, self._told = lasting - self._told, lasting
         leaks = {each for each, since in sure.items() if each.detail == LEFT and now - since >= LEAK_S}
@@ -87,6 +88,11 @@ class Auditor:
     def forget(self) -> None:
         """Begin anew: what was seen so far has lasted for no time, and was not told."""
         self._since, self._told = {}, frozenset()
+
+
+def _is_of_bound_pods(found: Finding) -> bool:
+    """Tell whether *found* says which pods are bound, or that one is not."""
+    return found.detail == LEFT or found.kind is Kind.BARE
 
 
 def findings(belief: Belief) -> Iterator[Finding]:
@@ -101,6 +107,7 @@ def _compared(belief: Belief) -> Iterator[Finding | None]:
     yield from _by_device(belief.cluster.snapshot, claims)
     yield from _overdrafts(belief)
     yield from _leaks(belief, claims)
+    yield from _bare(belief)
 
 
 def _ghosts(belief: Belief) -> Iterator[Finding]:
@@ -200,6 +207,29 @@ def _is_there(user: Consumer, claim: ResourceClaim, belief: Belief) -> bool:
     key = ObjectKey(claim.key.namespace, user.name)
     is_elsewhere = user.resource != "pods" or not belief.loads.is_known or belief.unread.has(key)
     return is_elsewhere or belief.pods.waits(key, user.uid) or belief.loads.has(key, user.uid)
+
+
+def _bare(belief: Belief) -> Iterator[Finding | None]:
+    """Look whether bound pods of ours have what they were bound with: somebody may have emptied their claims."""
+    unread = {found.key for found in belief.cluster.snapshot.problems if found.kind == ResourceClaim.__name__}
+    for number, pod in enumerate(tuple(belief.loads) if belief.knows_claims else ()):
+        for name in pod.claims if belief.pods.has_scheduler(pod.scheduler) else ():
+            key = ObjectKey(pod.key.namespace, name)
+            detail = "" if key in unread else _lacking(belief.cluster.claims.get(key), pod.uid)
+            if detail:
+                yield Finding(kind=Kind.BARE, detail=detail, claim=key, pod=pod.key, uid=pod.uid)
+        if number % PIECE == 0:
+            yield None
+
+
+def _lacking(claim: ResourceClaim | None, pod: Uid) -> str:
+    """Say what *claim* lacks that a bound pod names; nothing where it is reserved for it, or for a group of pods."""
+    if claim is None:
+        return "there is no such claim, and the pod is bound with it"
+    if claim.allocation is None:
+        return "it has no devices, and the pod is bound with it"
+    is_had = any(user.uid == pod or user.resource != "pods" for user in claim.reserved_for)
+    return "" if is_had else "it is not reserved for the pod, which is bound with it"
 
 
 def _of_claim(kind: Kind, detail: str, claim: ResourceClaim) -> Finding:

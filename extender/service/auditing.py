@@ -37,7 +37,12 @@ TOUCHED_WITHIN_S: Final = 2.0
 # Findings of which somebody is told again where that was lost or is forgotten.
 MOST_AGAIN: Final = 1000
 # The reasons of events, by which people look for them.
-REASONS: Final = {Kind.GHOST: "DevicesHeldInVain", Kind.DOUBLE: "DeviceGivenTwice", Kind.LEAK: "DevicesUnused"}
+REASONS: Final = {
+    Kind.GHOST: "DevicesHeldInVain",
+    Kind.DOUBLE: "DeviceGivenTwice",
+    Kind.LEAK: "DevicesUnused",
+    Kind.BARE: "DevicesMissing",
+}
 
 
 @dataclass(frozen=True, slots=True)

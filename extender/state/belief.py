@@ -57,7 +57,8 @@ class Belief:
         self._worked_on: set[Uid] = set()
         self.ownership = Ownership(domain or Domain(writer=writer_of(schedulers)))
         self.sealing = Sealing(self.cluster, self.ownership)
-        self._has_listed = self._has_listed_pods = False
+        # Whether claims were listed, and are served.
+        self.knows_claims = self._has_listed_pods = False
         self._served = (self.cluster.snapshot.classes, served_by_classes(()))
 
     def served_by_classes(self) -> Classes:
@@ -139,7 +140,7 @@ class Belief:
         self._take_over(listed)
         # Of claims that are not served nobody knows whether they are over.
         self._open(set(self.ownership.foreign) if listed.is_served else set())
-        self._has_listed = listed.is_served
+        self.knows_claims = listed.is_served
         for key in gone:
             self.seniority.drop(key)
         for claim in sorted(claims, key=self._place_of):
@@ -156,7 +157,7 @@ class Belief:
         match change:
             case Changed(ResourceClaim() as claim):
                 shown: Sequence[Noun | Problem] = (claim,)
-            case Listed(kind, items) if kind is ResourceClaim and self._has_listed:
+            case Listed(kind, items) if kind is ResourceClaim and self.knows_claims:
                 shown, _ = relisted(self.cluster.claims, items, key_of_noun)
             case _:
                 return ()

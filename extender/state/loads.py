@@ -44,6 +44,10 @@ class Loads:
         # int64[rows]: how many bound pods there are.
         self._pods = np.zeros(FEWEST, np.int64)
 
+    def __iter__(self) -> Iterator[Footprint]:
+        """Yield the bound pods that have not finished."""
+        return iter(self._footprints.values())
+
     def __len__(self) -> int:
         """Return how many bound pods are known."""
         return len(self._footprints)

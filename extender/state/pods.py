@@ -52,7 +52,11 @@ class Pods:
 
     def serves(self, pod: Pod) -> bool:
         """Tell whether *pod* is of a scheduler that we serve."""
-        return pod.scheduler in self._schedulers
+        return self.has_scheduler(pod.scheduler)
+
+    def has_scheduler(self, scheduler: str) -> bool:
+        """Tell whether we serve *scheduler*."""
+        return scheduler in self._schedulers
 
     def put(self, pod: Pod) -> Uid | None:
         """Take *pod* over; return which pod of that name waits no longer."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.controlplane.client import Object
+from extender.scheduling.drift import Kind, findings
+from tests.controlplane.client import Object, until
 from tests.e2e.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -134,3 +135,29 @@ async def test_a_namespace_that_is_deleted_takes_its_pods_and_leaves_their_devic
     for number in range(4):
         assert await here.bound(await here.pod(f"next-{number}", templates=("one",))) == "a"
     assert not list(here.service.belief.ledger)
+
+
+async def test_a_bound_pod_whose_claim_somebody_has_emptied_is_told_so(here: World) -> None:
+    await here.node("a")
+    await here.device_class()
+    await here.slice("a", [{"name": "gpu-0"}])
+    await here.template("one", here.request())
+    pod = await here.pod("p", templates=("one",))
+    await here.bound(pod)
+    claim = await here.claim_of(pod)
+
+    async def is_bare() -> bool:
+        # What has to last for a minute is looked for at once.
+        return any(found.kind is Kind.BARE for found in findings(here.service.belief))
+
+    async def is_told() -> bool:
+        await here.service.auditing.round()
+        return here.stage.counted("drift", kind="bare") == 1
+
+    assert not await is_bare()
+    await here.admin.patch(claim, {"status": {"allocation": None, "reservedFor": None}}, "status")
+    await until(is_bare, "the pod to be bare")
+    here.service.auditing.auditor.patience_s = 0.0
+    await until(is_told, "drift")
+    (note,) = await here.notes(pod, "DevicesMissing")
+    assert note.endswith("it has no devices, and the pod is bound with it")

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from extender.model.change import Changed, Gone, Listed
-from extender.model.claim import ResourceClaim
+from extender.model.claim import Consumer, ResourceClaim
 from extender.model.device import Capacity, Counter, CounterConsumption, CounterSet, ResourceSlice, Traits
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
@@ -16,7 +16,7 @@ from extender.model.quantity import parse_quantity
 from extender.scheduling.drift import PIECE, Audit, Auditor, Kind, findings
 from extender.state.belief import Belief
 from extender.state.ledger import ClaimHold, Promise
-from tests.scheduling.cast import THEIRS, belief_of, claim, consumer, device, gpus, held, node, pod
+from tests.scheduling.cast import OURS, THEIRS, belief_of, claim, consumer, device, gpus, held, node, pod
 
 POD, OTHER = pod("p", "a"), pod("q", "b")
 KEY = ObjectKey("ns", "a")
@@ -172,6 +172,51 @@ def test_a_claim_that_no_pod_has_a_use_for_is_a_leak(user: Pod | None, bound: st
     assert [kind for kind, _, _ in found(belief)] == [Kind.LEAK] * is_leak
 
 
+def shown(on: Belief, *claims: str, scheduler: str = OURS) -> None:
+    """Show POD as one that is bound and has *claims*."""
+    footprint = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims=claims)
+    on.apply(Changed(replace(footprint, scheduler=scheduler)))
+
+
+GIVEN = held(claim("a"), device("n1", 0), by=POD)
+GROUP = Consumer(resource="podgroups", name="g", uid=Uid("uid-g"))
+
+
+@pytest.mark.parametrize(
+    ("known", "lacking"),
+    [
+        (GIVEN, ""),
+        (replace(GIVEN, reserved_for=(*GIVEN.reserved_for, consumer(OTHER))), ""),
+        (replace(GIVEN, reserved_for=(GROUP,)), ""),
+        (Problem("ResourceClaim", KEY, "spec", "is broken"), ""),
+        (None, "there is no such claim"),
+        (claim("a"), "it has no devices"),
+        (replace(GIVEN, reserved_for=(consumer(OTHER),)), "it is not reserved for the pod"),
+    ],
+    ids=["had", "shared", "of a group", "unreadable", "gone", "emptied", "another's"],
+)
+def test_a_bound_pod_is_bare_without_devices_in_its_claim(known: ResourceClaim | Problem | None, lacking: str) -> None:
+    belief = believing()
+    belief.apply(Listed(ResourceClaim, (known,) if known else ()))
+    shown(belief, "a")
+    expected = [(Kind.BARE, KEY, POD.key, POD.uid)] if lacking else []
+    assert [(item.kind, item.claim, item.pod, item.uid) for item in findings(belief)] == expected
+    assert all(item.detail.startswith(lacking) for item in findings(belief))
+
+
+def test_of_bound_pods_of_others_and_without_a_view_of_claims_nobody_says_that_they_are_bare() -> None:
+    belief = believing()
+    shown(belief, "a")
+    assert found(belief) == []
+    belief.apply(Listed(ResourceClaim, ()))
+    assert found(belief) == [(Kind.BARE, KEY, POD.key)]
+    shown(belief, "a", scheduler=THEIRS)
+    assert found(belief) == []
+    shown(belief, "a")
+    belief.apply(Listed(ResourceClaim, (), is_served=False))
+    assert found(belief) == []
+
+
 ELSEWHERE = replace(pod("e", "c"), scheduler=THEIRS)
 FOREIGN = replace(held(claim("c"), device("n1", 0), by=ELSEWHERE), writers=("kube-scheduler",))
 
@@ -235,6 +280,16 @@ def test_what_is_left_to_a_pod_is_told_once_it_was_known_since_which_pods_are_bo
         assert audited(auditor, now, bound_at=9.0) == (frozenset(), frozenset(), frozenset())
     lasting, _, leaks = audited(auditor, 120.0, bound_at=10.0)
     assert lasting == leaks == frozenset(findings(belief))
+
+
+def test_who_is_bare_is_told_once_it_was_known_since_that_the_pod_is_bound() -> None:
+    belief = believing()
+    belief.apply(Listed(ResourceClaim, ()))
+    shown(belief, "a")
+    auditor = Auditor(belief, patience_s=60.0)
+    for now in (10.0, 100.0):
+        assert audited(auditor, now, bound_at=9.0)[:2] == (frozenset(), frozenset())
+    assert [item.kind for item in audited(auditor, 120.0, bound_at=10.0).fresh] == [Kind.BARE]
 
 
 def test_what_comes_back_has_to_last_again() -> None:

@@ -120,6 +120,21 @@ async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> Non
     assert all(isinstance(alarm.subject, ResourceClaim) for alarm in alarms)
 
 
+async def test_a_bound_pod_without_its_devices_is_told_on_the_pod(caplog: pytest.LogCaptureFixture) -> None:
+    belief = believing()
+    belief.apply(Listed(ResourceClaim, ()))
+    bound = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims=("a",))
+    belief.apply(Changed(replace(bound, scheduler=POD.scheduler)))
+    nobody: Any = None  # as above
+    metrics, notices = Metrics(), Notices(nobody, "one", 20)
+    await Auditing(Auditor(belief, patience_s=0.0), metrics, notices, lambda: 0.0, lambda: 7.0).round()
+    (alarm,) = alarms_of(notices)
+    assert (alarm.subject.key, alarm.subject.uid, alarm.reason) == (POD.key, POD.uid, "DevicesMissing")
+    assert alarm.text == "claim ns/a: there is no such claim, and the pod is bound with it"
+    assert [vars(record)["reason"] for record in caplog.records] == ["DevicesMissing"]
+    assert drift(metrics, "bare") == 1
+
+
 async def test_who_leads_no_longer_shows_no_drift_and_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     belief = believing(held(claim("a"), device("n1", 0)), pods=())
     nobody: Any = None  # as above

@@ -27,8 +27,22 @@ def footprint_of(fields: Fields) -> Footprint:
     """Read what a bound pod takes; raise Malformed where it makes no sense."""
     metadata, spec = fields.child("metadata"), fields.child("spec")
     key, node, uid = key_of(metadata), NodeName(shared_place(spec.required("nodeName"))), Uid(metadata.text("uid"))
-    has_finished = fields.child("status").text("phase") in FINISHED
-    return Footprint(key=key, uid=uid, node=node, amounts=() if has_finished else amounts_in(spec))
+    status = fields.child("status")
+    if status.text("phase") in FINISHED:
+        return Footprint(key=key, uid=uid, node=node)
+    claims = _claims_in(spec, status)
+    scheduler = shared_place(spec.text("schedulerName")) if claims else ""
+    return Footprint(key=key, uid=uid, node=node, amounts=amounts_in(spec), claims=claims, scheduler=scheduler)
+
+
+def _claims_in(spec: Fields, status: Fields) -> tuple[str, ...]:
+    """Name the claims that the pod has, as far as they are made. Most pods have none."""
+    if not (spec.has("resourceClaims") or status.has("extendedResourceClaimStatus")):
+        return ()
+    direct = [entry.text("resourceClaimName") for entry in spec.objects("resourceClaims")]
+    made = [entry.text("resourceClaimName") for entry in status.objects("resourceClaimStatuses")]
+    extended = status.child("extendedResourceClaimStatus").text("resourceClaimName")
+    return tuple(filter(None, (*direct, *made, extended)))
 
 
 def amounts_in(spec: Fields) -> Amounts:

@@ -24,6 +24,8 @@ class _Container(TypedDict, total=False):
 
 class _PodSpec(TypedDict, total=False):
     nodeName: Any
+    schedulerName: Any
+    resourceClaims: Any
     initContainers: list[_Container]
     containers: list[_Container]
     resources: _Resources
@@ -32,6 +34,8 @@ class _PodSpec(TypedDict, total=False):
 
 class _PodStatus(TypedDict, total=False):
     phase: Any
+    resourceClaimStatuses: Any
+    extendedResourceClaimStatus: Any
 
 
 class PartOfBoundPod(TypedDict, total=False):

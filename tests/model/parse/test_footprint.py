@@ -46,6 +46,19 @@ def test_a_bound_pod_is_known_by_name_identity_and_node() -> None:
     assert read.amounts == (("cpu", 500), (PODS, 1))
 
 
+def test_a_bound_pod_names_its_claims_and_those_that_were_made_for_it() -> None:
+    asked = [{"name": "a", "resourceClaimName": "mine"}, {"name": "b", "resourceClaimTemplateName": "t"}, {"name": "c"}]
+    made = [{"name": "b", "resourceClaimName": "p-b-x"}, {"name": "c"}]
+    raw = pod({"name": "c"}, resourceClaims=asked, schedulerName="ours")
+    raw["status"] |= {"resourceClaimStatuses": made, "extendedResourceClaimStatus": {"resourceClaimName": "extended"}}
+    read = parse_footprint(raw)
+    assert isinstance(read, Footprint)
+    assert (read.claims, read.scheduler) == (("mine", "p-b-x", "extended"), "ours")
+    ended = parse_footprint({**raw, "status": {**raw["status"], "phase": "Succeeded"}})
+    assert isinstance(ended, Footprint)
+    assert (ended.claims, ended.amounts) == ((), ())
+
+
 def test_pods_that_ask_alike_share_what_they_take() -> None:
     same = (pod(container(cpu="1", memory="1Gi")), pod(container(cpu="500m"), container(cpu=0.5, memory=1 << 30)))
     first, second = map(parse_footprint, same)
