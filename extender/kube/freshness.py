@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.kube.resource import CLAIMS, RESOURCES, SLICES, Resource
 from extender.kube.stream import is_older
-from extender.kube.told import Seen, Told, Unserved
+from extender.kube.told import Seen, Told, Trouble, Unserved
 
 
 class Freshness:
@@ -14,6 +14,8 @@ class Freshness:
         followed = tuple(resources)
         self._seen: dict[str, Seen | Unserved | None] = {resource.name: None for resource in followed}
         self._unlisted = set(self._seen)
+        # Why reading did not go on, until it does.
+        self._troubles: dict[str, str] = {}
         self.vital = frozenset(resource.name for resource in followed if resource.is_vital)
 
     def note(self, told: Told) -> None:
@@ -21,6 +23,13 @@ class Freshness:
         if isinstance(told, Seen | Unserved):
             self._seen[told.resource.name] = told
             self._unlisted.discard(told.resource.name)
+            self._troubles.pop(told.resource.name, None)
+        elif isinstance(told, Trouble):
+            self._troubles[told.resource.name] = told.why
+
+    def troubles(self) -> list[str]:
+        """Say of each resource that is not read just now why."""
+        return [f"{name}: {why}" for name, why in sorted(self._troubles.items())]
 
     @property
     def has_vital(self) -> bool:

@@ -140,8 +140,6 @@ class Answers:
 
     def hindrance(self) -> str:
         """Say why nobody is answered. Who asks is to come back later: a rejection would not wake the pod again."""
-        why_not = self.leading()
-        if why_not:
-            return why_not
         missing = self.missing()
-        return f"not ready: {'; '.join(missing)}" if missing else ""
+        # Who does not know the cluster does not lead, which tells nobody what to look for.
+        return "; ".join(filter(None, (self.leading(), f"not ready: {'; '.join(missing)}" if missing else "")))

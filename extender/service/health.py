@@ -58,10 +58,10 @@ class Health:
         return not (self.is_broken or self.history.is_over)
 
     def missing(self) -> Sequence[str]:
-        """Say what is missing until we are ready."""
+        """Say what is missing until we are ready, and why."""
         trouble = self.trouble()
         missing = self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
-        return [*missing, trouble] if trouble else missing
+        return [*missing, *([trouble] if trouble else []), *(self.freshness.troubles() if missing else ())]
 
     def warnings(self) -> Sequence[str]:
         """Say what is not as it should be, though we are ready."""

@@ -18,6 +18,7 @@ from extender.scheduling.gist import cause_of, gist
 from extender.scheduling.needs import Needs, needs_of
 from extender.scheduling.planner import Offer, Rejection
 from extender.scheduling.record import Decisions
+from extender.scheduling.unasked import unasked
 from extender.service.afterwards import Afterwards
 from extender.service.notices import Notices
 from extender.state.belief import Belief
@@ -162,6 +163,10 @@ class Journal:
         needs = needs_of(pod, self.belief)
         given = [claim.allocation for claim in needs.allocated] if isinstance(needs, Needs) else []
         return frozenset(item.device for allocation in given if allocation for item in allocation.devices)
+
+    def unasked(self, pod: ObjectKey) -> str:
+        """Say what else is known of a pod of which nothing is remembered."""
+        return unasked(pod, self.belief)
 
     def of(self, pod: ObjectKey) -> object | None:
         """Return what was decided last about *pod*, as JSON values."""

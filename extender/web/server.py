@@ -171,7 +171,7 @@ class Server:
             return _wrong_method("GET")
         known = self._application.decisions.of(ObjectKey(namespace, name))
         if known is None:
-            why = self._application.hindrance()
+            why = self._application.hindrance() or self._application.decisions.unasked(ObjectKey(namespace, name))
             return refused(404, f"nothing is remembered of {namespace}/{name}{why and f'; {why}'}")
         return web.Response(body=orjson.dumps(known, option=orjson.OPT_INDENT_2), content_type=JSON)
 

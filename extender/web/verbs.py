@@ -110,6 +110,9 @@ class Decisions(Protocol):
     def of(self, pod: ObjectKey) -> object | None:
         """Return all that is remembered of the pod as JSON values, None where that is nothing."""
 
+    def unasked(self, pod: ObjectKey) -> str:
+        """Say what else is known of a pod of which nothing is remembered."""
+
 
 class Health(Protocol):
     """What probes ask: whether a restart would help, and what is missing until we are ready."""

@@ -47,7 +47,10 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     await until(lambda: b.service.leading.hindrance() == "not leading: a leads")
     assert await cluster.bound(b, "q") == "not leading: a leads"
     assert await b.service.answers.bind(Order(cluster.pod("r").key, "u", NodeName("n"))) == "not leading: a leads"  # type: ignore[arg-type]  # any uid
-    assert await a.told_of("q") == "nothing is remembered of default/q"
+    b.service.answers.missing = lambda: ["nodes not listed yet"]
+    assert b.service.answers.hindrance() == "not leading: a leads; not ready: nodes not listed yet"
+    b.service.answers.missing = list
+    assert await a.told_of("q") == "nothing is remembered of default/q; it waits for kube-scheduler"
     assert await b.told_of("q") == "nothing is remembered of default/q; not leading: a leads"
     assert (await a.readiness(), await b.readiness()) == (200, 200)
     assert (a.metric("leading"), b.metric("leading")) == (1, 0)

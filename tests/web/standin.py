@@ -60,6 +60,9 @@ class StandIn:
         self.asked.append(order)
         return given(self.bound)
 
+    def unasked(self, pod: ObjectKey) -> str:
+        return f"{pod.name} is not known" if pod.name == "unknown" else ""
+
     def of(self, pod: ObjectKey) -> object | None:
         return self.known.get(pod)
 

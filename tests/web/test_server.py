@@ -187,6 +187,8 @@ async def test_what_is_remembered_of_a_pod_is_shown() -> None:
             assert (answer.status, await answer.json()) == (200, {"node": "worker-1"})
         async with session.get(url(server, "/v1/decisions/lab/other")) as answer:
             assert (answer.status, await answer.text()) == (404, "nothing is remembered of lab/other")
+        async with session.get(url(server, "/v1/decisions/lab/unknown")) as answer:
+            assert await answer.text() == "nothing is remembered of lab/unknown; unknown is not known"
         async with session.post(url(server, "/v1/decisions/lab/trainer-0")) as answer:
             assert answer.status == 405
 

@@ -1,0 +1,39 @@
+"""Who asks about a pod of which nothing is remembered is told what is known of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.model.change import Changed
+from extender.model.claim import ResourceClaim
+from extender.model.footprint import Footprint
+from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.node import Pod
+from extender.scheduling.unasked import UNKNOWN, unasked
+from tests.scheduling.cast import belief_of, claim, pod
+
+POD = pod("p", "a")
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ((POD,), "there is no claim a"),
+        ((POD, replace(claim("a"), is_deleting=True)), "claim a is being deleted"),
+        ((replace(POD, scheduling_gates=("a", "b")), claim("a")), "it is held back by scheduling gates: a, b"),
+        ((replace(POD, refusal="0/3 nodes"), claim("a")), "kube-scheduler says of it: 0/3 nodes"),
+        ((POD, claim("a")), "it waits for kube-scheduler"),
+        ((replace(POD, scheduler="another"),), UNKNOWN),
+        ((), UNKNOWN),
+    ],
+    ids=["no claim", "a claim that goes", "gates", "refused by itself", "nothing", "of another scheduler", "unknown"],
+)
+def test_what_keeps_the_scheduler_from_asking_is_told(known: tuple[Pod | ResourceClaim, ...], told: str) -> None:
+    assert unasked(POD.key, belief_of(*known)) == told
+
+
+def test_of_a_pod_that_is_bound_its_node_is_told() -> None:
+    belief = belief_of()
+    bound = Footprint(key=ObjectKey("ns", "p"), uid=Uid("u"), node=NodeName("n1"), amounts=(("pods", 1),))
+    belief.apply(Changed(bound))
+    assert unasked(bound.key, belief) == "it is on node n1"
