@@ -61,7 +61,8 @@ class Health:
         """Say what is missing until we are ready, and why."""
         trouble = self.trouble()
         missing = self.hindering() or [f"{name} not listed yet" for name in self.freshness.unsynced()]
-        return [*missing, *([trouble] if trouble else []), *(self.freshness.troubles() if missing else ())]
+        told = [*missing, trouble] if trouble else missing
+        return [*told, *self.freshness.troubles()] if told else []
 
     def warnings(self) -> Sequence[str]:
         """Say what is not as it should be, though we are ready."""

@@ -107,7 +107,8 @@ class Leading:
         """Say what keeps us from ever leading."""
         named = ", ".join(sorted({str(lease) for lease, _is_write in self._unreached}))
         if named:
-            return f"Leases cannot be read or written: {named}"
+            why = "; ".join(sorted(set(self._unreached.values())))
+            return f"Leases cannot be read or written: {named}: {why}"
         return f"nobody renews the scheduler's Lease {self.scheduler}" if self._is_idle else ""
 
     async def run(self) -> None:

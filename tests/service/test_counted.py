@@ -146,5 +146,6 @@ async def test_without_bound_pods_nothing_is_known_to_be_free_and_nobody_is_scor
 
 async def test_the_scheduler_is_answered_before_bound_pods_are_listed() -> None:
     async with stage(Deaf(), Settings()) as here:
-        assert await here.readiness() == (503, "boundpods not listed yet")
+        status, said = await here.readiness()
+        assert (status, said.splitlines()[0]) == (503, "boundpods not listed yet")
         assert await here.placed("p", 2) == "a-whole"

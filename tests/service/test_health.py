@@ -21,6 +21,15 @@ def test_what_is_not_listed_is_told_with_the_reason_until_it_is_listed() -> None
     assert list(health.missing()) == []
 
 
+def test_who_cannot_lead_is_told_what_is_not_read_either() -> None:
+    freshness = Freshness((NODES,))
+    health = Health(freshness, 90.0, lambda: 0.0, trouble=lambda: "the Lease cannot be read")
+    health.begin()
+    freshness.note(Seen(NODES, "1", 0.0))
+    freshness.note(Trouble(NODES, "401 Unauthorized", 1.0))
+    assert list(health.missing()) == ["the Lease cannot be read", "nodes: 401 Unauthorized"]
+
+
 def test_a_view_that_is_too_old_is_told_with_the_reason_and_a_trouble_that_passes_is_not() -> None:
     now = [0.0]
     freshness = Freshness((NODES,))

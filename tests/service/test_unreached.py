@@ -75,7 +75,7 @@ def test_a_lease_that_is_read_but_cannot_be_written_is_told_once(caplog: pytest.
     leading = leading_on(stage)
     assert stage.play(leading, 60) > 10
     assert told(caplog) == ["take"]
-    assert leading.obstacle() == "Leases cannot be read or written: ns/ours"
+    assert leading.obstacle() == f"Leases cannot be read or written: ns/ours: {NO_RIGHT}"
 
 
 def test_it_is_told_again_where_somebody_has_written_it_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
