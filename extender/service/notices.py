@@ -94,9 +94,15 @@ class Notices:
         self._put((alarm.subject.uid, f"{alarm.reason}@{alarm.text}"), alarm, is_news=is_news)
 
     def forget(self, subject: Uid) -> None:
-        """Forget what was told of a pod that waits no longer."""
+        """Forget what was told of a pod that waits no longer, and what was to be told of why it waited.
+
+        Where hundreds go at once, who waits still would hear nothing until all of these were told.
+        """
         self._told.pop(subject, None)
         self._again.pop(subject, None)
+        for key in [key for key in self._waiting if key[0] == subject and _is_of_waiting(self._waiting[key])]:
+            del self._waiting[key]
+            self.counted("dropped")
 
     def _words(self, decision: Decision) -> str:
         """Say what makes *decision* another one than was told: its cause, too, as long as there are few of a reason."""
@@ -222,6 +228,10 @@ class Notices:
         self._told[subject] = told
         if len(self._told) > MOST_SUBJECTS:
             self._told.popitem(last=False)
+
+
+def _is_of_waiting(what: Decision | Alarm) -> bool:
+    return isinstance(what, Decision) and what.outcome is not Decided.BOUND
 
 
 def _landed(outcome: RequestOutcome) -> RequestOutcome:

@@ -95,6 +95,18 @@ async def test_the_same_is_told_once_until_the_pod_waits_no_longer() -> None:
     assert await told(notices, events, first) == ["InUse"]
 
 
+async def test_of_pods_that_wait_no_longer_nothing_is_told_any_more_but_that_they_are_bound() -> None:
+    events, dropped = Events(), list[str]()
+    notices = replace(noticing(events), counted=dropped.append)
+    for number in range(3):
+        notices.put(refused(number))
+    notices.put(replace(refused(1), outcome=Decided.BOUND, reason="DevicesAllocated"))
+    for number in range(2):
+        notices.forget(Uid(f"p{number}"))
+    assert dropped == ["dropped"] * 2
+    assert await written(notices, events) == ["InUse", "DevicesAllocated"]
+
+
 def said(reason: str, detail: str, at: float = 0.0) -> Decision:
     """Refuse the pod, or fail to bind it, with *detail*."""
     outcome = Decided.FAILED if reason == "BindFailed" else Decided.REJECTED
