@@ -25,6 +25,7 @@ from extender.scheduling.decision import Decided, Decision
 from extender.scheduling.gist import cause_of
 from extender.scheduling.steps import Later, Refusal, is_refused
 from extender.service.history import DOUBT
+from extender.service.untold import Untold
 from extender.telemetry import keys
 
 LOG: Final = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Notices:
     per_second: float
     is_enabled: bool = True
     counted: Callable[[str], None] = lambda _result: None
-    _waiting: OrderedDict[tuple[Uid, str], Decision | Alarm] = field(default_factory=OrderedDict)
+    _waiting: Untold[Decision | Alarm] = field(default_factory=Untold)
     # What is no news, the last of each subject.
     _again: OrderedDict[Uid, tuple[str, Decision | Alarm]] = field(default_factory=OrderedDict)
     # What is tried again once no other news wait: where one namespace does not answer, others may.
@@ -100,8 +101,7 @@ class Notices:
         """
         self._told.pop(subject, None)
         self._again.pop(subject, None)
-        for key in [key for key in self._waiting if key[0] == subject and _is_of_waiting(self._waiting[key])]:
-            del self._waiting[key]
+        for _ in range(self._waiting.drop(subject, _is_of_waiting)):
             self.counted("dropped")
 
     def _words(self, decision: Decision) -> str:
@@ -109,8 +109,8 @@ class Notices:
         words, cause = f"{decision.reason}@{decision.node or ''}", cause_of(decision)
         if not cause:
             return words
-        waiting = (other for subject, other in self._waiting if subject == decision.uid)
-        known = {other for other in (*self._told.get(decision.uid, ()), *waiting) if other.startswith(f"{words}: ")}
+        told = (*self._told.get(decision.uid, ()), *self._waiting.words(decision.uid))
+        known = {other for other in told if other.startswith(f"{words}: ")}
         exact = f"{words}: {hash(cause)}"
         return exact if exact in known or len(known) < MOST_CAUSES else words
 
@@ -119,9 +119,9 @@ class Notices:
             return
         subject, words = key
         if key in self._waiting or (is_news and words not in self._told.get(subject, ())):
-            self._waiting[key] = what
+            self._waiting.put(key, what)
             if len(self._waiting) > MOST_WAITING:
-                self._waiting.popitem(last=False)
+                self._waiting.first()
                 self.counted("dropped")
         elif subject in self._again or len(self._again) < MOST_WAITING:
             self._again[subject] = words, what
@@ -173,7 +173,7 @@ class Notices:
     def _next(self) -> tuple[tuple[Uid, str], Decision | Alarm]:
         """Take what is told next: news first."""
         if self._waiting:
-            return self._waiting.popitem(last=False)
+            return self._waiting.first()
         subject, (words, what) = self._again.popitem(last=False)
         return (subject, words), what
 

@@ -64,8 +64,8 @@ async def test_what_lasts_is_told_again_now_and_then(caplog: pytest.LogCaptureFi
     notices, wall = Notices(nobody, "one", 20), [0.0]
     auditing = Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: wall[0])
     await auditing.round()
-    (key,) = notices._waiting
-    notices._waiting.clear()
+    key, _ = notices._waiting.first()
+    assert len(notices._waiting) == 0
     await auditing.round()
     assert [words for words, _ in notices._again.values()] == [key[1]]
     notices._again.clear()
@@ -77,7 +77,7 @@ async def test_what_lasts_is_told_again_now_and_then(caplog: pytest.LogCaptureFi
     belief.apply(Gone(ResourceClaim, ObjectKey("ns", "d")))
     notices._again.clear()
     await auditing.round()
-    assert (notices._again, notices._waiting) == ({}, {})
+    assert (len(notices._again), len(notices._waiting)) == (0, 0)
 
 
 async def test_what_is_held_for_a_claim_that_is_gone_is_told_on_the_pod() -> None:
@@ -92,7 +92,7 @@ async def test_what_is_held_for_a_claim_that_is_gone_is_told_on_the_pod() -> Non
 
 def alarms_of(notices: Notices) -> list[Alarm]:
     """Return what waits to be told: nothing but alarms."""
-    alarms = [item for item in notices._waiting.values() if isinstance(item, Alarm)]
+    alarms = [item for item in notices._waiting._items.values() if isinstance(item, Alarm)]
     assert len(alarms) == len(notices._waiting)
     return alarms
 
