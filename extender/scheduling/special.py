@@ -26,21 +26,10 @@ MOST: Final = 1000
 
 
 class Special:
-    """Remembers which nodes have some. One writer."""
+    """Remembers which devices are needed as they are. One writer."""
 
     def __init__(self) -> None:
-        self._known: Memo[tuple[int, At], tuple[object, object, Flags]] = Memo(ASKS)
         self._needed: Memo[tuple[int, At], tuple[object, Flags]] = Memo(ASKS)
-
-    def nodes(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Flags:
-        """Tell which nodes have partitions or shares for an ask, bool[nodes]."""
-        matches, layout = fitter.matches_in(snapshot), snapshot.layout
-        known = self._known.get((id(fitter), at))
-        if known is None or known[0] is not matches or known[1] is not layout:
-            rows = matches.of[at].usable & matches.special
-            flags = np.asarray(grid_of(layout, np.arange(len(layout.nodes))).of_rows(rows).any(axis=1), np.bool_)
-            known = self._known[id(fitter), at] = matches, layout, flags
-        return known[2]
 
     def spoilt(self, fitter: Fitter, at: At, snapshot: Snapshot) -> Values:
         """Count what an ask has of a node of whole devices, at the least, though parts would do: int64[nodes]."""
@@ -58,7 +47,8 @@ def _needed(fitter: Fitter, at: At, matches: Matches, inventory: Inventory) -> F
     columns = [inventory.columns[path] for path in sorted(inventory.columns) if path[0] == "capacity"]
     projection, asked = project(columns, inventory.rows), fitter.question.asks[at].capacity
     needed = [not is_spoilt(inventory.device(row), asked) for row in projection.first.tolist()]
-    return np.asarray(np.array(needed, np.bool_)[projection.codes] & matches.of[at].usable & ~matches.special, np.bool_)
+    alone = matches.of[at].usable & (inventory.column(SHAREABLE).codes == 0)
+    return np.asarray(np.array(needed, np.bool_)[projection.codes] & alone, np.bool_)
 
 
 def room(fitter: Fitter, at: At, snapshot: Snapshot) -> Values:

@@ -33,7 +33,7 @@ from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
 from extender.topology.policy import Placing, Policy, Wish, spoiling
-from extender.topology.ratings import APART, NONE, Gradings, Ratings, Values, first_of, summed
+from extender.topology.ratings import APART, NONE, PARTS, Gradings, Ratings, Uncut, Values, first_of, summed
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
@@ -260,19 +260,19 @@ class Taste:
             return self._tenants.values(shares, needed, policy.placing) + self._graded(fitter, at, policy, snapshot)
         if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
-        values = self.ratings(fitter, at, policy).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
+        is_known = is_rated(fitter, at, snapshot)
+        made = Ratings if is_known else Uncut
+        values = self.ratings(fitter, at, policy, made).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
         if snapshot.reach.spots:
             values = np.where((snapshot.reach.view != 0) & (values == NONE), APART, values)
         # Of partitions and shares they know nothing, and those of some nodes must not hide what others have.
-        if is_rated(fitter, at, snapshot):
+        if is_known:
             return values
         left = room(fitter, at, snapshot) if policy.placing is Placing.SPREAD else 0
         worth = left + self._graded(fitter, at, policy, snapshot)
-        if ask.capacity:
-            lost = spoiling(self._special.spoilt(fitter, at, snapshot))
-            values = np.where(values == NONE, NONE, values + lost)
-        return np.where(self._special.nodes(fitter, at, snapshot), worth, values)
+        lost = spoiling(self._special.spoilt(fitter, at, snapshot)) if ask.capacity else 0
+        return np.where(values == PARTS, worth, np.where(values == NONE, NONE, values + lost))
 
     def _graded(self, fitter: Fitter, at: At, policy: Policy, snapshot: Snapshot) -> Values | int:
         """Say what is preferred and avoided of partitions and shares at least, int64[nodes], or nothing."""

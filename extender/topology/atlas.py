@@ -15,7 +15,7 @@ from extender.allocation.distinct import distinct
 from extender.allocation.inventory import Inventory
 from extender.allocation.passage import Passage, passage
 from extender.allocation.snapshot import Snapshot
-from extender.model.device import ResourceSlice
+from extender.model.device import ResourceSlice, Traits
 from extender.model.node import Node
 from extender.topology.aliases import Member
 from extender.topology.configuration import Configuration
@@ -74,8 +74,8 @@ class Atlas:
             numbers = np.zeros(len(changed), np.int32)
         else:
             numbers, changed = way.carried(last[1]), _changed(last[0], snapshot, way)
-        # Its codes are the same in any dictionary: nothing begins anew where the first device that is shared comes.
-        columns.append(snapshot.inventory.column(SHAREABLE))
+        # Their codes are the same in any dictionary: nothing begins anew where the first device that is shared comes.
+        columns += [snapshot.inventory.column(SHAREABLE), _drawing(snapshot.inventory.traits)]
         self._number(snapshot, columns, changed, numbers)
         # With more nodes than that, each of its own, there would be something to forget at every change.
         if not is_continued or len(self.machines) > max(MACHINES, 2 * len(numbers)) or self._cells > CELLS:
@@ -172,6 +172,12 @@ class Atlas:
             if path == DRIVER or (path[0] == "attributes" and path[-1] in self._relevant)
         )
         return [inventory.columns[path] for path in sorted(paths)]
+
+
+def _drawing(traits: Column[Traits]) -> Column[Traits]:
+    """Tell by codes of 0 and 1 which devices draw from counters."""
+    numbers = traits.table(lambda its: bool(its.consumes_counters))
+    return Column(numbers.astype(np.int32)[traits.codes], traits.dictionary)
 
 
 def _left_over(inventory: Inventory, indices: Iterable[int]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from extender.allocation.masks import mask_of, places_of, within
 from extender.allocation.passage import passage
 from extender.allocation.snapshot import Snapshot
 from extender.topology.atlas import Atlas, Machine
+from extender.topology.bodies import Bodies, bodies_of
 from extender.topology.choice import Choice, Ranker
 from extender.topology.grades import Grades
 from extender.topology.machine import Group
@@ -23,6 +24,8 @@ Values = NDArray[np.int64]
 # Where a strict policy has no set; and where none of one kind is known: beyond all that sets can be worth.
 NONE: Final = -(1 << 62)
 APART: Final = -1000 * STEP
+# Where links tell nothing: parts of devices or shares are among what is usable.
+PARTS: Final = NONE + 1
 KNOWN: Final = 1 << 15
 # Nodes that are looked at one by one: more are gathered into matrices.
 FEW: Final = 16
@@ -164,6 +167,28 @@ class Whole(Ratings):
     def _value(self, key: Key) -> int:
         number, _, usable = key
         return super()._value((number, usable, usable))
+
+
+class Uncut(Ratings):
+    """Values of the best sets where devices could be given in parts or shares: PARTS where these are asked for.
+
+    Whole devices of which somebody has a part are not free.
+    """
+
+    def __init__(self, atlas: Atlas, ranker_of: Callable[[Group], Ranker], size: int, lacking: int) -> None:
+        super().__init__(atlas, ranker_of, size, lacking)
+        self._bodies: Memo[int, Bodies] = Memo(KNOWN)
+
+    def _value(self, key: Key) -> int:
+        number, free, usable = key
+        bodies = self._bodies.get(number)
+        if bodies is None:
+            bodies = self._bodies[number] = bodies_of(self.atlas.machines[number])
+        if usable & bodies.parts:
+            return PARTS
+        value = super()._value((number, free & ~bodies.cut(free), usable))
+        # That a body has not enough left for all of it is only a guess, and must keep nobody away.
+        return PARTS if value == NONE and any(usable & whole for whole, _ in bodies.wholes) else value
 
 
 class Gradings(Ratings):

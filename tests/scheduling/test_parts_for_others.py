@@ -3,18 +3,20 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, count, islice
 
 import pytest
 
-from extender.model.change import Changed
+from extender.model.change import Changed, Noun
 from extender.model.claim import DeviceClass, ResourceClaim, Selector
-from extender.model.device import PLAIN, Attribute, Capacity, ResourceSlice, Traits
-from extender.model.names import ClassName, DeviceKey, DeviceName, PoolName
+from extender.model.device import PLAIN, Attribute, Capacity, NodeSelection, ResourceSlice, Traits
+from extender.model.names import ClassName, DeviceKey, DeviceName, NodeName, PoolName
 from extender.model.parse import parse_slice
 from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer, Plan, Planner
 from extender.state.belief import Belief
+from extender.topology.demand import EXPECTED, Demand
 from extender.topology.document import Document
 from extender.topology.policies import Policies
 from extender.topology.portions import ALONE
@@ -22,6 +24,7 @@ from tests.scheduling.cast import belief_of, held, node, pod
 from tests.scheduling.machines import NVIDIA
 from tests.scheduling.mixed import ANY, CLASSES, NIC, asks, gpus, nics, planner_of, some
 from tests.scheduling.test_partitions import SMALL, SMALL_CLASS
+from tests.scheduling.test_partitions_together import cut_up
 from tests.topology import mig
 
 WHOLE = ClassName("whole")
@@ -106,6 +109,61 @@ def test_more_nodes_that_can_be_cut_than_are_looked_at_closely_do_not_hide_one_t
     belief = cluster([f"a{index:02}" for index in range(30)], ["b"])
     planner = planner_of(belief, Document())
     assert [placed(belief, planner, wholes()) for _ in range(2)] == ["b", "b"]
+
+
+@cache
+def sevenths() -> list[ResourceSlice]:
+    """Return eight A100s that could be cut, into sevenths alone."""
+    found = cut_up(8)
+    kept = ([one for one in published.devices if "-mig-" not in one.name or "1g5gb" in one.name] for published in found)
+    return [replace(published, devices=tuple(devices)) for published, devices in zip(found, kept, strict=True)]
+
+
+def eight(name: str, *free: int, is_cut: bool = False) -> list[Noun]:
+    """Return a node with these, which others have but for those *free*: as they are, or all parts of them."""
+    place = NodeSelection(node_name=NodeName(name))
+    slices = [replace(one, pool=PoolName(name), name=f"{name}-{one.name}", selection=place) for one in sevenths()]
+    gone = [f"gpu-{index}" for index in range(8) if index not in free]
+    taken = [f"{gpu}-mig-1g5gb-19-{part}" for gpu in gone for part in range(7)] if is_cut else gone
+    keys = [DeviceKey(NVIDIA, PoolName(name), DeviceName(one)) for one in taken]
+    return [node(name), *slices, *([held(wholes(len(keys)), *keys)] if keys else [])]
+
+
+def many() -> list[Noun]:
+    """Return nodes on each of which four other GPUs are left and the rest is cut: few of their devices are free."""
+    sets = enumerate(combinations(range(8), 4))
+    return [noun for index, free in sets for noun in eight(f"a{index:02}", *free, is_cut=True)]
+
+
+def test_gpus_that_could_be_cut_are_estimated_like_others_where_nodes_are_more_than_are_looked_at_closely() -> None:
+    # On each of the others four would be broken up.
+    belief = belief_of(WHOLE_CLASS, *many(), *eight("b", 0, 1))
+    assert placed(belief, planner_of(belief, Document(demand=Demand(others=EXPECTED))), wholes(2)) == "b"
+
+
+@pytest.mark.parametrize(("policy", "best"), [("pack", "full"), ("spread", "empty")])
+def test_gpus_that_could_be_cut_are_packed_and_spread_over_more_nodes_than_are_looked_at_closely(
+    policy: str, best: str
+) -> None:
+    belief = belief_of(WHOLE_CLASS, *many(), *eight("full", 0, 1), *eight("empty", *range(8)))
+    assert placed(belief, planner_of(belief, Document(policies=Policies(default=policy))), wholes(2)) == best
+
+
+@pytest.mark.parametrize("memory", ["", "40Gi", "80Gi"])
+@pytest.mark.parametrize("policy", ["protect", "pack", "spread", "one-numa"])
+def test_gpus_that_could_be_cut_are_estimated_as_what_they_turn_out_to_be_worth(policy: str, memory: str) -> None:
+    first, *others = divisible("a")
+    amounts = (("memory", Capacity(parse_quantity("80Gi"))),)
+    cards = [replace(one, devices=tuple(replace(device, capacity=amounts) for device in one.devices)) for one in others]
+    belief = belief_of(SMALL_CLASS, WHOLE_CLASS, node("a"), first, *cards)
+    planner = planner_of(belief, Document(policies=Policies(default=policy)))
+    placed(belief, planner, asks("small", some(1, SMALL)))
+    plan = planned(belief, planner, parts(memory) if memory else wholes())
+    assert isinstance(plan, Offer)
+    assert plan.placement.appraisal
+    assert plan.surveyed.values is not None
+    # That it could be cut, of which no estimate tells, is a trifle.
+    assert plan.surveyed.values.tolist() == [plan.placement.appraisal.value + 1]
 
 
 @pytest.mark.parametrize("names", [("gpu-0", "gpu-1"), ("gpu-1", "gpu-0")])

@@ -121,4 +121,4 @@ def test_what_an_ask_takes_of_slices_that_are_gone_is_not_known_any_more(others:
         wanted = commons.asking(f"c{next(NUMBERS)}", 10)
         belief.apply(Changed(wanted))
         assert isinstance(planner.plan(commons.asker(wanted.key.name), None, 0.0), Offer)
-    assert (len(taste._tenants._shares), len(taste._special._known)) == (1, int(others != SHARED))
+    assert (len(taste._tenants._shares), len(taste._special._needed)) == (1, int(others != SHARED))

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from extender.model.change import Changed
-from extender.model.device import Attribute, ResourceSlice, Traits
+from extender.model.device import PLAIN, Attribute, Counter, CounterConsumption, ResourceSlice, Traits
 from extender.model.names import DeviceName, NodeName
 from extender.model.node import Node
+from extender.model.quantity import parse_quantity
 from extender.state.belief import Belief
 from extender.topology import atlas
 from extender.topology.atlas import Atlas, Machine
@@ -143,27 +144,34 @@ def test_devices_of_slices_that_are_left_over_are_on_a_node_once(name: str) -> N
     assert sorted(both.indices) == [first + index for index in range(len(now.devices))]
 
 
-def shareable(node: str) -> ResourceSlice:
-    """Return the GPUs of an ordinary node as devices that several can have."""
+SHARED = Traits(allow_multiple_allocations=True)
+DRAWING = Traits(consumes_counters=(CounterConsumption("chip", (Counter("memory", parse_quantity("1")),)),))
+
+
+def with_traits(node: str, traits: Traits) -> ResourceSlice:
+    """Return the GPUs of an ordinary node as devices that several can have, or of which some could have parts."""
     published = sample("dgx-1v", node)
-    traits = Traits(allow_multiple_allocations=True)
     return replace(published, devices=tuple(replace(device, traits=traits) for device in published.devices))
 
 
-def test_nodes_that_differ_in_which_devices_can_be_shared_are_different_machines() -> None:
-    slices = [sample("dgx-1v", "n0"), shareable("n1"), sample("dgx-1v", "n2")]
+@pytest.mark.parametrize("traits", [SHARED, DRAWING])
+def test_nodes_that_differ_in_which_devices_can_be_shared_or_cut_are_different_machines(traits: Traits) -> None:
+    slices = [sample("dgx-1v", "n0"), with_traits("n1", traits), sample("dgx-1v", "n2")]
     known, belief = Atlas(shipped()), belief_of(*(Node(name=NodeName(name)) for name in NODES[:3]), *slices)
-    plain, shared, other = numbers(known, belief)
-    assert plain == other != shared
-    for number, is_shared in ((plain, False), (shared, True)):
+    plain, special, other = numbers(known, belief)
+    assert plain == other != special
+    for number, expected in ((plain, PLAIN), (special, traits)):
         members = [member for group in known.machines[number] for member in group.members]
-        assert {member.device.traits.allow_multiple_allocations for member in members} == {is_shared}
+        assert {member.device.traits for member in members} == {expected}
 
 
-def test_no_other_machine_is_told_anew_where_the_first_device_that_can_be_shared_comes_and_goes() -> None:
+@pytest.mark.parametrize("traits", [SHARED, DRAWING])
+def test_no_other_machine_is_told_anew_where_the_first_device_that_can_be_shared_or_cut_comes_and_goes(
+    traits: Traits,
+) -> None:
     known, belief = Atlas(shipped()), believing()
     before = numbers(known, belief)
-    for published, is_same in ((shareable("n0"), False), (own("n0"), True)):
+    for published, is_same in ((with_traits("n0", traits), False), (own("n0"), True)):
         belief.apply(Changed(published))
         after = numbers(known, belief)
         assert after[1:] == before[1:]
