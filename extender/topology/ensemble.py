@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.allocation.attempt import Pick
-from extender.allocation.masks import mask_of
+from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Turn, fitting
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
@@ -31,7 +31,7 @@ class Ensemble:
     ) -> Iterable[tuple[int, ...]]:
         """Yield sets of *size* places out of *mask*, the best first: whole devices out of what nobody can share."""
         plain = self._alone.spared(situation, at, mask)
-        if plain == mask or plain.bit_count() < size:
+        if plain in (0, mask):
             return self._chosen(situation, at, mask, size, picks)
         return self._sparing(situation, at, (plain, mask), size, picks)
 
@@ -57,10 +57,14 @@ class Ensemble:
     def _sparing(
         self, situation: Situation, at: At, masks: tuple[int, int], size: int, picks: Sequence[Pick]
     ) -> Iterator[tuple[int, ...]]:
-        """Yield sets out of the first mask, as far as they are of one kind; then out of the second."""
+        """Yield sets of one kind first: out of the first mask, or with all of it; then sets out of the second."""
         kinds = [group.mask for group in self._together.cast(situation).scene.ground.groups]
         first, every = masks
-        sets = self._chosen(situation, at, first, size, picks)
+        all_of_it = places_of(first) if first.bit_count() < size else []
+        given = (*picks, *(Pick(at, place) for place in all_of_it))
+        among = every & ~first if all_of_it else first
+        others = self._chosen(situation, at, among, size - len(all_of_it), given)
+        sets = (tuple(sorted((*all_of_it, *places))) if places else places for places in others)
         yield from fitting(sets, lambda places: any(mask_of(places) & ~kind == 0 for kind in kinds))
         yield from self._chosen(situation, at, every, size, picks)
 

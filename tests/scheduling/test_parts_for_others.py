@@ -282,6 +282,17 @@ def test_whole_gpus_that_cannot_be_shared_are_chosen_beside_nics() -> None:
     assert given(planned(belief, planner_of(belief, Document()), claim)) == ["d3", "d3"]
 
 
+@pytest.mark.parametrize("devices", [2, 3, 4])
+@pytest.mark.parametrize("policy", ["protect", "pack", "spread"])
+@pytest.mark.parametrize("shareable", [(0, 1, 2), (2, 3, 4), (0, 2, 4)])
+def test_whole_gpus_of_a_node_leave_those_that_can_be_shared_as_far_as_the_others_go(
+    shareable: tuple[int, ...], policy: str, devices: int
+) -> None:
+    belief = sharing([partly("a", 5, shareable)])
+    found = given(planned(belief, planner_of(belief, Document(policies=Policies(default=policy))), wholes(devices)))
+    assert len([name for name in found if int(name[1:]) in shareable]) == devices - 2
+
+
 def partly(name: str, count: int, shareable: Sequence[int]) -> ResourceSlice:
     """Publish GPUs of which only some can be shared."""
     cards = gpus(name, count)
