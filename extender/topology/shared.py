@@ -1,6 +1,6 @@
 """The order of devices of which shares are asked for, as the search of one node takes it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -12,6 +12,7 @@ from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import Turn, most_constrained_first
 from extender.allocation.question import At
 from extender.allocation.situation import Situation
+from extender.model.device import Device
 from extender.model.names import DeviceKey
 from extender.topology.appraisal import Appraisal, Part
 from extender.topology.configuration import Configuration
@@ -129,12 +130,15 @@ class Shared:
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what shares of *places* cost, and what they leave."""
-        criteria, parts = self._criteria(situation, at), list[Part]()
+        criteria, taken = self._criteria(situation, at), list[tuple[Family, int]]()
         for family in self._families(situation, at):
             chosen = [place for place in places if place in family.places]
-            if chosen and not situation.asks[at].is_admin:
-                is_all = family.taken == WHOLE and not situation.asks[at].capacity
-                parts.append(_part(situation, criteria, _first(family, chosen), len(chosen), is_all=is_all))
+            taken += [(_first(family, chosen), len(chosen))] if chosen else []
+        if criteria.placing is Placing.PROTECT or not taken:
+            is_named = bool(situation.asks[at].capacity)
+            parts = [_part(situation, criteria, *one, is_named=is_named) for one in taken]
+        else:
+            parts = [_spare(situation, criteria.placing, taken, places)]
         return Appraisal(sum(part.value for part in parts), tuple(parts))
 
     def _criteria(self, situation: Situation, at: At) -> Criteria:
@@ -219,25 +223,58 @@ def _gains(criteria: Criteria, family: Family, size: int) -> Integers:
     return gains
 
 
-def _part(situation: Situation, criteria: Criteria, family: Family, size: int, *, is_all: bool) -> Part:
+def _part(situation: Situation, criteria: Criteria, family: Family, size: int, *, is_named: bool) -> Part:
     """Appraise what is taken of the first devices of a family."""
-    ask = PodAsk(*criteria.needed, family.taken, size)
-    gain, free = _gains(criteria, family, size)[:1], np.array([sum(family.left)])
-    whole, is_spared = np.array([WHOLE * len(family.left)]), criteria.placing is not Placing.PROTECT
-    worth = spared(free, whole, ask.total, criteria.placing) if is_spared else valued(gain, is_all=is_all)
-    names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
-    named = list(zip(family.left[:size], names, strict=True))
+    ask, gain = PodAsk(*criteria.needed, family.taken, size), _gains(criteria, family, size)[:1]
+    worth = valued(gain, is_all=family.taken == WHOLE and not is_named)
+    named = [(left, name) for _, left, name in _named(situation, family, size)]
     return Part("shares", int(worth[0]), told(ask, named, int(gain[0]), criteria.placing))
+
+
+def _spare(situation: Situation, placing: Placing, taken: Sequence[tuple[Family, int]], places: Sequence[int]) -> Part:
+    """Say how much is taken of all that is free of these models, and of whole devices where some are taken beside."""
+    board = situation.board
+    whole = [place for place in places if not board.shareable >> place & 1]
+    drivers = {board.candidates[place].key.driver for place in whole}
+    others = [
+        place
+        for place, candidate in enumerate(board.candidates)
+        if place in whole or (candidate.key.driver in drivers and _is_plain(candidate.device))
+    ]
+    given = {place for _, place in situation.given}
+    unheld = [place for place in others if situation.unheld >> place & 1 and place not in given]
+    left = [one for family, _ in taken for one in family.left] + [WHOLE] * len(unheld)
+    named = [one for family, size in taken for one in _named(situation, family, size)]
+    named += [(WHOLE, WHOLE, str(board.candidates[place].key.device)) for place in whole]
+    every = len(others) + sum(len(family.places) for family, _ in taken)
+    worth = spared(np.array([sum(left)]), np.array([WHOLE * every]), sum(amount for amount, *_ in named), placing)
+    return Part("shares", int(worth[0]), f"{placing}: {takes(named)}")
+
+
+def _is_plain(device: Device) -> bool:
+    """Tell whether nobody could have a part of a device, and it is none."""
+    return not (device.traits.allow_multiple_allocations or device.traits.consumes_counters)
+
+
+def _named(situation: Situation, family: Family, size: int) -> list[tuple[int, int, str]]:
+    """Name the first devices of a family, with what is taken of each and what it has left."""
+    names = (str(situation.board.candidates[place].key.device) for place in family.places[:size])
+    return [(family.taken, left, name) for left, name in zip(family.left[:size], names, strict=True)]
+
+
+def takes(named: Iterable[tuple[int, int, str]]) -> str:
+    """Say what is taken of what devices have left, in thousandths."""
+    return "takes " + ", ".join(f"{amount} of {left} free thousandths of {name}" for amount, left, name in named)
 
 
 def told(ask: PodAsk, named: Sequence[tuple[int, str]], gain: int, placing: Placing) -> str:
     """Say what is taken of devices, given what they have left, and what typical pods lose by it."""
-    takes = ", ".join(f"{ask.amount} of {left} free thousandths of {name}" for left, name in named)
+    said = takes((ask.amount, left, name) for left, name in named)
     if placing is not Placing.PROTECT:
-        return f"{placing}: takes {takes}"
+        return f"{placing}: {said}"
     fall = ask.total - gain
     change = f"falls by {fall}" if fall > 0 else f"grows by {-fall}" if fall else "stays"
-    return f"takes {takes}; what typical pods can still use {change}"
+    return f"{said}; what typical pods can still use {change}"
 
 
 def _expecting_whole(models: dict[int, int]) -> Measure:

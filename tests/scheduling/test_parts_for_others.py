@@ -293,6 +293,21 @@ def test_whole_gpus_of_a_node_leave_those_that_can_be_shared_as_far_as_the_other
     assert len([name for name in found if int(name[1:]) in shareable]) == devices - 2
 
 
+@pytest.mark.parametrize(("policy", "best"), [("pack", "mixed"), ("spread", "full")])
+def test_of_a_set_that_is_shareable_in_part_all_devices_are_packed_and_spread(policy: str, best: str) -> None:
+    belief = sharing([shared(gpus("full", 8))], [partly("mixed", 6, (0, 2, 4))])
+    # Four of eight stay free, or two of six: of those that can be shared two of three.
+    planner = planner_of(belief, Document(policies=Policies(default=policy)))
+    assert placed(belief, planner, wholes(4)) == best
+
+
+def test_what_is_told_of_a_set_that_is_shareable_in_part_names_all_of_it() -> None:
+    belief = sharing([partly("a", 3, (0,))])
+    plan = planned(belief, planner_of(belief, Document(policies=Policies(default="pack"))), wholes(3))
+    devices = ", ".join(f"1000 of 1000 free thousandths of d{index}" for index in range(3))
+    assert told(plan, "shares") == f"pack: takes {devices}"
+
+
 def partly(name: str, count: int, shareable: Sequence[int]) -> ResourceSlice:
     """Publish GPUs of which only some can be shared."""
     cards = gpus(name, count)
