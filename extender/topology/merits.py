@@ -45,9 +45,9 @@ class Merits:
         return Appraisal(sum(part.value for part in parts), parts)
 
     def base(self, leads: int) -> int:
-        """Return what the devices that lead are worth by themselves: links, what is left, and NUMA nodes."""
+        """Return what leads are worth by themselves: links, what is left, NUMA nodes, and parts for others."""
         worth = sum(group.ranking.of(free, mask).value for group, free, mask in self._linked(leads))
-        return worth + self.apart(leads)
+        return worth + self.apart(leads) - (leads & self.scene.divided).bit_count()
 
     def unity(self, devices: int) -> int:
         """Return how good devices are for one ask: their links, and NUMA nodes."""

@@ -12,7 +12,7 @@ from extender.allocation.question import At
 from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
-from extender.topology.linked import Wholes, unheld
+from extender.topology.linked import Divisible, Wholes, undivided, unheld
 
 
 class Role(IntEnum):
@@ -32,11 +32,15 @@ def offered(situation: Situation, at: At) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A situation and the ground under it. *wholes* tells which devices are there for sets of others."""
+    """A situation and the ground under it. *wholes* tells which devices are there for sets of others.
+
+    *divisible* tells which of them could be given in parts instead.
+    """
 
     situation: Situation
     ground: Ground
     wholes: Wholes = unheld
+    divisible: Divisible = undivided
 
     @cached_property
     def asks(self) -> dict[Turn, At]:
@@ -77,6 +81,11 @@ class Scene:
     def whole(self) -> int:
         """The mask of that of which nobody has any part."""
         return self.wholes(self.situation, self._every)
+
+    @cached_property
+    def divided(self) -> int:
+        """The mask of that which others could have parts of."""
+        return self.divisible(self.ground.board)
 
     @property
     def cut(self) -> int:

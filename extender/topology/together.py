@@ -13,7 +13,7 @@ from extender.topology.appraisal import Appraisal
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.ground import Grounds
 from extender.topology.leads import Leads
-from extender.topology.linked import Wholes, unheld
+from extender.topology.linked import Divisible, Wholes, undivided, unheld
 from extender.topology.memo import Memo
 from extender.topology.scene import Role, Scene
 
@@ -26,11 +26,13 @@ PATIENCE: Final = 1000
 class Together:
     """Lets accelerators choose first, with an eye on what is free around them; what is not known goes *otherwise*.
 
-    *wholes* tells which devices are there for sets of others.
+    *wholes* tells which devices are there for sets of others, *divisible* which could be given in parts instead.
     """
 
-    def __init__(self, ground_of: Grounds, otherwise: Preference, wholes: Wholes = unheld) -> None:
-        self._ground_of, self._otherwise, self._wholes = ground_of, otherwise, wholes
+    def __init__(
+        self, ground_of: Grounds, otherwise: Preference, wholes: Wholes = unheld, divisible: Divisible = undivided
+    ) -> None:
+        self._ground_of, self._otherwise, self._wholes, self._divisible = ground_of, otherwise, wholes, divisible
         self._chosen: Memo[int, Cast] = Memo(SITUATIONS)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
@@ -79,7 +81,7 @@ class Together:
         known = self._chosen.get(id(situation))
         if known is None or known.scene.situation is not situation:
             ground = self._ground_of(situation)
-            known = self._chosen[id(situation)] = Cast(Scene(situation, ground, self._wholes))
+            known = self._chosen[id(situation)] = Cast(Scene(situation, ground, self._wholes, self._divisible))
         return known
 
     def _sets(self, cast: Cast, wanted: Wanted) -> Sets:

@@ -9,7 +9,7 @@ from itertools import combinations, count, islice
 import pytest
 
 from extender.model.change import Changed, Noun
-from extender.model.claim import DeviceClass, ResourceClaim, Selector
+from extender.model.claim import DeviceClass, RequestSlot, ResourceClaim, Selector
 from extender.model.device import PLAIN, Attribute, Capacity, NodeSelection, ResourceSlice, Traits
 from extender.model.names import ClassName, DeviceKey, DeviceName, NodeName, PoolName
 from extender.model.parse import parse_slice
@@ -173,6 +173,20 @@ def test_single_gpus_of_a_node_leave_the_gpu_that_can_be_cut(names: tuple[str, s
     belief = belief_of(SMALL_CLASS, WHOLE_CLASS, node("a"), *slices)
     planner = planner_of(belief, Document())
     assert [given(planned(belief, planner, wholes())) for _ in range(2)] == [[uncut], [last]]
+
+
+@pytest.mark.parametrize("beside", [(), (some(1, NIC, "nic"),)])
+@pytest.mark.parametrize("names", [("gpu-0", "gpu-1"), ("gpu-1", "gpu-0")])
+def test_gpus_beside_nics_leave_the_gpu_that_can_be_cut_too(
+    names: tuple[str, str], beside: tuple[RequestSlot, ...]
+) -> None:
+    last, uncut = names
+    slices = [one_uncut(published, uncut) for published in divisible("a")]
+    # Both GPUs are on the same NUMA node, and no NIC is on the root of either.
+    belief = belief_of(NIC_CLASS, WHOLE_CLASS, node("a"), *slices, nics("a", 4))
+    planner = planner_of(belief, Document())
+    found = [given(planned(belief, planner, asks(f"c{next(NUMBERS)}", some(1, WHOLE), *beside))) for _ in range(2)]
+    assert [devices[0] for devices in found] == [uncut, last]
 
 
 def one_uncut(published: ResourceSlice, name: str) -> ResourceSlice:
