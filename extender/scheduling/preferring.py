@@ -173,7 +173,8 @@ class Preferring:
         """Say how good the devices of *solution* are, and why."""
         situation, given = solution.situation, tuple[Pick, ...]()
         together, apart = self._ensemble.split(situation, solution.picks)
-        total, parts = self._ensemble.appraise(situation, together, apart)[:2] if together else (0, ())
+        is_joint = self._ensemble.is_joint(situation)
+        total, parts = self._ensemble.appraise(situation, together, apart)[:2] if is_joint else (0, ())
         found, asked = list(parts), _by_ask(apart)
         for at, picks in _by_ask(together):
             one = self._graded(situation, at, [pick.place for pick in picks])

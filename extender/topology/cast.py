@@ -95,9 +95,9 @@ class Cast:
         leads, kind = self.scene.given(wanted.picks, Role.LEAD), self.scene.kind(wanted.at)
         if kind is None:
             return 0
-        every = (wanted.taken | mask_of(places)) & mask_of(kind.places)
-        near = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every)))
-        return self.merits.stranding(kind, leads, every) + PARTNERED * near.mean // 1000
+        every = sorted([*(pick.place for pick in wanted.picks if pick.place in kind.places), *places])
+        near = paired(self.ground.at(places_of(leads)), self.ground.at(every))
+        return self.merits.stranding(kind, leads, mask_of(set(every))) + PARTNERED * near.mean // 1000
 
     def _partnered(self, kind: Kind, leads: int, wanted: Wanted, later: Sequence[At]) -> Sets:
         """Yield sets out of the best for an ask and for those *later*."""

@@ -11,13 +11,14 @@ from extender.allocation.masks import mask_of, places_of
 from extender.allocation.preference import REST, Preference
 from extender.allocation.question import At
 from extender.topology.alignment import affinity, paired
+from extender.topology.assignment import assigned
 from extender.topology.candidates import EXACT
 from extender.topology.cast import Cast, Sets, Wanted
 from extender.topology.companions import PARTNERED, ZONED
 from extender.topology.ground import Anchored, Kind
 from extender.topology.policy import ZONE
 from extender.topology.quality import ONE
-from extender.topology.scene import Role
+from extender.topology.scene import Role, Want
 
 # Sets for which companions are looked for; the others go by their own worth.
 LOOKED: Final = 128
@@ -28,15 +29,11 @@ Valued = tuple[int, int]
 
 
 class Partnered(NamedTuple):
-    """What the pod was *given* of a kind of partners, *among* which later asks choose, and how many are *wanted*.
-
-    Masks are of candidates.
-    """
+    """What the pod was *given* of a kind of partners, a mask, and what later asks *want* of it."""
 
     kind: Kind
     given: int
-    among: int
-    wanted: int
+    want: Want
 
 
 class Leads:
@@ -48,11 +45,10 @@ class Leads:
         self.otherwise = otherwise
         self.before = self.scene.given(wanted.picks, Role.LEAD)
         self.taken = wanted.taken & ~self.before
-        later = self.scene.by_kind(self.scene.later(wanted.at, Role.PARTNER, wanted.picks))
-        wants = {kind.driver: (among & ~self.taken, count) for kind, among, count in later}
+        later = self.scene.later(wanted.at, Role.PARTNER, wanted.picks)
         # What takes all there is has chosen before.
         self.partnered = [
-            Partnered(kind, self.taken & mask_of(kind.places), *wants.get(kind.driver, (0, 0)))
+            Partnered(kind, self.taken & mask_of(kind.places), self.scene.wanted(kind, later))
             for kind in self.ground.kinds
         ]
 
@@ -120,13 +116,22 @@ class Leads:
     def _along(self, leads: int) -> int:
         """Return what the best is worth that can go along with leads."""
         value = 0
-        for kind, given, among, count in self.partnered:
-            chosen = self.cast.companions.partners(kind, leads, self.taken, among, count) if count else ()
-            every = given | mask_of(chosen)
-            value += self.cast.merits.stranding(kind, leads, every)
-            mean = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(every))).mean
+        for one in self.partnered:
+            chosen = self._partners(one, leads)
+            value += self.cast.merits.stranding(one.kind, leads, one.given | mask_of(set(chosen)))
+            mean = paired(self.ground.at(places_of(leads)), self.ground.at((*places_of(one.given), *chosen))).mean
             value += PARTNERED * mean // 1000
         return value + self.cast.zoning(leads)
+
+    def _partners(self, one: Partnered, leads: int) -> Sequence[int]:
+        """Return the best that later asks can have of a kind; shares of it strand nobody."""
+        count, shares = one.want.number, one.want.shares
+        if not count or not shares:
+            among = one.want.among & ~self.taken
+            return self.cast.companions.partners(one.kind, leads, self.taken, among, count) if count else ()
+        sites, rows = self.ground.sites, places_of(leads)
+        weights = [[affinity(sites[row], sites[place]) for place in shares] for row in rows]
+        return [shares[column] for _, column in assigned(weights, min(len(rows), len(shares), count))]
 
     def along(self, places: Sequence[int]) -> int:
         """Return what it counts where *places* are, which others value, and what can go along with them."""
@@ -149,9 +154,10 @@ class Leads:
     def _bound(self, leads: int) -> int:
         """Return what leads are worth at most: as if each had the closest partner for itself, and all had zones."""
         bound = self.cast.merits.base(leads)
-        for kind, given, among, count in self.partnered:
+        for kind, given, want in self.partnered:
             bound += self.cast.merits.stranding(kind, leads, given)
-            bound -= self.cast.companions.pairs.cheapest(kind, leads, among, count) if count else 0
+            among = want.among & ~self.taken
+            bound -= self.cast.companions.pairs.cheapest(kind, leads, among, want.number) if want.number else 0
         for count, near in self._nearest:
             best = sorted((near[place] for place in places_of(leads)), reverse=True)[:count]
             bound += PARTNERED * sum(best) // max(1, len(best)) // 1000
@@ -162,14 +168,14 @@ class Leads:
         """For each kind of partners that the pod has or wants: how many, and how close to each device one is."""
         sites, anchors = self.ground.sites, self.ground.anchors | self.before | self.wanted.mask
         found = []
-        for _, given, among, count in self.partnered:
-            others = self.ground.at(places_of(given | among))
+        for _, given, want in self.partnered:
+            others = self.ground.at(places_of(given | (want.among & ~self.taken)))
             near = {
                 place: max((affinity(sites[place], other) for other in others), default=0)
                 for place in places_of(anchors)
             }
-            if count or given:
-                found.append((count + given.bit_count(), near))
+            if want.number or given:
+                found.append((want.number + given.bit_count(), near))
         return found
 
     def _candidates(self, size: int, among: int) -> Iterator[int]:

@@ -67,16 +67,16 @@ class Merits:
         return -self.companions.pairs.lost(kind, leads, taken)
 
     def _parts(self, picks: Sequence[Pick], beside: Sequence[Pick]) -> Iterator[Part]:
-        leads, partners = (self.scene.given(picks, role) for role in (Role.LEAD, Role.PARTNER))
+        leads = self.scene.given(picks, Role.LEAD)
         for group, free, mask in self._linked(leads):
             yield from group.tell(free, mask) if group.tell else _plainly(group.ranking.of(free, mask))
-        followed = self.scene.given(beside, Role.LEAD)
-        placed = leads | followed or partners or self.scene.given(picks, Role.ZONE)
+        every = (*picks, *beside)
+        leads, partners = (self.scene.given(every, role) for role in (Role.LEAD, Role.PARTNER))
+        placed = leads or partners or self.scene.given(picks, Role.ZONE)
         if placed:
             yield Part("numa", self.apart(placed), _zones(self.ground.at(places_of(placed))))
-        leads |= followed
         for kind in self.ground.kinds:
-            yield from self._partnered(kind, (*picks, *beside), leads, partners & mask_of(kind.places))
+            yield from self._partnered(kind, every, leads)
         yield from self._zoned(picks, leads or partners, leads)
 
     def _linked(self, leads: int) -> Iterator[tuple[Anchored, int, int]]:
@@ -86,13 +86,16 @@ class Merits:
             if mask:
                 yield group, group.inward(self.scene.whole | leads), mask
 
-    def _partnered(self, kind: Kind, picks: Sequence[Pick], leads: int, partners: int) -> Iterator[Part]:
+    def _partnered(self, kind: Kind, picks: Sequence[Pick], leads: int) -> Iterator[Part]:
+        # Of a partner that is shared the pod may have several shares, one for each that leads.
+        shares = [pick for pick in picks if pick.place in kind.places and self.scene.roles[pick.at] is Role.PARTNER]
+        partners = mask_of({pick.place for pick in shares})
         stranding, text = self.stranding(kind, leads, partners), self._stranded(kind, leads, partners)
         if stranding or text:
             yield Part("stranding", stranding, text)
         if leads and partners:
             # Nodes are compared by what the pod has as a whole; what is told is what each claim has of it.
-            pairing = paired(self.ground.at(places_of(leads)), self.ground.at(places_of(partners)))
+            pairing = paired(self.ground.at(places_of(leads)), self.ground.at(sorted(pick.place for pick in shares)))
             near = [value for claim in _claims_of(picks, partners) for value in self._near(claim, picks, partners)]
             words = _pairs(near, noun_of(kind.driver), self._noun(places_of(leads)))
             yield Part("partners", PARTNERED * pairing.mean // 1000, words)
@@ -118,8 +121,8 @@ class Merits:
 
     def _near(self, claim: int, picks: Sequence[Pick], partners: int) -> list[int]:
         """Tell how close the partners of a claim are to what leads for it, pair by pair."""
-        own = mask_of({pick.place for pick in picks if pick.at.claim == claim}) & partners
-        ones, others = (self.ground.at(places_of(mask)) for mask in (self.scene.led(claim, picks), own))
+        own = sorted(pick.place for pick in picks if pick.at.claim == claim and partners >> pick.place & 1)
+        ones, others = self.ground.at(places_of(self.scene.led(claim, picks))), self.ground.at(own)
         return [affinity(ones[one], others[other]) for one, other in paired(ones, others).pairs]
 
     def _zoned(self, picks: Sequence[Pick], led: int, leads: int) -> Iterator[Part]:

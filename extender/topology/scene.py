@@ -1,9 +1,11 @@
 """A pod's question on the ground of a board: who chooses first, and who follows whom."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import cached_property, reduce
+from itertools import chain
 from operator import or_
+from typing import NamedTuple
 
 from extender.allocation.attempt import Pick
 from extender.allocation.masks import mask_of, places_of
@@ -22,6 +24,14 @@ class Role(IntEnum):
     PARTNER = 1
     ZONE = 2
     OTHER = 3
+
+
+class Want(NamedTuple):
+    """How many partners are wanted, *among* which; *shares*: their places where all are shared, as often as needed."""
+
+    among: int
+    number: int
+    shares: tuple[int, ...]
 
 
 def offered(situation: Situation, at: At) -> int:
@@ -118,13 +128,30 @@ class Scene:
         leads = [pick for pick in picks if self.roles[pick.at] is Role.LEAD]
         return mask_of({pick.place for pick in leads if pick.at.claim == claim} or {pick.place for pick in leads})
 
-    def by_kind(self, asks: Iterable[At]) -> Iterator[tuple[Kind, int, int]]:
-        """Yield the kinds of partners that *asks* want, what could be had of them, and how many are wanted."""
-        asks = list(asks)
-        for kind in self.ground.kinds:
-            mine = [at for at in asks if self.kind(at) is kind]
-            if mine:
-                yield kind, self.united(mine), sum(map(self.size, mine))
+    def wanted(self, kind: Kind, asks: Iterable[At]) -> Want:
+        """Say what *asks* want of a kind of partners."""
+        mine = [at for at in asks if self.kind(at) is kind]
+        among, number = self.united(mine), sum(map(self.size, mine))
+        return Want(among, number, () if among & ~self.ground.board.shareable else self._shares(mine, among, number))
+
+    def _shares(self, asks: Sequence[At], among: int, most: int) -> tuple[int, ...]:
+        """List the shared devices that *asks* could have, as often as they serve one of them; of those alike *most*."""
+        found: dict[object, list[int]] = {}
+        for place in places_of(among):
+            alike = found.setdefault(self.ground.sites[place], [])
+            alike += [place] * min(most - len(alike), self._servable(asks, place))
+        return tuple(chain.from_iterable(found.values()))
+
+    def _servable(self, asks: Sequence[At], place: int) -> int:
+        """Count the asks that a device serves one after the other."""
+        consumed, count = dict(self.situation.usages[place].consumed), 0
+        have = {name: whole.value.nanos for name, whole in self.ground.board.candidates[place].device.capacity}
+        for at in asks:
+            drawn = self.situation.eligible[at].draws.get(place)
+            amounts = {name: consumed.get(name, 0) + amount.nanos for name, amount in drawn.amounts} if drawn else {}
+            if self.mask(at) >> place & 1 and all(amount <= have[name] for name, amount in amounts.items()):
+                consumed, count = consumed | amounts, count + 1
+        return count
 
     def united(self, asks: Iterable[At]) -> int:
         """Return what any of *asks* could be given."""

@@ -8,13 +8,13 @@ import pytest
 from extender.model.change import Changed
 from extender.model.claim import Constraint, RequestSlot
 from extender.model.device import NodeSelection, ResourceSlice, Traits
-from extender.model.names import ClassName, NodeName, PoolName
+from extender.model.names import ClassName, DeviceKey, DeviceName, NodeName, PoolName
 from extender.model.quantity import parse_quantity
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
 from extender.topology.document import Document
 from extender.topology.policies import Policies
-from tests.scheduling.cast import pod
+from tests.scheduling.cast import held, pod
 from tests.scheduling.machines import GPU, NVIDIA, ROOT
 from tests.scheduling.mixed import NET, NIC, asks, cluster, nics, one, planner_of, published, some
 
@@ -179,9 +179,45 @@ def test_where_gpus_are_packed_or_spread_a_nic_that_is_close_comes_second(policy
     assert [item.device.device for item in allocation.devices] == [gpu, "d3"]
 
 
+def shared_nics(node_name: str, count: int, *indices: int) -> ResourceSlice:
+    """Publish the NICs on the roots of some of *count* GPUs; each has ten shares."""
+    every = published(node_name, NET, count, traits=Traits(allow_multiple_allocations=True))
+    return replace(every, devices=tuple(every.devices[index] for index in indices))
+
+
+def nic_share(name: str = "nic", amount: str = "8Gi") -> RequestSlot:
+    return RequestSlot(name=name, exactly=replace(one(1, NIC, name), capacity=(("memory", parse_quantity(amount)),)))
+
+
 def test_a_share_of_a_nic_is_of_one_that_is_close_to_its_gpu() -> None:
-    belief = cluster(cards("a", 4), published("a", NET, 4, traits=Traits(allow_multiple_allocations=True)))
+    belief = cluster(cards("a", 4), shared_nics("a", 4, *range(4)))
     given(belief, some(3))
-    amounts = (("memory", parse_quantity("8Gi")),)
-    nic = RequestSlot(name="nic", exactly=replace(one(1, NIC, "nic"), capacity=amounts))
-    assert given(belief, some(1), nic)[1] == ["d3", "d3"]
+    _, devices, reasons = given(belief, some(1), nic_share())
+    assert devices == ["d3", "d3"]
+    assert "NIC on the same PCIe root as its GPU (1 of 1)" in reasons
+
+
+@pytest.mark.parametrize("asked", [share(), some(1, GPU, "gpu")])
+@pytest.mark.parametrize(("near", "far"), [("a", "b"), ("b", "a")])
+def test_a_share_of_a_nic_goes_where_it_is_close(near: str, far: str, asked: RequestSlot) -> None:
+    gpus = shareable if asked.exactly and asked.exactly.capacity else cards
+    belief = cluster(gpus("a", 2), gpus("b", 2), shared_nics(near, 2, 0), shared_nics(far, 4, 3), nodes="ab")
+    assert given(belief, asked, nic_share())[0] == near
+
+
+def test_gpus_with_a_share_each_of_one_nic_are_both_close_to_it() -> None:
+    belief = cluster(cards("a", 4), shared_nics("a", 4, 3))
+    _, devices, reasons = given(belief, some(2), nic_share(), nic_share("other"))
+    assert devices == ["d2", "d3", "d3", "d3"]
+    assert "on the same PCIe root as its GPU (1 of 2); NIC on the NUMA node of its GPU (1 of 2)" in reasons
+
+
+@pytest.mark.parametrize(
+    ("amount", "devices"), [("40Gi", ["d0", "d1", "d0", "d0"]), ("41Gi", ["d6", "d7", "d4", "d5"])]
+)
+def test_gpus_are_close_to_nics_that_have_enough_left_for_all_of_them(amount: str, devices: list[str]) -> None:
+    belief = cluster(cards("a", 8), shared_nics("a", 8, 0, 4, 5))
+    # On the other NUMA node no GPU is left on the root of a NIC.
+    taken = [DeviceKey(NVIDIA, PoolName("a"), DeviceName(name)) for name in ("d4", "d5")]
+    belief.apply(Changed(held(asks("held", some(2)), *taken)))
+    assert given(belief, some(2), nic_share("nic", amount), nic_share("other", amount))[1] == devices
