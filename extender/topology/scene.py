@@ -15,6 +15,7 @@ from extender.allocation.situation import Situation
 from extender.model.frozen import dataclass
 from extender.topology.ground import Ground, Kind
 from extender.topology.linked import Divisible, Wholes, undivided, unheld
+from extender.topology.portions import WHOLE, taken_of
 
 
 class Role(IntEnum):
@@ -131,8 +132,18 @@ class Scene:
     def wanted(self, kind: Kind, asks: Iterable[At]) -> Want:
         """Say what *asks* want of a kind of partners."""
         mine = [at for at in asks if self.kind(at) is kind]
-        among, number = self.united(mine), sum(map(self.size, mine))
+        among, number = reduce(or_, map(self._likely, mine), 0), sum(map(self.size, mine))
         return Want(among, number, () if among & ~self.ground.board.shareable else self._shares(mine, among, number))
+
+    def _likely(self, at: At) -> int:
+        """Return what an ask is given as far as that goes: who takes all of a device leaves what others could share."""
+        likely, candidates, draws = self.mask(at), self.ground.board.candidates, self.situation.eligible[at].draws
+        shared = [place for place in places_of(likely & self.ground.board.shareable) if place in draws]
+        is_named = bool(self.situation.asks[at].capacity)
+        parts = mask_of(one for one in shared if is_named or taken_of(candidates[one].device, draws[one]) < WHOLE)
+        for fewer in (likely & ~mask_of(shared) | parts, parts):
+            likely = fewer if fewer.bit_count() >= self.size(at) else likely
+        return likely
 
     def _shares(self, asks: Sequence[At], among: int, most: int) -> tuple[int, ...]:
         """List the shared devices that *asks* could have, as often as they serve one of them; of those alike *most*."""

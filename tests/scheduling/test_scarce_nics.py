@@ -221,3 +221,15 @@ def test_gpus_are_close_to_nics_that_have_enough_left_for_all_of_them(amount: st
     taken = [DeviceKey(NVIDIA, PoolName("a"), DeviceName(name)) for name in ("d4", "d5")]
     belief.apply(Changed(held(asks("held", some(2)), *taken)))
     assert given(belief, some(2), nic_share("nic", amount), nic_share("other", amount))[1] == devices
+
+
+@pytest.mark.parametrize(("one_index", "many_index"), [(0, 3), (3, 0)])
+def test_gpus_are_close_to_the_nic_that_goes_with_them_where_only_some_can_be_shared(
+    one_index: int, many_index: int
+) -> None:
+    many = replace(shared_nics("a", 4, many_index), name="a-shared", slice_count=2)
+    alone = replace(one_nic("a", one_index, 4), slice_count=2)
+    belief = cluster(cards("a", 4), many, alone)
+    assert given(belief, some(1), some(1, NIC, "nic"))[1] == [f"d{one_index}"] * 2
+    belief = cluster(cards("a", 4), many, alone)
+    assert given(belief, some(1), nic_share())[1] == [f"d{many_index}"] * 2
