@@ -25,8 +25,8 @@ class Framed:
         self._otherwise = otherwise
 
     def beside(self, along: Along) -> "Framed":
-        """Return the same where it counts for shares what can go *along* with devices, too."""
-        return Framed(self._partitioned, self._shared.beside(along), self._otherwise)
+        """Return the same where it counts for partitions and shares what can go *along* with devices, too."""
+        return Framed(self._partitioned.beside(along), self._shared.beside(along), self._otherwise)
 
     def order(self, situation: Situation) -> Sequence[Turn]:
         return self._otherwise.order(situation)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from extender.topology.partitions import KEPT, Pattern, Remains, Rest, share_of
 from extender.topology.policy import KEEPING, Placing
 from extender.topology.portions import WHOLE, spared
 from extender.topology.quality import ONE
+from extender.topology.shared import NEAR, Along
 
 # Boards and patterns that are remembered.
 BOARDS: Final = 1 << 14
@@ -56,13 +59,19 @@ class Partitioned:
     Where *placing_of* says so the fullest or the emptiest chips come first.
     """
 
-    def __init__(self, placing_of: PlacingOf = protecting, known: Known | None = None) -> None:
-        self._placing_of = placing_of
+    def __init__(
+        self, placing_of: PlacingOf = protecting, known: Known | None = None, along: Along | None = None
+    ) -> None:
+        self._placing_of, self._along = placing_of, along
         self._known = known or Known(Memo(BOARDS), Memo(PATTERNS))
 
     def placed(self, placing_of: PlacingOf) -> "Partitioned":
         """Return the same for other policies, which shares all that is remembered."""
         return Partitioned(placing_of, self._known)
+
+    def beside(self, along: Along) -> "Partitioned":
+        """Return the same where it counts, too, what can go *along* with devices."""
+        return Partitioned(self._placing_of, self._known, along)
 
     def concerns(self, situation: Situation, at: At, mask: int) -> bool:
         """Tell whether parts of chips are among *mask*: whole ones alone are better told apart by their links."""
@@ -105,7 +114,12 @@ class Partitioned:
         placing = self._placing_of(at)
         menus = [_menu(stock, _touched(stock, placing), cut, size, ranks) for stock in stocks]
         menus.append(menu_of_loose(sorted((ranks[place], place) for place in places_of(mask & ~cut)), size))
-        return ordered(menus, size)
+        sets = ordered(menus, size)
+        if self._along is None or placing is not Placing.PROTECT:
+            return sets
+        # Those that are worth the same stay in their order.
+        valued = [(-_kept_by(stocks, cut, places) - self._along(places), places) for places in islice(sets, NEAR)]
+        return chain((places for _, places in sorted(valued, key=itemgetter(0))), sets)
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
         """Say what taking *places* does to what is left of their chips."""
@@ -214,12 +228,24 @@ def _driver(board: Board, stock: Stock) -> str:
     return board.candidates[min(stock.chip.cuts)].key.driver
 
 
-def _part(stock: Stock, taken: Sequence[int]) -> Part:
-    """Say what is left of the profiles that lose by it."""
+def _after(stock: Stock, taken: Sequence[int]) -> tuple[Rest, int]:
+    """Return what is left of a chip, and what that is worth beside what there was."""
     rest = stock.rest
     for place in taken:
         rest = stock.remains.after(rest, stock.chip.cuts[place]) or rest
-    change = stock.remains.value(rest) - stock.remains.value(stock.rest)
+    return rest, KEEPING * (stock.remains.value(rest) - stock.remains.value(stock.rest)) // 1000
+
+
+def _kept_by(stocks: Sequence[Stock], cut: int, places: Sequence[int]) -> int:
+    """Return what is left of all chips beside what there was where *places* are taken, those of *cut* out of chips."""
+    drawn = [place for place in places if cut >> place & 1]
+    taken = ((stock, [place for place in drawn if place in stock.chip.cuts]) for stock in stocks)
+    return sum(_after(stock, mine)[1] for stock, mine in taken if mine)
+
+
+def _part(stock: Stock, taken: Sequence[int]) -> Part:
+    """Say what is left of the profiles that lose by it."""
+    rest, worth = _after(stock, taken)
     counted = (
         (profile, stock.remains.placements(rest, profile), stock.remains.placements(stock.rest, profile))
         for profile in stock.chip.pattern.profiles
@@ -229,4 +255,4 @@ def _part(stock: Stock, taken: Sequence[int]) -> Part:
         f"{kept}{' of ' if index else ' placements of '}{name}" for index, (kept, name) in enumerate(lost)
     )
     text = f"kept whole on {stock.chip.name}: {listed or 'all that was'}"
-    return Part("partitions", KEEPING * change // 1000, text)
+    return Part("partitions", worth, text)

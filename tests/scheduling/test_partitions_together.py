@@ -78,10 +78,10 @@ def small(root: int | None = None) -> RequestSlot:
     return RequestSlot(name="part", exactly=asked)
 
 
-def given_of(belief: Belief, *requests: RequestSlot) -> list[str]:
+def given_of(belief: Belief, *requests: RequestSlot, policy: str = "") -> list[str]:
     """Return what the next pod is given; others do not get it any more."""
     name = f"c{next(NUMBERS)}"
-    belief.apply(Changed(asks(name, *requests)))
+    belief.apply(Changed(asks(name, *requests, policy=policy)))
     plan = planner_of(belief, Document()).plan(pod(name, name), None, 0.0)
     assert isinstance(plan, Offer)
     return sorted(item.device.device for _, allocation in plan.placement.claims for item in allocation.devices)
@@ -129,6 +129,23 @@ def test_the_nic_and_the_cpus_of_a_partition_are_close_to_it(product: str, *, is
         given_of(belief, small(root))
     assert _parted(given_of(belief, small(3), some(1, NIC))) == ["d3", "gpu-3"]
     assert _parted(given_of(belief, small(3), some(1, CPU))) == ["cpu-1", "gpu-3"]
+
+
+@pytest.mark.parametrize("near", range(4))
+@pytest.mark.parametrize("size", [1, 2])
+def test_partitions_are_of_a_gpu_that_a_nic_is_close_to(near: int, size: int) -> None:
+    every = nics(NODE, 4)
+    belief = belief_of(*CLASSES[1:], *ROLES, node(NODE), *cut_up(4), replace(every, devices=every.devices[near:][:1]))
+    parts = [replace(small(), name=f"part-{index}") for index in range(size)]
+    assert _parted(given_of(belief, *parts, some(1, NIC))) == [f"d{near}", *[f"gpu-{near}"] * size]
+
+
+@pytest.mark.parametrize(("policy", "gpu"), [("pack", "gpu-0"), ("spread", "gpu-1"), ("protect", "gpu-3")])
+def test_where_chips_are_packed_or_spread_a_nic_that_is_close_does_not_count(policy: str, gpu: str) -> None:
+    every = nics(NODE, 4)
+    belief = belief_of(*CLASSES[1:], *ROLES, node(NODE), *cut_up(4), replace(every, devices=every.devices[3:]))
+    given_of(belief, small(0))
+    assert _parted(given_of(belief, small(), some(1, NIC), policy=policy)) == ["d3", gpu]
 
 
 @pytest.mark.parametrize("beside", [(), (some(1, NIC, "nic"),)])
