@@ -115,10 +115,10 @@ class Partitioned:
         menus = [_menu(stock, _touched(stock, placing), cut, size, ranks) for stock in stocks]
         menus.append(menu_of_loose(sorted((ranks[place], place) for place in places_of(mask & ~cut)), size))
         sets = ordered(menus, size)
-        if self._along is None or placing is not Placing.PROTECT:
+        if self._along is None:
             return sets
         # Those that are worth the same stay in their order.
-        valued = [(-_kept_by(stocks, cut, places) - self._along(places), places) for places in islice(sets, NEAR)]
+        valued = [(self._rank(stocks, placing, cut, places), places) for places in islice(sets, NEAR)]
         return chain((places for _, places in sorted(valued, key=itemgetter(0))), sets)
 
     def value(self, situation: Situation, at: At, places: Sequence[int]) -> Appraisal:
@@ -134,6 +134,16 @@ class Partitioned:
         else:
             parts = [_spare(situation.board, stocks, taken, placing)]
         return Appraisal(sum(part.value for part in parts), tuple(parts))
+
+    def _rank(self, stocks: Sequence[Stock], placing: Placing, cut: int, places: Sequence[int]) -> tuple[int, ...]:
+        """Rank *places*, those of *cut* out of chips, where it counts what goes along: the least comes first."""
+        drawn = [place for place in places if cut >> place & 1]
+        taken = [(stock, mine) for stock in stocks if (mine := [one for one in drawn if one in stock.chip.cuts])]
+        along = self._along(places) if self._along else 0
+        kept = sum(_after(stock, mine)[1] for stock, mine in taken)
+        if placing is Placing.PROTECT:
+            return (-kept - along,)
+        return sum(_touched(stock, placing).loss for stock, _ in taken), -kept, -along
 
     def _stocks(self, situation: Situation) -> list[Stock]:
         chips = self._chips_of(situation.board)
@@ -234,13 +244,6 @@ def _after(stock: Stock, taken: Sequence[int]) -> tuple[Rest, int]:
     for place in taken:
         rest = stock.remains.after(rest, stock.chip.cuts[place]) or rest
     return rest, KEEPING * (stock.remains.value(rest) - stock.remains.value(stock.rest)) // 1000
-
-
-def _kept_by(stocks: Sequence[Stock], cut: int, places: Sequence[int]) -> int:
-    """Return what is left of all chips beside what there was where *places* are taken, those of *cut* out of chips."""
-    drawn = [place for place in places if cut >> place & 1]
-    taken = ((stock, [place for place in drawn if place in stock.chip.cuts]) for stock in stocks)
-    return sum(_after(stock, mine)[1] for stock, mine in taken if mine)
 
 
 def _part(stock: Stock, taken: Sequence[int]) -> Part:

@@ -25,6 +25,8 @@ from extender.topology.typical import PodAsk, Typical
 PLENTY: Final = 1 << 40
 # Stretches of which it is asked what can go along with them.
 NEAR: Final = 16
+# Devices of which it is asked for each.
+ORDERED: Final = 64
 # Says what can go along with some places, of ONE.
 Along = Callable[[Sequence[int]], int]
 
@@ -113,6 +115,8 @@ class Shared:
             return
         situation = replace(situation, given=tuple(picks))
         families = [_among(family, mask) for family in self._families(situation, at)]
+        if self._along and size > 1:
+            families = [(_near_each_other(family, count, self._along), count) for family, count in families]
         criteria = self._criteria(situation, at)
         seen, stretches = set(), sorted(_stretches(situation, criteria, families, size))
         if self._along and len(stretches) > 1:
@@ -181,6 +185,13 @@ def _among(family: Family, mask: int) -> tuple[Family, int]:
     """Put those of *mask* first, and count them."""
     chosen = [place for place in family.places if mask >> place & 1]
     return _first(family, chosen), len(chosen)
+
+
+def _near_each_other(family: Family, count: int, along: Along) -> Family:
+    """Put those of the first *count* that have the same left in the order of what can go along with each."""
+    known = {place: along((place,)) for place in family.places[:count]} if count <= ORDERED else {}
+    left = dict(zip(family.places, family.left, strict=True))
+    return _first(family, sorted(family.places[:count], key=lambda place: (left[place], -known.get(place, 0))))
 
 
 def _first(family: Family, chosen: Sequence[int]) -> Family:

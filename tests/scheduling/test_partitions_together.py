@@ -10,7 +10,7 @@ import pytest
 from extender.model.change import Changed
 from extender.model.claim import DeviceClass, DeviceRequest, RequestSlot, Selector
 from extender.model.device import ResourceSlice, Traits
-from extender.model.names import ClassName
+from extender.model.names import ClassName, PoolName
 from extender.model.parse import parse_slice
 from extender.scheduling.planner import Offer
 from extender.state.belief import Belief
@@ -140,12 +140,17 @@ def test_partitions_are_of_a_gpu_that_a_nic_is_close_to(near: int, size: int) ->
     assert _parted(given_of(belief, *parts, some(1, NIC))) == [f"d{near}", *[f"gpu-{near}"] * size]
 
 
-@pytest.mark.parametrize(("policy", "gpu"), [("pack", "gpu-0"), ("spread", "gpu-1"), ("protect", "gpu-3")])
-def test_where_chips_are_packed_or_spread_a_nic_that_is_close_does_not_count(policy: str, gpu: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "gpus"),
+    [("pack", ["gpu-0", "gpu-0"]), ("spread", ["gpu-3", "gpu-2"]), ("protect", ["gpu-3", "gpu-3"])],
+)
+def test_where_chips_are_packed_or_spread_a_nic_that_is_close_comes_second(policy: str, gpus: list[str]) -> None:
     every = nics(NODE, 4)
-    belief = belief_of(*CLASSES[1:], *ROLES, node(NODE), *cut_up(4), replace(every, devices=every.devices[3:]))
+    on_last = [replace(every, name=name, pool=PoolName(name), devices=every.devices[3:]) for name in "ab"]
+    belief = belief_of(*CLASSES[1:], *ROLES, node(NODE), *cut_up(4), *on_last)
     given_of(belief, small(0))
-    assert _parted(given_of(belief, small(), some(1, NIC), policy=policy)) == ["d3", gpu]
+    given = [_parted(given_of(belief, small(), some(1, NIC), policy=policy)) for _ in gpus]
+    assert given == [["d3", gpu] for gpu in gpus]
 
 
 @pytest.mark.parametrize("beside", [(), (some(1, NIC, "nic"),)])

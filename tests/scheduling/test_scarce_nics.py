@@ -233,3 +233,11 @@ def test_gpus_are_close_to_the_nic_that_goes_with_them_where_only_some_can_be_sh
     assert given(belief, some(1), some(1, NIC, "nic"))[1] == [f"d{one_index}"] * 2
     belief = cluster(cards("a", 4), many, alone)
     assert given(belief, some(1), nic_share())[1] == [f"d{many_index}"] * 2
+
+
+def test_of_shares_that_leave_the_same_those_are_taken_that_are_close_to_each_gpu() -> None:
+    belief = cluster(cards("a", 4), shared_nics("a", 4, 0, 1, 3))
+    taken = [DeviceKey(NVIDIA, PoolName("a"), DeviceName(name)) for name in ("d1", "d2")]
+    belief.apply(Changed(held(asks("held", some(2)), *taken)))
+    (nic,) = [replace(slot, exactly=replace(slot.exactly, count=2)) for slot in [nic_share()] if slot.exactly]
+    assert given(belief, some(2), nic)[1] == ["d0", "d3", "d0", "d3"]
