@@ -195,9 +195,10 @@ class Preferring:
         unready = sum(situation.board.unready >> pick.place & 1 for pick in solution.picks)
         if unready:
             found.append(Part("unready", -UNREADY * unready, f"{unready} to be made ready first"))
-        whole = (taken(situation, solution.picks) & self._memory.partitioned.divisible(situation.board)).bit_count()
-        if whole:
-            found.append(Part("parts", -whole, f"{whole} that could be given in parts"))
+        divisible = self._memory.partitioned.divisible(situation.board)
+        if whole := (taken(situation, solution.picks) & divisible).bit_count():
+            every = self._memory.partitioned.wholes(situation, divisible).bit_count()
+            found.append(Part("parts", -whole, f"{whole} of {every} whole ones that could be given in parts"))
         lost = sum(_is_spoilt(situation, pick) for pick in solution.picks)
         if lost:
             found.append(Part("spoilt", spoiling(lost), f"{lost} that nobody can share, though a part would do"))

@@ -196,9 +196,11 @@ def one_uncut(published: ResourceSlice, name: str) -> ResourceSlice:
     return replace(published, devices=(*others, *plain))
 
 
-def test_what_could_be_given_in_parts_is_told() -> None:
-    belief = cluster(["a"], [])
-    assert told(planned(belief, planner_of(belief, Document()), wholes(2)), "parts") == "2 that could be given in parts"
+def test_what_could_be_given_in_parts_is_told_beside_what_is_left_of_it() -> None:
+    belief = belief_of(SMALL_CLASS, WHOLE_CLASS, *eight("a", 0, 1, 2, is_cut=True))
+    planner = planner_of(belief, Document())
+    said = [told(planned(belief, planner, wholes(devices)), "parts") for devices in (2, 1)]
+    assert said == [f"{one} whole ones that could be given in parts" for one in ("2 of 3", "1 of 1")]
 
 
 @pytest.mark.parametrize("devices", [1, 2])
