@@ -33,7 +33,7 @@ from extender.topology.document import Document
 from extender.topology.memo import Memo
 from extender.topology.policies import NotAllowed
 from extender.topology.policy import Placing, Policy, Wish, spoiling
-from extender.topology.ratings import APART, NONE, PARTS, Gradings, Ratings, Uncut, Values, first_of, summed
+from extender.topology.ratings import APART, NONE, PARTS, Gradings, Ratings, Spared, Uncut, Values, first_of, summed
 from extender.topology.residual import Mix
 from extender.topology.shared import Beside, Shared
 from extender.topology.words import parts_of
@@ -261,7 +261,7 @@ class Taste:
         if not is_chosen(fitter, at):
             return np.zeros(len(snapshot.layout.nodes), np.int64)
         is_known = is_rated(fitter, at, snapshot)
-        made = Ratings if is_known else Uncut
+        made = Ratings if is_known else Uncut if ask.capacity else Spared
         values = self.ratings(fitter, at, policy, made).of(snapshot, fitter.matches_in(snapshot).of[at].usable)
         # Ratings know what stands on a node; what is attached by network may do beside it.
         if snapshot.reach.spots:

@@ -12,11 +12,12 @@ from extender.topology.machine import Group
 class Bodies(NamedTuple):
     """*wholes*: the masks of each device that is whole while nobody has anything of the others, and of these.
 
-    *parts*: the mask of whatever else draws from counters, and of what is shared.
+    *parts*: the mask of whatever else draws from counters; *shared*: of what many can have.
     """
 
     wholes: tuple[tuple[int, int], ...]
     parts: int
+    shared: int
 
     def cut(self, free: int) -> int:
         """Return the mask of those of which somebody has a part."""
@@ -26,9 +27,10 @@ class Bodies(NamedTuple):
 def bodies_of(machine: Iterable[Group]) -> Bodies:
     """Take for whole what draws at least as much of each counter as anything else of its counter set."""
     sets, beside, parts = defaultdict[object, dict[int, dict[str, int]]](dict), dict[int, int](), 0
+    shared = 0
     for group in machine:
         for index, member in zip(group.indices, group.members, strict=True):
-            parts |= member.device.traits.allow_multiple_allocations << index
+            shared |= member.device.traits.allow_multiple_allocations << index
             for (name, counter), amount in drawn_by(member.device.traits).items():
                 sets[member.key.pool_key, name].setdefault(index, {})[counter] = amount
     for drawn in sets.values():
@@ -39,5 +41,5 @@ def bodies_of(machine: Iterable[Group]) -> Bodies:
         for index, amounts in drawn.items():
             beside[index] = beside.get(index, 0) | mask_of(drawn) & ~(1 << index)
             parts |= any(amounts.get(counter, 0) < amount for counter, amount in most.items()) << index
-    wholes = ((1 << index, others) for index, others in beside.items() if others and not parts >> index & 1)
-    return Bodies(tuple(wholes), parts)
+    wholes = ((1 << index, others) for index, others in beside.items() if others and not (parts | shared) >> index & 1)
+    return Bodies(tuple(wholes), parts, shared)

@@ -184,11 +184,26 @@ class Uncut(Ratings):
         bodies = self._bodies.get(number)
         if bodies is None:
             bodies = self._bodies[number] = bodies_of(self.atlas.machines[number])
-        if usable & bodies.parts:
+        alone = self._alone(usable, bodies.shared)
+        if alone & (bodies.parts | bodies.shared):
             return PARTS
-        value = super()._value((number, free & ~bodies.cut(free), usable))
+        value = super()._value((number, free & ~bodies.cut(free), alone))
+        if alone != usable and value <= APART:
+            return PARTS
         # That a body has not enough left for all of it is only a guess, and must keep nobody away.
         return PARTS if value == NONE and any(usable & whole for whole, _ in bodies.wholes) else value
+
+    def _alone(self, usable: int, shared: int) -> int:
+        """Return what is given first of what is *usable*."""
+        del shared
+        return usable
+
+
+class Spared(Uncut):
+    """The same for who takes all of each device: what others could share is left to them while the rest suffices."""
+
+    def _alone(self, usable: int, shared: int) -> int:
+        return usable & ~shared
 
 
 class Gradings(Ratings):

@@ -317,6 +317,18 @@ def test_of_a_set_that_is_shareable_in_part_all_devices_are_packed_and_spread(po
     assert placed(belief, planner, wholes(4)) == best
 
 
+def test_gpus_that_nobody_can_share_are_estimated_like_others_where_nodes_have_some_that_many_can() -> None:
+    # Of the others three of eight would stay free, and of b four of sixteen, which are more.
+    left = {f"a{index:02}": free for index, free in enumerate(combinations(range(7), 4))} | {"b": tuple(range(5))}
+    sizes = {name: 16 if name == "b" else 8 for name in left}
+    belief = sharing([partly(name, size, (size - 1,)) for name, size in sizes.items()])
+    for name, free in left.items():
+        gone = [DeviceName(f"d{index}") for index in range(sizes[name] - 1) if index not in free]
+        belief.apply(Changed(held(wholes(len(gone)), *(DeviceKey(NVIDIA, PoolName(name), one) for one in gone))))
+    planner = planner_of(belief, Document(policies=Policies(default="pack")))
+    assert placed(belief, planner, wholes(2)) == "b"
+
+
 def test_what_is_told_of_a_set_that_is_shareable_in_part_names_all_of_it() -> None:
     belief = sharing([partly("a", 3, (0,))])
     plan = planned(belief, planner_of(belief, Document(policies=Policies(default="pack"))), wholes(3))

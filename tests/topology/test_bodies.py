@@ -35,9 +35,9 @@ def test_a_gpu_is_cut_where_somebody_has_a_part_of_it(taken: list[str], cut: lis
     assert [name for place, name in enumerate(names) if not bodies.parts >> place & 1] == ["gpu-0", "gpu-1"]
 
 
-def test_what_is_shared_counts_as_parts_and_what_nobody_else_draws_beside_is_no_body() -> None:
+def test_what_is_shared_is_told_and_what_nobody_else_draws_beside_is_no_body() -> None:
     shared, plain = gpus(2)
     shared = Member(shared.key, replace(shared.device, traits=Traits(allow_multiple_allocations=True)))
     alone = next(one for one in members("gpu-0") if one.device.name == "gpu-0")
     bodies = bodies_of(groups_of(bare(), [shared, plain, alone], shipped()))
-    assert bodies == ((), 1)
+    assert bodies == ((), 0, 1)
