@@ -69,7 +69,7 @@ class Vacancies:
 
     def due(self, now: float) -> list[tuple[NodeName, Left]]:
         """Return the nodes that are left, but for those that rest."""
-        return sorted((node, left) for node, left in self._left.items() if left.until <= now)
+        return [(node, left) for node, left in self._left.items() if left.until <= now]
 
     def unanswered(self, node: NodeName, left: Left, now: float) -> None:
         """Leave *node* for a while, and have somebody tried there again: there was no answer when that was written."""
@@ -101,4 +101,4 @@ class Vacancies:
     def _has_room(self, needs: Needs, node: NodeName) -> bool:
         """Tell whether the pod can be on *node*, devices apart, as far as we know."""
         possible, number = self.waker.planner.possible.nodes(needs), self.belief.cluster.snapshot.layout.number(node)
-        return possible is None or (number is not None and bool(possible[number]))
+        return number is not None and (possible is None or bool(possible[number]))

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from extender.kube.outcome import RequestOutcome, Unknown
-from extender.model.change import Changed, Listed
+from extender.model.change import Changed, Gone, Listed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName
-from extender.model.node import Pod
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Node, Pod, PodClaim
 from extender.model.terms import Terms
 from extender.scheduling.endings import Bound, NotBound, Order, Result
 from extender.scheduling.needs import Needs, Unplaceable, needs_of
@@ -75,24 +75,55 @@ async def test_of_several_the_most_important_is_nominated_of_whose_taking_back_t
         waiter(cpu=5000),
         waiter(refusal="0/2 nodes are available: 2 too few matching devices are free"),
         waiter(refusal=""),
-        replace(waiter(), nominated_node=N2),
+        replace(waiter(), nominated_node=N1),
         replace(waiter(), is_deleting=True),
         waiter(priority=6),
     ],
 )
 async def test_whom_that_room_does_not_help_is_left_alone(other: Pod) -> None:
-    assert await Here(other).bound(N2) == []
+    here = Here(other)
+    assert await here.bound(N2) == []
+    assert here.wakes.touched == []
+
+
+async def test_who_is_woken_anyway_is_left_alone() -> None:
+    here, second = Here(waiter()), waiter()
+    here.attention.waker.put(second.uid)
+    assert await here.bound(N2) == []
+
+
+async def test_of_those_who_cannot_be_placed_at_all_none_takes_the_turn_of_the_next() -> None:
+    nobodys = replace(waiter("high", 5), claims=(PodClaim(name="gpu", claim_name="not-made-yet"),))
+    assert await Here(waiter(), nobodys).bound(N2) == [("second", "n1")]
+
+
+async def test_of_several_who_are_bound_elsewhere_it_counts_who_was_the_most_important() -> None:
+    for priorities in ((5, 3), (3, 5)):
+        here = Here(waiter("high", 4))
+        for priority in priorities:
+            first = replace(pod(f"first-{priority}", priority=priority), nominated_node=N1)
+            here.attention.offered(first)
+            here.attention.waits.ended(Order(first.key, first.uid, N2), Bound(first))
+        await here.pass_time(NUDGE_S)
+        assert here.wakes.woken == [("high", "n1")]
 
 
 async def test_where_the_room_is_taken_or_kept_still_nobody_is_nominated() -> None:
     assert await Here(waiter()).bound(N1) == []
     assert await Here(waiter()).bound(N2, NotBound("no")) == []
     assert await Here(waiter(), first=replace(FIRST, nominated_node=None)).bound(N2) == []
-    taken = Here(waiter())
-    on = replace(pod("other"), node_name=N1)
-    footprint = Footprint(key=on.key, uid=on.uid, node=N1, amounts=(("cpu", 1000),))
-    taken.belief.apply(Changed(footprint))
-    assert await taken.bound(N2) == []
+    taken_back = Here(waiter())
+    taken_back.attention.offered(FIRST)
+    taken_back.first = replace(FIRST, nominated_node=None)
+    assert await taken_back.bound(N2) == []
+    gone = Here(waiter())
+    gone.belief.apply(Gone(Node, ObjectKey("", N1)))
+    assert await gone.bound(N2) == []
+    for node_taken, woken in ((N1, []), (N2, [("second", "n1")])):
+        taken, on = Here(waiter()), replace(pod("other"), node_name=node_taken)
+        footprint = Footprint(key=on.key, uid=on.uid, node=node_taken, amounts=(("cpu", 1000),))
+        taken.belief.apply(Changed(footprint))
+        assert await taken.bound(N2) == woken
 
 
 async def test_who_is_offered_a_node_meanwhile_keeps_it() -> None:
