@@ -3,10 +3,25 @@
 import asyncio
 from collections.abc import Iterator
 
-from extender.kube.pace import Backoff, Pace, Turns
+from extender.kube.pace import Backoff, Pace, Turns, stirred
 
 
-async def pauses(chance: float, count: int, at_least_s: float = 0.0) -> list[float]:
+async def test_news_are_waited_for_and_taken_note_of_once() -> None:
+    news = asyncio.Event()
+    waiting = asyncio.create_task(stirred(news, 3600.0))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    news.set()
+    await waiting
+    assert not news.is_set()
+
+
+async def test_without_news_who_waits_goes_on_all_the_same() -> None:
+    await stirred(asyncio.Event(), 0.0)
+
+
+async def pauses(chance: float, count: int, at_least_s: float = 0.0, *, is_reset: bool = False) -> list[float]:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -15,12 +30,18 @@ async def pauses(chance: float, count: int, at_least_s: float = 0.0) -> list[flo
     backoff = Backoff(Pace(sleep=sleep, chance=lambda: chance), first_s=1.0, last_s=8.0)
     for _ in range(count):
         await backoff.wait(at_least_s)
+        if is_reset:
+            backoff.reset()
     return slept
 
 
 async def test_pauses_double_up_to_a_limit_and_are_half_chance() -> None:
     assert await pauses(0.0, 6) == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
     assert await pauses(1.0, 6) == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+
+
+async def test_after_a_success_the_pauses_begin_anew() -> None:
+    assert await pauses(0.0, 3, is_reset=True) == [0.5, 0.5, 0.5]
 
 
 async def test_what_the_server_asks_for_is_the_least() -> None:
@@ -59,7 +80,7 @@ async def test_work_is_cut_into_turns_between_which_others_run() -> None:
 
 
 async def test_work_that_others_hold_up_has_longer_turns_up_to_a_limit() -> None:
-    assert (await done_by_turn(50, turn_s=1.0, others_s=15.0))[:6] == [1, 3, 7, 13, 21, 29]
+    assert (await done_by_turn(99, turn_s=2.0, others_s=32.0))[:6] == [2, 6, 14, 26, 42, 58]
 
 
 async def test_two_share_the_turns() -> None:

@@ -27,6 +27,10 @@ async def test_what_waits_is_done_in_its_order_after_some_turns() -> None:
         assert not done
     await asyncio.sleep(0)
     assert done == [0, 1, 2]
+    waiting.put(partial(done.append, 3))
+    for _ in range(TURNS + 1):
+        await asyncio.sleep(0)
+    assert done == [0, 1, 2, 3]
 
 
 async def test_what_is_put_by_what_waits_waits_no_longer_than_that_does() -> None:

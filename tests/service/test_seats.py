@@ -109,6 +109,7 @@ async def test_the_seat_of_one_who_goes_before_he_sits_is_had_by_the_next(*, is_
         await crowd.left.wait()
     going.cancel()
     await settled()
+    assert going.cancelled()
     assert crowd.counted() == {"b": 1}
     assert not staying.done()
     await crowd.leave("b")
