@@ -1,9 +1,12 @@
 """Writes go over the session's connections, and mean what they would mean if the session sent them."""
 
 import asyncio
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from unittest.mock import Mock
 
 import aiohttp
@@ -12,8 +15,8 @@ import pytest
 from extender.kube.access import Access, Fixed
 from extender.kube.answer import Answer, Unanswered
 from extender.kube.api import Api
-from extender.kube.direct import Connector
-from extender.kube.request import JSON, JSON_PATCH, Body
+from extender.kube.direct import Connector, Direct
+from extender.kube.request import JSON, JSON_PATCH, Body, Request
 from tests.kube.scripted import HANGING
 
 PATH = "/api/v1/things"
@@ -91,9 +94,9 @@ def headers(asked: bytes) -> Sequence[str]:
     return sorted(asked.partition(b"\r\n\r\n")[0].decode().lower().split("\r\n")[1:])
 
 
-@pytest.mark.parametrize("path", ["", "/below/some"])
-async def test_the_session_would_say_the_same(path: str) -> None:
-    async with peer(OK, OK, path=path, knows="Bearer t") as (server, api):
+@pytest.mark.parametrize(("path", "knows"), [("", "Bearer t"), ("/below/%7Esome", "Bearer t"), ("", "")])
+async def test_the_session_would_say_the_same(path: str, knows: str) -> None:
+    async with peer(OK, OK, path=path, knows=knows) as (server, api):
         # What is idempotent goes through the session.
         direct, through = await write(api), await write(api, "PUT")
     assert isinstance(direct, Answer)
@@ -104,6 +107,60 @@ async def test_the_session_would_say_the_same(path: str) -> None:
     assert second.startswith(f"PUT {path}{PATH}?a=b+c HTTP/1.1\r\n".encode())
     assert headers(first) == headers(second)
     assert first.partition(b"\r\n\r\n")[2] == second.partition(b"\r\n\r\n")[2] == b"[1]"
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "proxy", "is_direct"),
+    [
+        ("POST", Body({}), None, True),
+        ("PUT", Body({}), None, False),
+        ("DELETE", Body({}), None, False),
+        ("POST", None, None, False),
+        ("PATCH", Body({}), "http://proxy:1", False),
+    ],
+)
+def test_what_may_be_sent_twice_has_no_body_or_goes_through_a_proxy_is_left_to_the_session(
+    method: str, body: Body | None, proxy: str | None, *, is_direct: bool
+) -> None:
+    assert Direct.takes(Request(method, PATH, (), body), Access(server="http://s", proxy=proxy)) is is_direct
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the certificate of a server that is called "api", with its key, which nobody vouches for."""
+    folder = tmp_path_factory.mktemp("certified")
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=api"]
+    named = ["-addext", "subjectAltName=DNS:api", "-keyout", "both.pem", "-out", "api.crt"]
+    try:
+        subprocess.run([*command, *named], check=True, cwd=folder, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    with (folder / "both.pem").open("a") as both:
+        both.write((folder / "api.crt").read_text())
+    return folder
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT"], ids=["direct", "session"])
+@pytest.mark.parametrize(
+    ("is_trusted", "name", "is_sent"),
+    [(True, "api", True), (False, "api", False), (True, None, False), (True, "other", False)],
+    ids=["known", "unknown", "by its address", "another"],
+)
+async def test_nothing_is_sent_to_who_does_not_prove_to_be_the_server(
+    certified: Path, method: str, name: str | None, *, is_trusted: bool, is_sent: bool
+) -> None:
+    trusted = ssl.create_default_context(cafile=certified / "api.crt") if is_trusted else None
+    shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    shown.load_cert_chain(certified / "both.pem")
+    made = Peer([OK])
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=shown)
+    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    api = Api(Fixed(Access(server=url, tls=trusted, server_name=name)))
+    got = await write(api, method)
+    await api.close()
+    server.close()
+    assert (isinstance(got, Answer), len(made.asked)) == (is_sent, int(is_sent))
+    assert isinstance(got, Answer) or not got.was_sent
 
 
 async def test_one_connection_carries_many_writes_and_what_the_session_sends() -> None:
@@ -137,6 +194,7 @@ async def test_a_late_answer_is_never_taken_for_that_of_another_write() -> None:
         pytest.param(OK + OK, id="two-answers"),
         pytest.param(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndone", id="asked-to-close"),
         pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\ndone", id="of-old"),
+        pytest.param(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", id="another"),
     ],
 )
 async def test_a_connection_that_cannot_be_trusted_is_used_once(answer: bytes) -> None:
