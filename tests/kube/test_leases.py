@@ -7,7 +7,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from extender.kube.answer import Answer
+from extender.kube.answer import Answer, Unanswered
 from extender.kube.leases import Failure, Lease, Leases, is_conflict, path_of
 from extender.kube.outcome import Refused
 from extender.model.names import ObjectKey
@@ -98,6 +98,16 @@ async def test_without_its_namespace_a_lease_is_not_to_be_had_and_that_is_no_con
     found = await Leases(api, 5.0, lambda: 1e9).hold(KEY, Lease(), "a_1", 15)
     assert isinstance(found, Refused)
     assert (found.kind, found.message, is_conflict(found)) == (Refusal.REJECTED, "namespaces not found", False)
+
+
+async def test_a_write_is_given_up_by_the_api_server_as_soon_as_nobody_waits_for_its_answer_any_more() -> None:
+    api = AsyncMock()
+    api.call.return_value = Unanswered(was_sent=True, why="no answer")
+    ours = Leases(api, 2.5, lambda: 1e9)
+    await ours.read(KEY)
+    await ours.hold(KEY, Lease(), "a_1", 15)
+    read, write = (call.kwargs for call in api.call.call_args_list)
+    assert (read["timeout_s"], write["timeout_s"], write["query"]) == (2.5, 2.5, (("timeout", "2500ms"),))
 
 
 async def test_a_lease_that_is_given_up_has_no_holder_and_counts_who_takes_it(cluster: Cluster) -> None:

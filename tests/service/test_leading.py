@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from aiohttp import web
 
+from extender.config.settings import Settings
 from extender.demo.apiserver.kinds import LEASE, POD
 from extender.demo.apiserver.server import ApiServer
 from extender.kube.writes import Writes
 from extender.model.names import NodeName
 from extender.scheduling.endings import Order
 from extender.service import assembly, keeping, remaking
+from extender.service.leading import Leading, leading_of
 from extender.web.verbs import FilterRequest
 from tests.service.replicas import (
     LASTING,
@@ -55,6 +58,17 @@ async def test_one_leads_and_the_other_is_ready_and_says_who(cluster: Cluster) -
     assert (await a.readiness(), await b.readiness()) == (200, 200)
     assert (a.metric("leading"), b.metric("leading")) == (1, 0)
     assert (a.metric("takeovers_total"), b.metric("takeovers_total")) == (1, 0)
+
+
+@pytest.mark.parametrize(("trust_s", "answer_s", "waited_s"), [(4.0, 10.0, 2.0), (4.0, 1.0, 1.0)])
+def test_a_renewal_that_is_not_answered_leaves_the_time_for_another(
+    trust_s: float, answer_s: float, waited_s: float
+) -> None:
+    told, limits = replace(QUICK, trust_seconds=trust_s), replace(LIMITS, timeout_seconds=answer_s)
+    nobody: Any = None
+    leading = leading_of(Settings(leading=told, api=limits), nobody, lambda: True)
+    assert isinstance(leading, Leading)
+    assert leading.leases.timeout_s == waited_s
 
 
 async def test_a_standby_writes_nothing_whatever_there_is_to_do(
