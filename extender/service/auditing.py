@@ -68,14 +68,11 @@ class Auditing:
 
     async def run(self, is_synced: Callable[[], bool]) -> None:
         """Audit for ever, as long as everything is known, and is ours to look after."""
-        was_synced = False
         while True:
             if is_synced():
                 await self.round()
-                was_synced = True
-            elif was_synced:
+            else:
                 self._rest()
-                was_synced = False
             await asyncio.sleep(EVERY_S)
 
     async def round(self) -> None:
@@ -95,8 +92,6 @@ class Auditing:
     def _rest(self) -> None:
         """Show and remember nothing: it would be shown for as long as somebody else leads, who sees for himself."""
         self.auditor.forget()
-        self._touched.clear()
-        self._slow.clear()
         for kind in Kind:
             self.metrics.drift(kind, 0)
 

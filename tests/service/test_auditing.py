@@ -1,18 +1,25 @@
 """What does not go together is told once: by metric, log and event."""
 
+import asyncio
 import logging
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 
+from extender.kube.freshness import Freshness
+from extender.kube.outcome import Refused, RequestOutcome, Succeeded, Unknown
+from extender.kube.resource import BOUND
+from extender.kube.told import Seen
 from extender.model.change import Changed, Gone, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.drift import Auditor
+from extender.scheduling.steps import Refusal
 from extender.service.auditing import EVERY_S, LAST_S, TOUCHED_AT_ONCE, Auditing
 from extender.service.notices import AGAIN_S, Alarm, Notices
 from extender.state.ledger import ClaimHold, Promise
@@ -182,11 +189,25 @@ async def test_what_is_left_to_a_pod_that_is_gone_is_touched_ever_more_rarely() 
         now[0] += EVERY_S
     assert {name for _, name in touched} == {"a"}
     spans = [later - earlier for (earlier, _), (later, _) in pairwise(touched)]
-    assert spans == sorted(spans)
-    assert spans[-1] == LAST_S
+    assert spans[:7] == [20, 40, 80, 160, 320, LAST_S, LAST_S]
     belief.apply(Gone(ResourceClaim, ours.key))
     await auditing.round()
     assert auditing._touched == {}
+
+
+async def test_who_leads_again_begins_anew_with_what_is_left_over() -> None:
+    left = Left("c")
+    await left.audited(times=4)
+    assert left.touched == ["c", "c"]
+    left.auditing._rest()
+    await left.audited(times=3)
+    assert left.touched == ["c", "c", "c", "c"]
+
+
+async def test_where_nothing_may_be_written_nothing_is_touched() -> None:
+    left = Left("c", is_written=False)
+    await left.audited(times=3)
+    assert left.touched == []
 
 
 @pytest.mark.parametrize(("takes_s", "touched_at_once"), [(0.0, TOUCHED_AT_ONCE), (10.0, 1), (0.9, 3)])
@@ -240,3 +261,109 @@ async def test_what_is_left_over_where_touching_hangs_is_touched_after_that_of_o
         await auditing.round()
         now[0] += EVERY_S
     assert touched == ["slow", "other", "slow"]
+
+
+class Left:
+    """Claims that are left to a pod that is gone; *takes_s*: how long it takes to touch one in a namespace."""
+
+    def __init__(self, *names: str, is_written: bool = True, freshness: Freshness | None = None) -> None:
+        self.belief, self.now, self.touched = believing(), 0.0, list[str]()
+        self.takes_s, self.outcome = Counter[str](), cast("RequestOutcome | None", None)
+        self.belief.ownership.domain = replace(self.belief.ownership.domain, writer="dra-extender.ours")
+        for number, name in enumerate(names):
+            left = held(claim(name), device("n1", number), by=POD)
+            key = ObjectKey(name.partition("-")[0], name)
+            self.belief.apply(Changed(replace(left, key=key, writers=("dra-extender.ours",))))
+        self.belief.apply(Gone(Pod, POD.key))
+        self.belief.apply(Listed(Footprint, ()))
+        nobody: Any = None  # as above
+        parts = Metrics(), Notices(nobody, "one", 20), lambda: self.now, lambda: 0.0
+        writes = cast("Any", self) if is_written else None
+        self.auditing = Auditing(Auditor(self.belief, patience_s=0.0), *parts, writes, freshness)
+
+    async def touch_claim(self, claim: ResourceClaim, _mark: str) -> RequestOutcome | None:
+        self.touched.append(claim.key.name)
+        self.now += self.takes_s[claim.key.namespace]
+        return self.outcome
+
+    async def audited(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.auditing.round()
+            self.now += EVERY_S
+
+
+async def test_a_namespace_is_last_until_it_is_slow_no_more_and_forgotten_with_its_claims() -> None:
+    left = Left("a-1", "b-1")
+    left.takes_s["a"] = 3
+    await left.audited(times=2)
+    assert left.touched == ["a-1"]
+    left.takes_s.clear()
+    await left.audited(times=2)
+    assert left.touched[1:] == ["b-1", "a-1", "b-1"]
+    left.now += LAST_S
+    await left.audited()
+    assert left.touched[4:] == ["a-1", "b-1"]
+    left.takes_s["a"] = 3
+    left.now += LAST_S
+    await left.audited()
+    assert left.auditing._slow == {"a"}
+    left.belief.apply(Gone(ResourceClaim, ObjectKey("a", "a-1")))
+    await left.audited()
+    assert left.auditing._slow == set()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_told"),
+    [
+        (Refused(Refusal.FORBIDDEN, "no", 403), True),
+        (Refused(Refusal.NOT_FOUND, "gone", 404), False),
+        (Unknown("no answer"), False),
+        (Succeeded({}), False),
+    ],
+    ids=["refused", "gone", "unheard", "done"],
+)
+async def test_that_what_is_left_over_may_not_be_touched_is_told(
+    outcome: RequestOutcome, caplog: pytest.LogCaptureFixture, *, is_told: bool
+) -> None:
+    left = Left("c")
+    left.outcome = outcome
+    with caplog.at_level(logging.WARNING):
+        await left.audited(times=2)
+    assert left.touched == ["c"]
+    told = [vars(record)["claim"] for record in caplog.records if record.levelno == logging.WARNING]
+    assert told == (["c/c"] if is_told else [])
+
+
+async def test_who_may_have_been_bound_since_bound_pods_were_seen_last_has_left_nothing_over() -> None:
+    freshness = Freshness((BOUND,))
+    left = Left("c", freshness=freshness)
+    await left.audited(times=3)
+    assert left.touched == []
+    freshness.note(Seen(BOUND, "1", left.now))
+    await left.audited()
+    assert left.touched == ["c"]
+
+
+async def test_others_run_while_everything_is_compared() -> None:
+    auditing, turns = Left("c").auditing, list[int]()
+
+    async def other() -> None:
+        while True:
+            turns.append(len(turns))
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    await auditing.round()
+    beside.cancel()
+    assert turns
+
+
+async def test_the_log_names_claim_and_pod_as_far_as_they_are_known(caplog: pytest.LogCaptureFixture) -> None:
+    belief = believing(claim("c"))
+    belief.ledger.reserve(Promise(Uid("uid-gone"), NodeName("n1"), (ClaimHold(claim("c").uid, (), version=1),)))
+    belief.ledger.reserve(Promise(POD.uid, NodeName("n1"), (ClaimHold(Uid("gone"), (), version=1),)))
+    nobody: Any = None  # as above
+    notices = Notices(nobody, "one", 20)
+    await Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 0.0).round()
+    lines = {(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records}
+    assert lines == {("ns/c", "uid-gone"), ("", "ns/p")}
