@@ -118,7 +118,7 @@ class Intrusion:
             LOG.error("another allocator has given a device that is held", extra=fields)
 
     def _labels(self, *devices: DeviceKey) -> Iterable[str]:
-        return sorted(self.belief.ownership.counted_as(devices, self.belief.cluster.snapshot.inventory))
+        return self.belief.ownership.counted_as(devices, self.belief.cluster.snapshot.inventory)
 
 
 def text_of(found: Foreign) -> str:

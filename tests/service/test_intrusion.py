@@ -1,29 +1,34 @@
 """What others allocate of what is ours: told by metric, log and event, and what opens it again is told too."""
 
+import asyncio
 import logging
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from extender.kube.outcome import Succeeded, Unknown
 from extender.model.change import Change, Changed, Gone
-from extender.model.claim import ResourceClaim
+from extender.model.claim import Consumer, ResourceClaim
 from extender.model.device import Seal
-from extender.model.names import DriverName
+from extender.model.names import DeviceKey, DriverName, ObjectKey, Uid
+from extender.model.taint import DeviceTaintRule
 from extender.service import intrusion as module
 from extender.service.gauges import Gauges
-from extender.service.intrusion import MOST_AGAIN, REASON, Intrusion
+from extender.service.intrusion import MOST_AGAIN, REASON, SHOWN, UNKNOWN, Intrusion, text_of
 from extender.service.notices import AGAIN_S, RETRY_S, Notices
 from extender.state.domain import Domain
-from extender.state.foreign import BORNE
+from extender.state.foreign import BORNE, Foreign
 from extender.state.ownership import OTHERS
+from extender.state.sealing import PIECE
 from extender.telemetry.metrics import Metrics
 from tests.kube_objects import CLAIMS
-from tests.scheduling.cast import DRIVER, consumer, pod
+from tests.scheduling.cast import DRIVER, claim, consumer, device, gpus, held, pod
 from tests.service.owned import EVENTS, Place, place, so, until
 from tests.service.test_notices import Events, noticing, written
-from tests.state.test_ownership import allocated, believing
+from tests.state.test_ownership import RULE, allocated, believing
+from tests.state.test_ownership import closed as closed_in
 from tests.telemetry.test_metrics import samples
 
 MERGE = "application/merge-patch+json"
@@ -144,9 +149,34 @@ class Watched:
 THEIRS = allocated(by="kube-scheduler")
 
 
+async def test_the_rest_of_a_driver_is_closed_and_opened_in_pieces_between_which_others_run() -> None:
+    here, many = Watched(), 5 * PIECE
+    here.belief.apply(Gone(DeviceTaintRule, ObjectKey("", RULE.name)))
+    for number in range(many):
+        here.belief.apply(Changed(gpus(f"w{number}", 1)))
+    running = asyncio.create_task(here.intrusion.run())
+
+    async def counts() -> list[int]:
+        """Return how many are closed, one turn after the other, until nothing waits to be closed or opened."""
+        found = [len(closed_in(here.belief))]
+        while here.belief.sealing.is_due:
+            await asyncio.sleep(0)
+            found.append(len(closed_in(here.belief)))
+        return found
+
+    async with asyncio.timeout(10):
+        for change, end in ((Changed(THEIRS), many + 2), (Gone(ResourceClaim, THEIRS.key), 0)):
+            here.show(change)
+            steps = await counts()
+            assert steps[-1] == end
+            assert all(abs(after - before) <= PIECE for before, after in pairwise(steps))
+    running.cancel()
+
+
 async def test_what_stays_closed_is_told_again_before_the_api_server_has_forgotten_it() -> None:
     here = Watched()
     here.show(Changed(THEIRS))
+    assert len(here.notices._waiting) == 1
     assert await here.told() == [REASON]
     assert await here.reminded(AGAIN_S - 1) == []
     assert await here.reminded(AGAIN_S) == [REASON]
@@ -157,11 +187,14 @@ async def test_what_stays_closed_is_told_again_before_the_api_server_has_forgott
     assert await here.reminded(2 * AGAIN_S) == []
 
 
-def test_a_foreign_allocation_is_a_conflict_where_an_earlier_claim_holds_the_device() -> None:
-    here = Watched()
-    for claim, conflicts in ((THEIRS, 0), (allocated("b", by="kube-scheduler"), 1)):
-        here.show(Changed(claim))
+def test_a_foreign_allocation_is_a_conflict_where_an_earlier_claim_holds_the_device(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here, line = Watched(), "another allocator has given a device that is held"
+    for item, conflicts in ((THEIRS, 0), (allocated("b", by="kube-scheduler"), 1)):
+        here.show(Changed(item))
         assert counted(here.intrusion, "foreign_conflicts_total") == conflicts
+        assert [record.message for record in caplog.records].count(line) == conflicts
     assert counted(here.intrusion, "foreign_allocations_seen_total") == 2
 
 
@@ -209,7 +242,8 @@ async def test_a_pod_that_comes_to_use_what_is_closed_is_told_too() -> None:
     here = Watched()
     here.show(Changed(THEIRS))
     await here.told()
-    here.show(Changed(replace(THEIRS, resource_version="3", reserved_for=(consumer(pod("late")),))))
+    job = Consumer(resource="jobs", name="job", uid=Uid("of-job"), api_group="batch")
+    here.show(Changed(replace(THEIRS, resource_version="3", reserved_for=(consumer(pod("late")), job))))
     assert await here.reminded(1.0) == [REASON]
     assert {str(uid) for uid in here.notices._told} == {THEIRS.uid, pod("late").uid}
 
@@ -222,7 +256,48 @@ async def test_of_very_many_foreign_allocations_some_are_told_again() -> None:
         claim = allocated(f"c{number}", by="kube-scheduler")
         here.belief.ownership.foreign[claim.uid] = replace(found, claim=claim)
     await here.intrusion.remind()
-    assert len(here.notices._waiting) + len(here.notices._again) == MOST_AGAIN
+    assert (len(here.notices._waiting), len(here.notices._again)) == (1, MOST_AGAIN - 1)
+
+
+async def test_between_two_that_are_told_again_others_run_and_what_opens_meanwhile_is_told_of_no_more() -> None:
+    here, others = Watched(), allocated("b", by="kube-scheduler", where="n2")
+    for item in (THEIRS, others):
+        here.show(Changed(item))
+    await here.told()
+    here.notices._told.clear()
+    reminding = asyncio.create_task(here.intrusion.remind())
+    await asyncio.sleep(0)
+    here.show(Gone(ResourceClaim, others.key))
+    await reminding
+    assert list(here.notices._again) == [THEIRS.uid]
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(SHOWN, f"{DRIVER}/n1/d3 allocated"), (SHOWN + 1, f"{DRIVER}/n1/d3 and 1 more allocated")],
+)
+def test_an_event_names_a_few_devices_and_counts_the_rest(count: int, shown: str) -> None:
+    assert shown in text_of(foreign(*(device("n1", number) for number in range(count))))
+
+
+@pytest.mark.parametrize(("writers", "named"), [((), UNKNOWN), (("kube-scheduler", "me"), "kube-scheduler, me")])
+def test_an_event_says_who_has_written_as_far_as_that_is_known(writers: tuple[str, ...], named: str) -> None:
+    found = foreign(device("n1", 0))
+    assert f"(writer: {named})" in text_of(replace(found, claim=replace(found.claim, writers=writers)))
+
+
+def test_an_event_says_what_is_closed_whole_drivers_first() -> None:
+    pools, names = [device(f"n{number}", 0) for number in range(9)], ", ".join(f"{DRIVER}/n{n}" for n in range(9))
+    assert f"closed: pool {names}. " in text_of(foreign(*pools))
+    untainted = frozenset(DriverName(f"{letter}.example.com") for letter in "abcdefgh")
+    whole = [item._replace(driver=driver) for driver in untainted for item in pools]
+    drivers = "; ".join(f"all pools of {name}, which had no owner taint" for name in sorted(untainted))
+    assert f"closed: {drivers}; pool {names}. " in text_of(replace(foreign(*whole, *pools), untainted=untainted))
+    assert f"closed: {drivers}. " in text_of(replace(foreign(*whole), untainted=untainted))
+
+
+def foreign(*devices: DeviceKey) -> Foreign:
+    return Foreign(claim=held(claim("a"), *devices), devices=devices, untainted=frozenset())
 
 
 async def test_reminding_goes_on_beside_closing(monkeypatch: pytest.MonkeyPatch) -> None:
