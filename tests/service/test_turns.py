@@ -10,7 +10,7 @@ from extender.kube.answer import Unanswered
 from extender.kube.outcome import RequestOutcome, Succeeded, Unknown, outcome_of
 from extender.model.change import Changed
 from extender.model.claim import ResourceClaim
-from extender.model.names import NodeName, ObjectKey
+from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.planner import Offer
@@ -20,7 +20,7 @@ from extender.scheduling.vocabulary import TEXTS, Word
 from extender.scheduling.waking import Waker
 from extender.service.attention import TICK_S, Attention
 from extender.service.habits import Habits
-from extender.service.turns import LAPSE_S
+from extender.service.turns import LAPSE_S, Turns, apart
 from extender.state.belief import READY_WITHIN_S
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import belief_of, claim, device, gpus, held, node, planner_of, pod
@@ -210,6 +210,38 @@ async def test_a_namespace_that_had_no_answer_when_our_last_term_ended_is_looked
         work.belief.apply(Changed(noun))
     assert await work.begin()
     assert refused.uid in work.waker
+
+
+async def test_what_goes_wrong_with_one_pod_is_told_and_keeps_no_other_from_its_turn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pods, done = [pod("a"), pod("b")], list[str]()
+    turns = Turns(belief_of(*pods), lambda: 0.0, 1.0)
+    turns.begin()
+
+    async def work(uid: Uid) -> bool:
+        if uid != pods[1].uid:
+            raise ValueError
+        done.append(uid)
+        return True
+
+    await turns.each([Uid("unknown"), *(item.uid for item in pods)], work)
+    assert done == [pods[1].uid]
+    with apart("c"):
+        raise ValueError
+    assert [record.message for record in caplog.records] == ["looking after a pod failed"] * 3
+    assert [vars(record)["pod"] for record in caplog.records] == ["unknown", str(pods[0].key), "c"]
+
+
+@pytest.mark.parametrize(("is_answered", "is_slow"), [(None, True), (True, False)], ids=["nothing asked", "answered"])
+async def test_a_namespace_comes_last_until_it_answers(*, is_answered: bool | None, is_slow: bool) -> None:
+    turns = Turns(belief_of(moved(pod("p"))), lambda: 0.0, 1.0, {HUNG: 0.0})
+
+    async def work() -> bool | None:
+        return is_answered
+
+    assert not await turns.holds_up(pod("p").uid, work())
+    assert (HUNG in turns.slow) is is_slow
 
 
 async def test_offers_end_in_time_while_a_write_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
