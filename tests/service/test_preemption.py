@@ -12,6 +12,7 @@ from extender.model.footprint import Footprint
 from extender.model.names import NodeName
 from extender.model.node import Pod
 from extender.model.terms import Terms
+from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs
 from extender.scheduling.planner import STEERS, Offer
 from extender.service.attention import TICK_S
@@ -268,6 +269,18 @@ async def test_what_is_ready_is_not_given_up_before_others_could_be_evicted_ther
     assert here.has_device
     await here.pass_ticks(ATTEMPTS)
     assert not here.has_device
+
+
+async def test_refusals_of_before_what_is_made_ready_was_ready_do_not_count() -> None:
+    here = MadeReady(is_elsewhere=True)
+    here.attention.waits.ended(Order(POD.key, POD.uid, N1), NotBound("waiting", is_waiting=True))
+    assert here.is_refused()
+    await here.pass_ticks(ATTEMPTS - 2)
+    reported(here.world, "attached")
+    await here.attention.waits.ready()
+    assert here.is_refused()
+    await here.pass_ticks(1)
+    assert here.has_device
 
 
 async def test_a_claim_is_kept_as_long_as_those_end_who_were_evicted_on_its_node() -> None:

@@ -61,6 +61,7 @@ async def test_who_waits_for_room_that_was_kept_in_vain_is_nominated_and_that_is
     await here.pass_time(NUDGE_S)
     await here.pass_time(NUDGE_S)
     assert here.taken_back == [second.uid]
+    await here.pass_time(AGAIN_S)
     assert here.wakes.woken == [("second", "n1")]
 
 
@@ -139,7 +140,7 @@ async def test_where_pods_are_not_nominated_nobody_is_and_nothing_is_remembered(
     assert Habits().nominates
     here = Here(waiter(), nominates=False)
     assert await here.bound(N2) == []
-    assert here.attention.waits.vacancies.due(0.0) == []
+    assert here.wakes.touched == []
 
 
 async def test_of_those_who_ask_the_same_one_is_looked_at_and_after_each_others_have_their_turn(
