@@ -108,14 +108,17 @@ class Freeing:
         if self.is_unseen(uid):
             return None
         pod = self.belief.pods.with_uid(uid)
-        if pod is not None and uid in self.refusals and self._is_to_stay(pod):
+        # While another is freed the scheduler may ask about this one: what was offered is left alone.
+        if pod is None or uid not in self.refusals:
+            self.refusals.pop(uid, None)
+            return None
+        if self._is_to_stay(pod):
             self.refusals[uid] = 0
             return None
-        held = self._held(pod) if pod else frozenset()
-        # While another is freed the scheduler may ask about this one: what was offered is left alone.
-        is_free = await self._freed(pod, held, now) if uid in self.refusals and pod is not None else False
+        held = self._held(pod)
+        is_free = await self._freed(pod, held, now)
         is_left = self.refusals.pop(uid, None) is not None
-        if is_left and pod is not None and not is_free and self._is_hindered(pod):
+        if is_left and not is_free and self._is_hindered(pod):
             self.refusals[uid] = self.attempts - 1
             if is_free is False and held:
                 self._leave(uid, held, now())
@@ -140,7 +143,7 @@ class Freeing:
         if not isinstance(needs, Needs) or not found or any(claim not in needs.allocated for claim in found):
             return False
         now, within_s = self.wall(), self.belief.ready_within_s
-        is_waiting = all(is_waited_for((claim,), now, within_s) and not claim.is_deleting for claim in found)
+        is_waiting = all(is_waited_for((claim,), now, within_s) for claim in found)
         return is_waiting and not self.is_of_use(needs, found)
 
     def _held(self, pod: Pod) -> Held:
