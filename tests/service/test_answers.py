@@ -14,6 +14,7 @@ from extender.model.node import Pod
 from extender.service.answers import Answers
 from extender.service.evictions import LASTING_S, PATIENCE_S, SOON_S
 from extender.service.offered import OfferedNodes
+from extender.service.preemption import ATTEMPT_S
 from extender.service.scores import REMEMBERED
 from extender.state.belief import Belief
 from extender.web.verbs import FilterRequest, PreemptRequest, PrioritizeRequest, Victims
@@ -240,6 +241,30 @@ def test_nobody_else_goes_where_the_devices_were_let_go_of_right_after_the_pod_w
     assert here.postponed == [SOON_S]
     assert not here.refused("n1")
     assert here.may_go("n2") == ["n2"]
+
+
+def test_where_the_devices_are_let_go_of_before_the_last_has_ended_the_pod_is_tried_again_soon() -> None:
+    here = Ending(pod("p", "c"))
+    assert here.may_go("n1") == ["n1"]
+    assert here.refused("n1")
+    here.belief.apply(Gone(ResourceClaim, claim("of-n1").key))
+    assert here.may_go("n2") == []
+    assert here.postponed == [SOON_S]
+    here.now = PATIENCE_S
+    assert here.may_go("n2") == ["n2"]
+
+
+def test_that_a_pod_was_refused_in_an_attempt_before_keeps_nobody_waiting_for_who_ends() -> None:
+    here = Ending(pod("p", "c"))
+    assert here.may_go("n1") == ["n1"]
+    assert here.refused("n1")
+    for since, left in ((ATTEMPT_S + 1, []), (ATTEMPT_S + 1 + PATIENCE_S, ["n2"])):
+        here.now = since
+        assert here.may_go("n2") == left
+
+
+def test_nobody_goes_for_a_pod_that_lacks_a_claim() -> None:
+    assert Preempting(pod("p", "nobodys")).may_go("n1") == []
 
 
 def test_a_node_is_waited_for_only_where_nobody_has_yet_to_go_even_if_it_is_left_out() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from extender.model.change import Changed, Listed
+from extender.model.change import Changed, Gone, Listed
 from extender.model.footprint import Footprint
-from extender.model.names import NodeName
-from extender.model.node import Pod
+from extender.model.names import NodeName, ObjectKey
+from extender.model.node import Node, Pod
 from extender.model.terms import Terms
 from extender.scheduling.endings import NotBound, Order
 from extender.scheduling.needs import Needs
@@ -155,6 +155,15 @@ def test_a_node_with_just_as_much_room_as_is_needed_keeps_nobody_away() -> None:
     here = Full()
     here.belief.apply(Listed(Footprint, (replace(LOW, amounts=(("cpu", 3000),)),)))
     assert here.may_go()
+
+
+def test_room_that_is_not_known_keeps_nobody_away() -> None:
+    here = Full()
+    here.world.server.put(replace(here.pod, terms=Terms(amounts=(("example.com/unknown", 1),))))
+    here.world.server.deliver(here.belief)
+    assert here.may_go()
+    here.belief.apply(Gone(Node, ObjectKey("", N1)))
+    assert not here.answers.preemption._is_full(N1, here.pod)
 
 
 async def test_who_was_let_wait_behind_a_full_node_is_woken_after_a_restart_too() -> None:
