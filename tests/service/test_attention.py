@@ -678,13 +678,16 @@ async def test_nobody_is_answered_before_what_was_there_has_been_looked_after(
     assert all(left < 0 for left in begun)
 
 
-async def test_what_cannot_be_looked_after_keeps_nobody_from_looking_after_the_rest() -> None:
+async def test_what_cannot_be_looked_after_is_told_and_keeps_nobody_from_looking_after_the_rest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     wakes, item = Wakes(), pod("p", "c")
     belief = belief_of(node("n1"), gpus("n1", 1), claim("c"), item)
     attention = attention_of(belief, wakes, START, Failing(inf))
     attention._steers[item.uid] = False
     assert not await attention.round()
     assert wakes.woken == [("p", "n1")]
+    assert {record.message for record in caplog.records} == {"a round of looking after pods failed"}
 
 
 def unplanned(attention: Attention, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -754,3 +757,129 @@ async def test_pods_that_lack_their_claims_where_a_webhook_hangs_hold_up_nobody(
         may_answer.set()
         await leading
     assert wakes.woken == [("p", "n1")]
+
+
+def shown_in(world: World) -> Attention:
+    return attention_of(world.belief, Wakes(), START, Steps(world))
+
+
+async def test_who_was_rejected_waits_and_a_round_follows_at_once_and_who_was_offered_a_node_waits_no_longer() -> None:
+    attention = shown_in(contested(POD))
+    attention._steers[POD.uid] = True
+    refused(attention)
+    assert (attention._stirred.is_set(), POD.uid in attention.waker, attention._steers) == (True, True, {})
+    attention._steers[POD.uid] = True
+    attention.offered(POD)
+    assert (POD.uid in attention.waker, attention._steers) == (False, {})
+
+
+def test_only_who_is_about_to_be_sent_to_a_node_is_asked_about_again() -> None:
+    attention = shown_in(waiting())
+    attention._steers[OTHER.uid] = False
+    assert [attention.asks_again(uid) for uid in (POD.uid, OTHER.uid)] == [False, True]
+    assert attention._steers == {OTHER.uid: True}
+
+
+async def test_a_round_follows_at_once_where_an_offer_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = shown_in(waiting())
+    for has_ended in (False, True):
+        monkeypatch.setattr(type(attention.expiry), "round", lambda _expiry, _now, ended=has_ended: ended)
+        attention._expire()
+        assert attention._stirred.is_set() is has_ended
+
+
+async def test_o1_who_has_devices_is_woken_by_who_begins_whatever_it_was_told_and_who_is_gone_is_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    had = held(claim("a"), device("n1", 0), by=POD)
+    assert had.allocation is not None
+    everywhere = replace(had, allocation=replace(had.allocation, node_selector=None))
+    attention = shown_in(world_of(everywhere))
+    await attention._turns.each([pod("gone").uid, POD.uid, OTHER.uid], attention._remember)
+    assert [uid in attention.waker for uid in (POD.uid, OTHER.uid)] == [True, False]
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_nothing_is_looked_after_before_everything_is_known_or_once_it_is_over(
+    monkeypatch: pytest.MonkeyPatch, *, is_over: bool
+) -> None:
+    monkeypatch.setattr("extender.service.attention.TICK_S", 0.001)
+    attention, begun, known = shown_in(waiting()), list[bool](), iter([False] * 3)
+    left = iter([False] * (3 if is_over else 9))
+    is_known = (lambda: False) if is_over else (lambda: next(known, True))
+    await attention.run(lambda: begun.append(next(known, True)), is_known, lambda: next(left, True))
+    assert begun == ([] if is_over else [True])
+
+
+async def test_what_had_no_answer_is_asked_about_again_after_a_while_and_what_had_one_in_each_round() -> None:
+    asked, moment = list[float](), [0.0]
+
+    class Silent(Steps):
+        is_silent = True
+
+        async def carry(self, work: Generator[Step, Outcome, bool], _deadline: float) -> bool:
+            work.close()
+            asked.append(moment[0])
+            return claim("a").uid if self.is_silent else None  # type: ignore[return-value]  # as what settles does
+
+    world = waiting()
+    attention = attention_of(world.belief, Wakes(), START, silent := Silent(world))
+    attention.now = lambda: moment[0]
+    for moment[0] in (0.0, TICK_S / 2, TICK_S, 1.5 * TICK_S):
+        await attention._settle()
+    assert asked == [0.0, TICK_S]
+    silent.is_silent = False
+    for moment[0] in (2 * TICK_S, 2.1 * TICK_S):
+        await attention._settle()
+    assert asked[2:] == [2 * TICK_S, 2.1 * TICK_S]
+
+
+async def test_r4_who_was_freed_of_something_is_told_once_the_watch_shows_that() -> None:
+    world = world_of(held(claim("a"), device("n1", 0), by=POD))
+    attention, known = shown_in(world), world.server.claims[A]
+    cleared = attention._freeing.cleared
+    cleared |= {pod("gone").uid: frozenset(), POD.uid: frozenset({(known.uid, known.resource_version)})}
+    attention._resume()
+    assert (set(cleared), POD.uid in attention._steers) == ({POD.uid}, False)
+    world.server.put(known)
+    world.server.deliver(world.belief)
+    attention._resume()
+    assert (cleared, attention._steers[POD.uid]) == ({}, True)
+
+
+async def test_r4_what_was_made_and_is_to_be_deleted_is_in_the_way_until_it_is_and_what_lacks_is_not() -> None:
+    left = made(is_bare=True)
+    attention = shown_in(world_of(left, subject=EXTENDED))
+    for uid in (EXTENDED.uid, OTHER.uid):
+        attention._freeing.cleared[uid] = frozenset()
+    attention._resume()
+    assert (list(attention._freeing.cleared), attention._steers) == ([EXTENDED.uid], {OTHER.uid: True})
+    attention.belief.apply(Gone(ResourceClaim, left.key))
+    attention._resume()
+    assert EXTENDED.uid in attention._steers
+
+
+async def test_what_a_pod_is_answered_while_a_wake_of_it_has_no_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = pod("p", "c")
+    belief, wakes = belief_of(node("n1"), gpus("n1", 1), claim("c"), item), Wakes()
+    attention = attention_of(belief, wakes, START)
+
+    async def silent(*_: object, **__: object) -> RequestOutcome:
+        attention.offered(item)
+        assert isinstance(attention.waker.planner.plan(item, ["n1"], 0.0), Offer)
+        return Unknown("no answer")
+
+    monkeypatch.setattr(wakes, "nominate", silent)
+    attention._steers[item.uid] = False
+    await attention._steer()
+    promise = belief.ledger.of_pod(item.uid)
+    assert promise is not None
+    assert promise.is_answer
+
+
+async def test_who_is_gone_is_sent_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    attention = shown_in(waiting())
+    attention._steers[pod("gone").uid] = False
+    await attention._steer()
+    assert (attention._steers, caplog.records) == ({}, [])
