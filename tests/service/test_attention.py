@@ -422,6 +422,7 @@ async def test_r4_a_claim_of_an_earlier_attempt_that_is_held_meanwhile_is_freed_
     ledger.tell_claim(left.uid, Event.UNANSWERED)
     await attention._free()
     attention._resume()
+    assert EXTENDED.uid not in attention._steers
     assert left.key in world.server.claims
     ledger.tell_claim(left.uid, Event.OUTDATED)
     for _ in range(2):
@@ -860,14 +861,22 @@ async def test_r4_what_was_made_and_is_to_be_deleted_is_in_the_way_until_it_is_a
     assert EXTENDED.uid in attention._steers
 
 
-async def test_what_a_pod_is_answered_while_a_wake_of_it_has_no_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_answer", [True, False], ids=["answered", "binding"])
+async def test_what_a_pod_is_promised_by_who_asks_while_a_wake_of_it_has_no_answer_is_kept(
+    monkeypatch: pytest.MonkeyPatch, *, is_answer: bool
+) -> None:
     item = pod("p", "c")
     belief, wakes = belief_of(node("n1"), gpus("n1", 1), claim("c"), item), Wakes()
     attention = attention_of(belief, wakes, START)
 
     async def silent(*_: object, **__: object) -> RequestOutcome:
         attention.offered(item)
-        assert isinstance(attention.waker.planner.plan(item, ["n1"], 0.0), Offer)
+        promise = belief.ledger.of_pod(item.uid)
+        assert promise is not None
+        if is_answer:
+            assert isinstance(attention.waker.planner.plan(item, [N1], 0.0), Offer)
+        else:
+            assert belief.ledger.reserve(promise)
         return Unknown("no answer")
 
     monkeypatch.setattr(wakes, "nominate", silent)
@@ -875,7 +884,35 @@ async def test_what_a_pod_is_answered_while_a_wake_of_it_has_no_answer_is_kept(m
     await attention._steer()
     promise = belief.ledger.of_pod(item.uid)
     assert promise is not None
-    assert promise.is_answer
+    assert (promise.is_answer, promise.is_binding) == (is_answer, not is_answer)
+
+
+async def test_who_was_woken_and_rejected_is_sent_to_where_it_was_woken_for() -> None:
+    item = pod("p", "c")
+    belief, wakes = belief_of(node("n1"), gpus("n1", 1), claim("c"), item), Wakes()
+    attention = attention_of(belief, wakes, START)
+    assert isinstance(attention.waker.planner.plan(item, None, 0.0, is_answer=False), Offer)
+    attention._steers[item.uid] = False
+    await attention._steer()
+    assert wakes.woken == [("p", "n1")]
+
+
+async def test_who_is_promised_nothing_is_woken_again_where_that_had_no_answer(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big = replace(pod("big", "c"), terms=Terms(amounts=(("cpu", 9000),)))
+    belief, wakes = belief_of(node("n1", {"cpu": 4}), gpus("n1", 1), claim("c"), big), Wakes()
+    belief.apply(Listed(Footprint, ()))
+    attention, asked = attention_of(belief, wakes, START), list[str]()
+
+    async def silent(subject: Pod, *_: object) -> RequestOutcome:
+        asked.append(subject.key.name)
+        return Unknown("no answer")
+
+    monkeypatch.setattr(wakes, "annotate_pod", silent)
+    attention.waker.put(big.uid)
+    await attention._rouse()
+    assert (asked, caplog.records) == (["big"], [])
 
 
 async def test_who_is_gone_is_sent_nowhere(caplog: pytest.LogCaptureFixture) -> None:
