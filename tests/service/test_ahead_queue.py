@@ -55,6 +55,28 @@ def test_who_leaves_for_a_claim_comes_back_to_where_it_stood() -> None:
     assert taken(queue) == [each.uid for each in pods]
 
 
+def test_who_leaves_for_a_claim_twice_comes_back_for_it_once() -> None:
+    one = pod("one")
+    queue = queued([one], [one])
+    queue.leave(queue.take(), [CLAIM, OTHER])
+    assert queue.back(OTHER) == (one.uid,)
+    queue.join(one)
+    queue.leave(queue.take(), [CLAIM])
+    assert queue.back(CLAIM) == (one.uid,)
+
+
+def test_however_many_were_asked_about_since_who_came_before_keeps_its_place() -> None:
+    first, second = pod("first"), pod("second")
+    queue = queued([first], [])
+    for number in range(REMEMBERED):
+        queue.came(Uid(f"asked-{number}"))
+        queue.asked(Uid(f"asked-{number}"))
+    for each in (second, first):
+        queue.came(each.uid)
+        queue.join(each)
+    assert taken(queue) == [first.uid, second.uid]
+
+
 def test_who_was_asked_about_waits_for_no_claim() -> None:
     one = pod("one")
     queue = queued([one], [one])
