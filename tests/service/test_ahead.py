@@ -30,6 +30,7 @@ from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import THEIRS, belief_of, claim, device, gpus, names, node, planner_of, pod
 from tests.scheduling.cast import held as given
 from tests.scheduling.test_suitable import taker
+from tests.telemetry.test_metrics import samples
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 PART = CounterConsumption(counter_set="whole", counters=(Counter("parts", parse_quantity("1")),))
@@ -123,6 +124,40 @@ async def test_a_pod_is_written_for_while_others_are_still_planned(monkeypatch: 
     scene.appear(*pods(4))
     assert len(await scene.settle()) == 4
     assert planned[0] < 4
+
+
+@pytest.mark.parametrize(("outcome", "told"), [(DONE, "done"), (Unknown("no answer"), "failed")])
+async def test_only_what_was_written_is_remembered_to_be_and_what_became_of_it_is_counted(
+    outcome: RequestOutcome, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene(*claims(1))
+    scene.writes.outcome = outcome
+    scene.appear(*pods(1))
+    await scene.settle()
+    (sent,) = scene.ahead._sent
+    assert (sent.is_written, caplog.records) == (told == "done", [])
+    counted = {
+        dict(labels).get("result")
+        for (name, labels), value in samples(scene.metrics).items()
+        if value and "wakes" in name
+    }
+    assert counted == {told}
+
+
+async def test_who_is_asked_about_while_it_is_written_for_is_on_its_way_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(*claims(1))
+
+    async def asked(subject: Pod, _node: NodeName | None, *, is_guarded: bool = False) -> RequestOutcome:
+        assert is_guarded
+        scene.ahead.asked(subject, ["n1"])
+        return DONE
+
+    monkeypatch.setattr(scene.writes, "nominate", asked)
+    scene.appear(*pods(1))
+    await scene.settle()
+    assert not list(scene.ahead._sent)
 
 
 async def test_a_pod_that_another_has_nominated_since_it_was_shown_is_not_sent_ahead() -> None:
