@@ -759,6 +759,19 @@ async def test_what_was_served_is_gone_where_that_is_found_for_long() -> None:
     assert gone[0] - missed[0] >= GONE_S
 
 
+async def test_what_comes_to_be_served_and_is_gone_again_is_told_so_again() -> None:
+    async with scripted() as (script, api):
+        script.add("/apis", groups(), groups("v1"))
+        served, gone = resources("resourceclaims", "devicetaintrules"), resources("resourceclaims")
+        script.add(f"{GROUP}/v1", NOT_FOUND, served, gone)
+        for version in ("v1beta2", "v1alpha3"):
+            script.add(f"{GROUP}/{version}", NOT_FOUND)
+        script.add("list", EMPTY)
+        script.add("watch", NOT_FOUND)
+        watcher = await followed(api, lambda watcher: watcher.words.count("Unserved") == 2, resource=RULES)
+    assert watcher.words == ["listed ", "Unserved", "listed ", "listed ", "Unserved"]
+
+
 async def test_a_version_that_lists_nothing_does_not_make_a_resource_unserved() -> None:
     async with scripted() as (script, api):
         script.add("/apis", groups("v1"))
