@@ -19,15 +19,15 @@ MOST: Final = 1 << 50
 class Footprint:
     """A bound pod; one that has finished takes nothing. Most pods are like many others and share their *amounts*.
 
-    *claims* are those that it names itself, and those that its status says were made for it. Where there are none the
-    *scheduler* does not matter.
+    *claims* are those that it names itself, and those that its status says were made for it, in one string with spaces
+    between them: there are tens of thousands. Where there are none the *scheduler* does not matter.
     """
 
     key: ObjectKey
     uid: Uid
     node: NodeName
     amounts: Amounts = ()
-    claims: tuple[str, ...] = ()
+    claims: str = ""
     scheduler: str = ""
 
 

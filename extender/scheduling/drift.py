@@ -213,7 +213,7 @@ def _bare(belief: Belief) -> Iterator[Finding | None]:
     """Look whether bound pods of ours have what they were bound with: somebody may have emptied their claims."""
     unread = {found.key for found in belief.cluster.snapshot.problems if found.kind == ResourceClaim.__name__}
     for number, pod in enumerate(tuple(belief.loads) if belief.knows_claims else ()):
-        for name in pod.claims if belief.pods.has_scheduler(pod.scheduler) else ():
+        for name in pod.claims.split() if belief.pods.has_scheduler(pod.scheduler) else ():
             key = ObjectKey(pod.key.namespace, name)
             detail = "" if key in unread else _lacking(belief.cluster.claims.get(key), pod.uid)
             if detail:

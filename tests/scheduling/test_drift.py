@@ -174,7 +174,9 @@ def test_a_claim_that_no_pod_has_a_use_for_is_a_leak(user: Pod | None, bound: st
 
 def shown(on: Belief, *claims: str, scheduler: str = OURS) -> None:
     """Show POD as one that is bound and has *claims*."""
-    footprint = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims=claims)
+    footprint = Footprint(
+        key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims=" ".join(claims)
+    )
     on.apply(Changed(replace(footprint, scheduler=scheduler)))
 
 

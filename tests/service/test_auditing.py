@@ -130,7 +130,7 @@ async def test_what_is_wrong_is_told_on_the_claim_where_no_pod_is_there() -> Non
 async def test_a_bound_pod_without_its_devices_is_told_on_the_pod(caplog: pytest.LogCaptureFixture) -> None:
     belief = believing()
     belief.apply(Listed(ResourceClaim, ()))
-    bound = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims=("a",))
+    bound = Footprint(key=POD.key, uid=POD.uid, node=NodeName("n1"), amounts=(("pods", 1),), claims="a")
     belief.apply(Changed(replace(bound, scheduler=POD.scheduler)))
     nobody: Any = None  # as above
     metrics, notices = Metrics(), Notices(nobody, "one", 20)

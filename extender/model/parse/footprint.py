@@ -18,6 +18,8 @@ Asking = tuple[bool, bool, Written]
 ALIKE: Final = 4096
 # Containers and requests of pods that are worth the memory.
 LONGEST: Final = 64
+# Claims of one pod that are remembered.
+MOST_CLAIMS: Final = 64
 # What a pod can request as a whole; other resources are those of its containers, whatever else is written.
 OF_PODS: Final = ("cpu", "memory")
 OF_PODS_PREFIX: Final = "hugepages-"
@@ -35,14 +37,14 @@ def footprint_of(fields: Fields) -> Footprint:
     return Footprint(key=key, uid=uid, node=node, amounts=amounts_in(spec), claims=claims, scheduler=scheduler)
 
 
-def _claims_in(spec: Fields, status: Fields) -> tuple[str, ...]:
-    """Name the claims that the pod has, as far as they are made. Most pods have none."""
+def _claims_in(spec: Fields, status: Fields) -> str:
+    """Name the first claims that the pod has, as far as they are made. Most pods have none, and none is to be large."""
     if not (spec.has("resourceClaims") or status.has("extendedResourceClaimStatus")):
-        return ()
+        return ""
     direct = [entry.text("resourceClaimName") for entry in spec.objects("resourceClaims")]
     made = [entry.text("resourceClaimName") for entry in status.objects("resourceClaimStatuses")]
     extended = status.child("extendedResourceClaimStatus").text("resourceClaimName")
-    return tuple(filter(None, (*direct, *made, extended)))
+    return " ".join([name for name in (extended, *direct, *made) if name][:MOST_CLAIMS])
 
 
 def amounts_in(spec: Fields) -> Amounts:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from extender.model.footprint import MOST, PODS, Footprint
 from extender.model.names import ObjectKey
 from extender.model.parse import parse_footprint
+from extender.model.parse.footprint import MOST_CLAIMS
 from extender.model.problem import Problem
 from extender.model.quantity import parse_quantity
 from tests.allocation.cel.expressions import seeded
@@ -53,10 +54,17 @@ def test_a_bound_pod_names_its_claims_and_those_that_were_made_for_it() -> None:
     raw["status"] |= {"resourceClaimStatuses": made, "extendedResourceClaimStatus": {"resourceClaimName": "extended"}}
     read = parse_footprint(raw)
     assert isinstance(read, Footprint)
-    assert (read.claims, read.scheduler) == (("mine", "p-b-x", "extended"), "ours")
+    assert (read.claims, read.scheduler) == ("extended mine p-b-x", "ours")
     ended = parse_footprint({**raw, "status": {**raw["status"], "phase": "Succeeded"}})
     assert isinstance(ended, Footprint)
-    assert (ended.claims, ended.amounts) == ((), ())
+    assert (ended.claims, ended.amounts) == ("", ())
+
+
+def test_of_a_pod_with_ever_so_many_claims_the_first_are_remembered() -> None:
+    asked = [{"name": f"c-{number}", "resourceClaimName": f"c-{number}"} for number in range(MOST_CLAIMS + 1)]
+    read = parse_footprint(pod({"name": "c"}, resourceClaims=asked))
+    assert isinstance(read, Footprint)
+    assert read.claims.split() == [entry["name"] for entry in asked[:MOST_CLAIMS]]
 
 
 def test_pods_that_ask_alike_share_what_they_take() -> None:
