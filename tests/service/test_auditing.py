@@ -18,7 +18,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.drift import Auditor
+from extender.scheduling.drift import Auditor, Kind
 from extender.scheduling.steps import Refusal
 from extender.service.auditing import EVERY_S, LAST_S, TOUCHED_AT_ONCE, Auditing
 from extender.service.notices import AGAIN_S, Alarm, Notices
@@ -162,6 +162,22 @@ async def test_who_leads_no_longer_shows_no_drift_and_begins_anew(monkeypatch: p
     with pytest.raises(EndedError):
         await auditing.run(leads)
     assert shown == [0, 0, 1, 0, 0, 0, 1]
+
+
+async def test_who_has_never_led_shows_of_each_kind_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = believing(held(claim("a"), device("n1", 0)), pods=())
+    nobody: Any = None  # as above
+    metrics = Metrics()
+    auditing = Auditing(Auditor(belief), metrics, Notices(nobody, "one", 20), lambda: 0.0, lambda: 0.0)
+
+    async def sleep(_seconds: float) -> None:
+        raise EndedError
+
+    monkeypatch.setattr("extender.service.auditing.asyncio.sleep", sleep)
+    with pytest.raises(EndedError):
+        await auditing.run(lambda: False)
+    drifting = {labels: value for (name, labels), value in samples(metrics).items() if name == "dra_extender_drift"}
+    assert drifting == {frozenset({("kind", kind)}): 0.0 for kind in Kind}
 
 
 class EndedError(Exception):
