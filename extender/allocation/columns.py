@@ -3,10 +3,11 @@
 Codes mean nothing outside their column: two columns are equal when their rows decode to equal values.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import is_
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ Codes = NDArray[np.int32]
 # Values that no row uses any more are kept until they outnumber the rows by this factor (uuids come and go).
 WASTE = 2
 SPARE = 1024
+# So many are remembered of a column.
+EDITS = 32
 
 
 @dataclass(slots=True)
@@ -39,12 +42,20 @@ class Dictionary(Generic[V]):
         return known
 
 
+class Edit(NamedTuple):
+    """Of which codes others were made, while these are there, and in which rows alone they may differ."""
+
+    before: "ref[Codes]"
+    rows: Collection[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Column(Generic[V]):
-    """Rows of one attribute. codes: int32[rows], read-only."""
+    """Rows of one attribute. codes: int32[rows], read-only; *edits*: how they were made, the last first."""
 
     codes: Codes
     dictionary: Dictionary[V]
+    edits: tuple[Edit, ...] = field(default=(), compare=False)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -75,6 +86,15 @@ class Column(Generic[V]):
             fresh[start:stop] = codes
         return frozen(fresh, self.dictionary).compacted()
 
+    def changed(self, codes: Mapping[int, int]) -> "Column[V]":
+        """Set the *codes* of some rows."""
+        fresh = self.codes.copy()
+        for row, code in codes.items():
+            fresh[row] = code
+        fresh.setflags(write=False)
+        edits = Edit(ref(self.codes), tuple(codes)), *self.edits[: EDITS - 1]
+        return Column(fresh, self.dictionary, edits).compacted()
+
     def compacted(self) -> "Column[V]":
         """Drop the values that no row uses, once they are the larger part."""
         values = self.dictionary.values
@@ -84,6 +104,45 @@ class Column(Generic[V]):
         dictionary: Dictionary[V] = Dictionary()
         renamed = [0 if (value := values[code]) is None else dictionary.code(value) for code in used.tolist()]
         return frozen(np.array(renamed, np.int32)[codes], dictionary)
+
+
+def differing(before: Column[V], after: Column[V]) -> NDArray[np.int64] | None:
+    """Return the rows in which two columns differ, in order; None where their codes cannot be compared."""
+    if before is after:
+        return np.zeros(0, np.int64)
+    if len(before) != len(after) or (before.dictionary is not after.dictionary and before.codes.any()):
+        return None
+    rows = _set_between(before, after)
+    if rows is None:
+        return np.flatnonzero(before.codes != after.codes)
+    return np.array([row for row in sorted(rows) if before.codes[row] != after.codes[row]], np.int64)
+
+
+def _set_between(before: Column[Any], after: Column[Any]) -> set[int] | None:
+    """Return the rows in which alone two columns may differ; None where that is not remembered.
+
+    Thousands of rows that are compared push all else out of the processor's caches.
+    """
+    # Mostly one was made of the other, and otherwise both of a third.
+    for codes, rows in _made_of(after):
+        if codes is before.codes:
+            return rows
+    known = {id(codes): (codes, rows) for codes, rows in _made_of(before)}
+    for codes, rows in _made_of(after):
+        if id(codes) in known:
+            return known[id(codes)][1] | rows
+    return None
+
+
+def _made_of(column: Column[Any]) -> Iterator[tuple[Codes, set[int]]]:
+    """Yield the codes that a column was made of, while they are there, with the rows that were set since."""
+    yield column.codes, set()
+    rows = set[int]()
+    for edit in column.edits:
+        rows = rows.union(edit.rows)
+        codes = edit.before()
+        if codes is not None:
+            yield codes, rows
 
 
 def are_same(left: Sequence[object], right: Sequence[object]) -> bool:

@@ -1,22 +1,19 @@
 """Which nodes may have another answer in one snapshot than in another, where rows and nodes are the same."""
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import compress, count
 from operator import is_not
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.allocation.columns import Column
+from extender.allocation.columns import differing
 from extender.allocation.distinct import distinct, either
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName
 from extender.model.node import Node
-
-V = TypeVar("V", bound=Hashable)
 
 
 def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None:
@@ -24,11 +21,11 @@ def changed_nodes(before: Snapshot, after: Snapshot) -> NDArray[np.int64] | None
     same = before.layout is after.layout and before.rules is after.rules and before.classes is after.classes
     if not same or before.reach.seen is not after.reach.seen:
         return None
-    rows = _changed(before.usage, after.usage)
+    rows = differing(before.usage, after.usage)
     slices: NDArray[np.int64] | None = np.zeros(0, np.int64)
     if before.inventory is not after.inventory:
         rows = _together(rows, _changed_rows(before.inventory, after.inventory))
-        slices = _changed(before.inventory.standing, after.inventory.standing)
+        slices = differing(before.inventory.standing, after.inventory.standing)
         if after.rules:
             # A rule may name a device whose name no column has.
             slices = _together(slices, _republished(before.inventory, after.inventory))
@@ -84,22 +81,13 @@ def _others(before: Mapping[NodeName, Node], after: Mapping[NodeName, Node]) -> 
 def _changed_rows(before: Inventory, after: Inventory) -> NDArray[np.int64] | None:
     rows: NDArray[np.int64] | None = np.zeros(0, np.int64)
     for path in before.columns.keys() | after.columns.keys():
-        rows = _together(rows, _changed(before.column(path), after.column(path)))
+        rows = _together(rows, differing(before.column(path), after.column(path)))
     return rows
 
 
 def _republished(before: Inventory, after: Inventory) -> NDArray[np.int64]:
     """Return the slices that are other objects than before, of as many."""
     return np.fromiter(compress(count(), map(is_not, before.slices, after.slices)), np.int64)
-
-
-def _changed(before: Column[V], after: Column[V]) -> NDArray[np.int64] | None:
-    """Return the rows in which two columns differ, None where their codes cannot be compared."""
-    if before is after:
-        return np.zeros(0, np.int64)
-    if len(before) != len(after) or (before.dictionary is not after.dictionary and before.codes.any()):
-        return None
-    return np.flatnonzero(before.codes != after.codes)
 
 
 def _together(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> NDArray[np.int64] | None:

@@ -97,11 +97,8 @@ def with_usage(snapshot: Snapshot, usage_of_row: Mapping[int, Usage]) -> Snapsho
     """Set the use of some rows; all other columns stay the same objects."""
     if not usage_of_row:
         return snapshot
-    dictionary, codes = snapshot.usage.dictionary, snapshot.usage.codes.copy()
-    for row, usage in usage_of_row.items():
-        codes[row] = dictionary.code(usage) if usage.is_held else 0
-    codes.setflags(write=False)
-    column = Column(codes, dictionary).compacted()
+    code_of = snapshot.usage.dictionary.code
+    column = snapshot.usage.changed({row: code_of(held) if held.is_held else 0 for row, held in usage_of_row.items()})
     return replace(snapshot, usage=column, free=_freed(snapshot, column, usage_of_row))
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
-
+from extender.allocation.columns import differing
 from extender.allocation.inventory import Inventory
 from extender.allocation.snapshot import Snapshot, overlay, with_usage
 from extender.allocation.usage import UNUSED, Hold, Usage, add, subtract
@@ -117,5 +116,5 @@ def _changed(before: Snapshot, after: Snapshot) -> list[int] | None:
     is_same = before.inventory is after.inventory and before.layout is after.layout
     if not is_same or before.usage.dictionary is not after.usage.dictionary:
         return None
-    rows: list[int] = np.flatnonzero(before.usage.codes != after.usage.codes).tolist()
-    return rows
+    rows = differing(before.usage, after.usage)
+    return None if rows is None else rows.tolist()
