@@ -1,14 +1,16 @@
 """What the scheduler is told about a pod: where it may go, and which devices are kept for it meanwhile."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from extender.allocation.grid import Flags
 from extender.allocation.snapshot import Snapshot
 from extender.model.names import NodeName, Uid
-from extender.model.node import Pod
+from extender.model.node import Node, Pod
+from extender.scheduling.asked import Asked, first_of
 from extender.scheduling.choosing import Chooser
 from extender.scheduling.comparison import compared
 from extender.scheduling.counted import Counted, counts_of, scored
@@ -99,8 +101,8 @@ class Planner:
 
         These were woken, or sent ahead, before *pod* was asked about. Tell whether it has a place on *names* now.
         """
-        snapshot = self.belief.cluster.snapshot
-        left = self._yielding.who(pod, lambda nodes: self._among(nodes, names, snapshot))
+        asked = Asked(names, self.belief.cluster.snapshot.layout.nodes, self.roll)
+        left = self._yielding.who(pod, asked.among)
         for other in left:
             self.withdraw(other)
         return bool(left)
@@ -132,7 +134,7 @@ class Planner:
         if not counts and (values is None or not moment.is_answer):
             return Plain()
         everything = snapshot.layout.nodes
-        nodes = self._among(np.arange(len(everything)), names, snapshot)
+        nodes = Asked(names, everything, self.roll).among(np.arange(len(everything)))
         if values is not None:
             return Plain(scored(values[nodes], [everything[node] for node in nodes.tolist()]))
         return Plain(self._counted.scores(counts, nodes, everything))
@@ -184,13 +186,20 @@ class Planner:
         nodes = np.flatnonzero(surveyed.fits)
         # Nodes whose device plugins serve what the pod asks for are the scheduler's to judge: we send it to none.
         ours = nodes if needs.allocated or not needs.extended else np.flatnonzero(surveyed.given)
-        asked = None if names is None else self.roll.flags(names, snapshot.layout.nodes)
-        among = ours if asked is None else nodes[asked[nodes]]
+        asked = Asked(names, snapshot.layout.nodes, self.roll)
+        ranking = self._at_a_glance(surveyed, nodes, asked) if moment.suitable is None else None
+        if ranking is not None:
+            return self._offered(surveyed, ranking, partial(asked.count, nodes), moment)
+        among = ours if names is None else asked.among(nodes)
         if moment.suitable is not None:
             among = among[moment.suitable[among]]
-        if len(among):
-            return self._offered(needs, surveyed, among, moment)
-        return self._refused(needs, surveyed, ours, asked, moment)
+        if not len(among):
+            return self._refused(needs, surveyed, ours, asked.flags(), moment)
+        ranking = self._shortlist(surveyed, among, moment)
+        if not len(ranking.nodes):
+            own = self.possible.own(needs.pod, None)
+            return unwanted(surveyed, among, own, is_open=is_open(self.chooser.taste, surveyed))
+        return self._offered(surveyed, ranking, partial(len, among), moment)
 
     def _refused(
         self, needs: Needs, surveyed: Survey, fitting: Numbers, asked: Flags | None, moment: Moment
@@ -205,10 +214,6 @@ class Planner:
             tie = tie_of(needs, surveyed.snapshot, np.flatnonzero(asked))
             return replace(plan, word=Word.CLAIM_ELSEWHERE, detail=tie)
         return plan
-
-    def _among(self, nodes: Numbers, names: Sequence[str] | None, snapshot: Snapshot) -> Numbers:
-        """Leave the nodes that were asked about."""
-        return nodes if names is None else nodes[self.roll.flags(names, snapshot.layout.nodes)[nodes]]
 
     def _nowhere(
         self, needs: Needs, surveyed: Survey, fitting: Numbers, own: Flags | None, moment: Moment
@@ -241,14 +246,23 @@ class Planner:
             trips.steered_at = moment.now
         return found
 
-    def _offered(self, needs: Needs, surveyed: Survey, nodes: Numbers, moment: Moment) -> Plan:
-        names = surveyed.snapshot.layout.nodes
-        trips = self.trips.of(needs.pod.uid)
+    def _at_a_glance(self, surveyed: Survey, nodes: Numbers, asked: Asked) -> Ranking | None:
+        """Rank the first of *nodes* where the best is offered alone; None where others need a look, too."""
+        names, pod = surveyed.snapshot.layout.nodes, surveyed.needs.pod
+        is_plain = bool(surveyed.needs.pending) and is_settled(self.chooser.taste, surveyed)
+        ranking = first_of(surveyed, nodes, asked, TRIES) if is_plain else None
+        is_alone = ranking and self._is_alone(pod, surveyed.snapshot.nodes[names[int(ranking.nodes[0])]])
+        return ranking if is_alone else None
+
+    def _shortlist(self, surveyed: Survey, nodes: Numbers, moment: Moment) -> Ranking:
+        """Rank those of *nodes* that are offered."""
+        trips = self.trips.of(surveyed.needs.pod.uid)
         shunned = _numbers(trips.came_back if moment.is_answer else trips.vain, surveyed.snapshot)
-        ranking = offered(self._ranked(surveyed, nodes, shunned, self.answer_policy.most), self.answer_policy)
-        if not len(ranking.nodes):
-            own = self.possible.own(needs.pod, None)
-            return unwanted(surveyed, nodes, own, is_open=is_open(self.chooser.taste, surveyed))
+        return offered(self._ranked(surveyed, nodes, shunned, self.answer_policy.most), self.answer_policy)
+
+    def _offered(self, surveyed: Survey, ranking: Ranking, count: Callable[[], int], moment: Moment) -> Plan:
+        names, needs = surveyed.snapshot.layout.nodes, surveyed.needs
+        trips = self.trips.of(needs.pod.uid)
         placement: Placement | Vain | str = ""
         for place, number in enumerate(ranking.nodes[:TRIES].tolist()):
             placement = self.chooser.place(needs, names[number])
@@ -260,7 +274,7 @@ class Planner:
                 scores = leading(ranking.scores(self.answer_policy), place)
                 best = compared(self.chooser, surveyed, ranking, scores, placement)
                 told = self._told(needs.pod, surveyed.snapshot, ranking, scores, placement)
-                return Offer(told, placement, best, len(nodes), surveyed)
+                return Offer(told, placement, best, count, surveyed)
         if isinstance(placement, Vain) and placement.is_overfull:
             return Rejection(Word.QUESTION, placement.message)
         return Trouble("the devices that were counted on could not be chosen")
@@ -270,20 +284,16 @@ class Planner:
     ) -> Mapping[NodeName, int]:
         """Say with which scores which nodes are offered."""
         names = snapshot.layout.nodes
-        if self._is_alone(pod, placement, snapshot):
+        if (placement.claims or placement.hidden) and self._is_alone(pod, snapshot.nodes[placement.node]):
             return {placement.node: FULL}
         if self.answer_policy.most is None:
             return Scored(names, ranking.nodes, scores)
         return dict(zip([names[number] for number in ranking.nodes.tolist()], scores.tolist(), strict=True))
 
-    def _is_alone(self, pod: Pod, placement: Placement, snapshot: Snapshot) -> bool:
-        """Tell whether a node is offered without the next best: its devices speak for it, and hardly any plugin."""
-        return (
-            self.answer_policy.answer is Answer.AUTO
-            and bool(placement.claims or placement.hidden)
-            and not self.trips.of(pod.uid).came_back
-            and not is_weighed(pod, snapshot.nodes[placement.node])
-        )
+    def _is_alone(self, pod: Pod, node: Node) -> bool:
+        """Tell whether *node* is offered without the next best: its devices speak for it, and hardly any plugin."""
+        is_auto, came_back = self.answer_policy.answer is Answer.AUTO, self.trips.of(pod.uid).came_back
+        return is_auto and not came_back and not is_weighed(pod, node)
 
 
 def _numbers(nodes: Collection[NodeName], snapshot: Snapshot) -> set[int]:

@@ -1,6 +1,6 @@
 """What can be said of a pod: where it may go, why it may not, or that nobody knows yet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -50,13 +50,20 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Nodes for the pod with their scores, the best first, and the devices on the best one."""
+    """Nodes for the pod with their scores, the best first, and the devices on the best one.
+
+    count: says how many nodes fit, of those that were asked about.
+    """
 
     scores: Mapping[NodeName, int]
     placement: Placement
     best: tuple[Ranked, ...]
-    fitting: int
+    count: Callable[[], int] = field(compare=False)
     surveyed: Survey
+
+    @property
+    def fitting(self) -> int:
+        return self.count()
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:

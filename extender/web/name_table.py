@@ -44,7 +44,7 @@ class NameTable:
 
     def rows(self, names: Sequence[str]) -> Rows:
         """Return the row of each name, UNKNOWN where there is none: int32[names]."""
-        if not isinstance(names, Names) or names.quotes is None or len(names) < WORTHWHILE or not len(self._words):
+        if not isinstance(names, Names) or not names.is_plain or len(names) < WORTHWHILE or not len(self._words):
             return np.fromiter(map(self._row_of.get, names, repeat(UNKNOWN)), np.int32, len(names))
         padded = names.json + bytes(self._width)
         starts = names.quotes[0::2] + 1

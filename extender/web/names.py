@@ -10,7 +10,9 @@ import orjson
 from numpy.typing import NDArray
 
 QUOTE, COMMA, SPACE = b'", '
-APART: Final = len('","') - 1
+# Letters that are looked at at once: few enough for the processor's nearest cache.
+CHUNK: Final = 1 << 16
+OVERLAP: Final = len('",","') - 1
 
 Positions = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -19,14 +21,16 @@ Flags = NDArray[np.bool_]
 class Names(Sequence[str]):
     """The strings of a JSON array, and that array as it was written, or is when somebody wants it.
 
-    *quotes* are the positions of all quotes in an array of plain strings, which may come without being decoded.
+    *plain* is how many there are in an array of plain strings, which may come without being decoded.
     """
 
-    __slots__ = ("_decoded", "_json", "_length", "quotes")
+    __slots__ = ("_decoded", "_json", "_length", "_quotes", "is_plain")
 
-    def __init__(self, json: bytes | None, decoded: list[str] | None = None, quotes: Positions | None = None) -> None:
-        self._json, self._decoded, self.quotes = json, decoded, quotes
-        self._length = len(decoded or ()) if quotes is None else len(quotes) // 2
+    def __init__(self, json: bytes | None, decoded: list[str] | None = None, plain: int | None = None) -> None:
+        self._json, self._decoded = json, decoded
+        self._length = len(decoded or ()) if plain is None else plain
+        self._quotes: Positions | None = None
+        self.is_plain = plain is not None
 
     @property
     def json(self) -> bytes:
@@ -34,6 +38,13 @@ class Names(Sequence[str]):
         if self._json is None:
             self._json = orjson.dumps(self._decoded)
         return self._json
+
+    @property
+    def quotes(self) -> Positions:
+        """The positions of all quotes, where the strings are plain."""
+        if self._quotes is None:
+            self._quotes = (np.frombuffer(self.json, np.uint8) == QUOTE).nonzero()[0]
+        return self._quotes
 
     @property
     def decoded(self) -> list[str]:
@@ -47,15 +58,12 @@ class Names(Sequence[str]):
         """Leave the names with a flag."""
         if flags.all():
             return self
-        if self.quotes is None:
+        if not self.is_plain:
             return Names(None, list(compress(self.decoded, flags.tolist())))
-        opening, closing = self.quotes[0::2], self.quotes[1::2]
+        opening = self.quotes[0::2]
         # From each opening quote to before the next one, or the end.
         letters = np.frombuffer(self.json, np.uint8)[1:][np.repeat(flags, np.diff(opening, append=len(self.json)))]
-        lengths = (closing - opening)[flags]
-        starts = np.cumsum(lengths + APART) - lengths - APART + 1
-        quotes = np.stack((starts, starts + lengths), axis=1).reshape(-1)
-        return Names(b"[" + letters[:-1].tobytes() + b"]", quotes=quotes)
+        return Names(b"[" + letters[:-1].tobytes() + b"]", plain=int(np.count_nonzero(flags)))
 
     def quoted(self) -> list[bytes]:
         """Return each name as it stands in an array of plain strings, which hold no commas."""
@@ -84,7 +92,7 @@ class Names(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple | Names):
             return NotImplemented
-        if isinstance(other, Names) and self.quotes is not None and other.quotes is not None:
+        if isinstance(other, Names) and self.is_plain and other.is_plain:
             # Plain strings can be written in one way only.
             return self.json == other.json
         return len(self) == len(other) and all(map(eq, self, other))
@@ -105,14 +113,22 @@ def plain_names(json: bytes) -> Names | None:
 
     Plain is ASCII without escapes, commas or control characters, and nothing between two strings but a comma.
     """
-    if not (json.startswith(b'["') and json.endswith(b'"]')) or b"\\" in json:
+    is_array = json.startswith(b'["') and json.endswith(b'"]')
+    if not is_array or b"\\" in json or json[2:3] == b"," or json[-3:-2] == b",":
         return None
     letters = np.frombuffer(json, np.int8)
-    quotes = (letters == QUOTE).nonzero()[0]
-    closing, opening = quotes[1:-1:2], quotes[2::2]
-    is_even = len(quotes) % 2 == 0
-    if not is_even or (opening - closing != APART).any() or (letters[closing + 1] != COMMA).any():
-        return None
-    has_commas = np.count_nonzero(letters == COMMA) != len(closing)
-    # What is no ASCII is less than nothing here.
-    return None if has_commas or letters.min() < SPACE else Names(json, quotes=quotes)
+    quotes = commas = between = 0
+    for start in range(0, len(letters), CHUNK):
+        # And the first of the next chunk: what stands between two strings may begin in one and end in the other.
+        part = letters[start : start + CHUNK + OVERLAP]
+        is_quote, is_comma = part == QUOTE, part == COMMA
+        is_between = is_quote[:-2] & is_comma[1:-1] & is_quote[2:]
+        # Between two such there is a string; and what is no ASCII is less than nothing here.
+        if part.min() < SPACE or (is_between[:-2] & is_between[2:]).any():
+            return None
+        quotes += int(np.count_nonzero(is_quote[:CHUNK]))
+        commas += int(np.count_nonzero(is_comma[:CHUNK]))
+        between += int(np.count_nonzero(is_between[:CHUNK]))
+    # The first quote, the last, and two at each comma: there is no other.
+    is_plain = between == commas and quotes == 2 * (commas + 1)
+    return Names(json, plain=commas + 1) if is_plain else None

@@ -67,7 +67,7 @@ def _each(names: Sequence[str], text: str) -> bytes:
     """Write a map from each name to *text*."""
     if not names:
         return NONE_FAILED
-    if not isinstance(names, Names) or names.quotes is None:
+    if not isinstance(names, Names) or not names.is_plain:
         return orjson.dumps(dict.fromkeys(names, text))
     # Plain names hold no commas: each stands between two of them.
     value = orjson.dumps(text)
@@ -80,7 +80,7 @@ def prioritize_reply(asked: Candidates, scores: Scores) -> bytes:
         return NO_SCORES
     if len(scores) != len(asked.names):
         raise ValueError(f"{len(scores)} scores for {len(asked.names)} names")
-    if asked.names.quotes is not None:
+    if asked.names.is_plain:
         return _scores(asked.names.quoted(), scores)
     pairs = zip(asked.names, scores, strict=True)
     return orjson.dumps([{"Host": name, "Score": score} for name, score in pairs if score])

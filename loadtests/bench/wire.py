@@ -76,7 +76,7 @@ class Calls:
 
 
 def rejected(asked: Candidates) -> Filtered:
-    return Filtered(rejected=ALL_OTHERS if asked.names.quotes is not None else asked.names.decoded, text=TEXT)
+    return Filtered(rejected=ALL_OTHERS if asked.names.is_plain else asked.names.decoded, text=TEXT)
 
 
 def measure(count: int, report: Report) -> None:

@@ -2,6 +2,8 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain, product
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -169,17 +171,34 @@ def test_what_else_is_called_as_the_names_are_is_not_taken_for_them(quick_from: 
     assert candidates_of(body, quick_from).names == candidates_of(twice, quick_from).names == ["b", "c"]
 
 
-@given(st.lists(NAME, max_size=4), st.binary(max_size=3), st.data())
-def test_names_taken_for_plain_are_what_json_says(names: list[str], inserted: bytes, data: st.DataObject) -> None:
+@given(st.lists(NAME, max_size=4), st.binary(max_size=3), st.integers(1, 9), st.data())
+def test_names_taken_for_plain_are_what_json_says(
+    names: list[str], inserted: bytes, chunk: int, data: st.DataObject
+) -> None:
     json = orjson.dumps(names)
     at = data.draw(st.integers(0, len(json)))
     damaged = json[:at] + inserted + json[at:]
-    found = plain_names(damaged)
+    with patch("extender.web.names.CHUNK", chunk):
+        found = plain_names(damaged)
     try:
         wanted = orjson.loads(damaged)
     except orjson.JSONDecodeError:
-        return  # the scheduler's own bytes are JSON
+        assert found is None
+        return
     assert found is None or found == wanted
+
+
+@pytest.mark.parametrize("chunk", range(1, 6))
+def test_strings_without_commas_are_plain_and_nothing_else_is(chunk: int) -> None:
+    for letters in chain.from_iterable(product(b'",a', repeat=length) for length in range(8)):
+        json = b'["' + bytes(letters) + b'"]'
+        try:
+            wanted = orjson.loads(json)
+        except orjson.JSONDecodeError:
+            wanted = [","]
+        with patch("extender.web.names.CHUNK", chunk):
+            found = plain_names(json)
+        assert found == (None if any("," in name for name in wanted) else wanted)
 
 
 JSON_PARTS = [b"null", b"[", b"]", b"{", b"}", b'"', b",", b":", b"1e400", b"-", b'"NodeNames":', b"\\ud800", b"\xff"]
