@@ -24,8 +24,11 @@ VALUES: dict[str, set[str]] = {
     "phase": {phase.name.lower() for phase in Phase},
     "outcome": set(Decided),
     "verb": set(VERBS),
-    "result": {"ok", "error", "refused", "crash"},
     "resource": {"boundpods"},
+}
+RESULTS: dict[str, set[str]] = {
+    "dra_extender_verb_duration_seconds_count": {"ok", "error", "refused", "crash"},
+    "dra_extender_events_total": {"written", "failed", "dropped"},
 }
 each_alert = pytest.mark.parametrize("alert", RULES, ids=[rule["alert"] for rule in RULES])
 
@@ -57,8 +60,9 @@ def test_an_alert_says_how_urgent_it_is_and_where_to_look(alert: Object) -> None
 
 @each_alert
 def test_an_alert_names_values_that_the_metrics_have(alert: Object) -> None:
-    for label, value in re.findall(r'(\w+)!?="(\w+)"', alert["expr"]):
-        assert value in VALUES[label]
+    for metric, chosen in re.findall(r"(dra_extender_\w+)\{([^}]*)\}", alert["expr"]):
+        for label, value in re.findall(r'(\w+)!?="(\w+)"', chosen):
+            assert value in (RESULTS[metric] if label == "result" else VALUES[label])
 
 
 def test_a_pod_that_waits_for_its_devices_is_no_bind_that_fails() -> None:
