@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+import numpy as np
+
 from extender.allocation.features import Features
+from extender.allocation.inventory import Inventory
+from extender.allocation.standing import has_groups
 from extender.model.device import Device, NodeSelection, ResourceSlice
 from extender.model.frozen import dataclass
 from extender.model.names import PoolKey
@@ -55,15 +59,21 @@ def pools_of(node: Node, slices: Sequence[ResourceSlice], features: Features) ->
     return tuple(sorted((pool for pool in found if pool), key=lambda pool: (pool.needs_binding, pool.key)))
 
 
+def incomplete(inventory: Inventory, features: Features) -> frozenset[PoolKey]:
+    """Return the pools of whose newest generation there are not as many slices as these say."""
+    standing = inventory.standing
+    pools = np.cumsum(standing.table(lambda item: item.opens_pool)[standing.codes])
+    is_newest = standing.table(lambda item: item.age)[standing.codes] == 0
+    is_grouped = standing.table(lambda item: item.has_groups)[standing.codes] != 0
+    counts = is_newest if features.device_compatibility_groups else is_newest & ~is_grouped
+    there = np.bincount(pools[counts], minlength=len(pools) + 1)
+    is_short = is_newest & (standing.table(lambda item: item.slice_count)[standing.codes] != there[pools])
+    return frozenset(inventory.slices[index].pool_key for index in np.flatnonzero(is_short).tolist())
+
+
 def _readable(slices: Sequence[ResourceSlice], features: Features) -> Sequence[ResourceSlice]:
     """Leave out the slices with compatibility groups where these are not understood: their pools are incomplete."""
-    return slices if features.device_compatibility_groups else [item for item in slices if not _has_groups(item)]
-
-
-def _has_groups(item: ResourceSlice) -> bool:
-    return any(
-        consumption.compatibility_groups for device in item.devices for consumption in device.traits.consumes_counters
-    )
+    return slices if features.device_compatibility_groups else [item for item in slices if not has_groups(item)]
 
 
 def _is_understood(item: ResourceSlice, features: Features) -> bool:

@@ -27,6 +27,7 @@ class Standing:
     skip_node_operations: tuple[str, ...]
     unknown_fields: tuple[str, ...]
     seal: Seal | None
+    has_groups: bool
     is_plain: bool
 
 
@@ -56,10 +57,18 @@ def _pool_standings(pool: Sequence[ResourceSlice]) -> list[Standing]:
             skip_node_operations=item.skip_node_operations,
             unknown_fields=item.unknown_fields,
             seal=item.seal,
+            has_groups=not plain and has_groups(item),
             is_plain=plain,
         )
         for index, item in enumerate(pool)
     ]
+
+
+def has_groups(item: ResourceSlice) -> bool:
+    """Tell whether a device of *item* goes only with others of its groups."""
+    return any(
+        consumption.compatibility_groups for device in item.devices for consumption in device.traits.consumes_counters
+    )
 
 
 def _is_private(pool: Sequence[ResourceSlice]) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.allocation.pools import incomplete
 from extender.kube.freshness import Freshness
 from extender.model.node import Pod
 from extender.scheduling.taste import Taste
@@ -92,6 +93,12 @@ class Gauges:
             return {}
         missing = ownership.unkept(inventory)
         return {driver: int(driver in missing) for driver in ownership.ours_alone(inventory)}
+
+    def incomplete(self) -> Mapping[str, int]:
+        """Count the pools of which slices are missing, by driver of ours; one without any is none the less told."""
+        inventory, domain = self.belief.cluster.snapshot.inventory, self.belief.ownership.domain
+        counted = Counter(key.driver for key in incomplete(inventory, self.belief.questions.features))
+        return {driver: counted[driver] for driver in filter(domain.has_driver, {key.driver for key in inventory.keys})}
 
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""

@@ -51,7 +51,7 @@ class Questions:
 
     def __init__(self, features: Features, manner: Manner = BEST, most: int = MOST, room: int = ROOM) -> None:
         self.manner = manner
-        self._features, self._most, self._room = features, most, room
+        self.features, self._most, self._room = features, most, room
         self._asked = 0
         self._fitters: OrderedDict[Hashable, Fitter] = OrderedDict()
         # Who places a pod asks what was asked when nodes were looked at.
@@ -71,7 +71,7 @@ class Questions:
 
     def question(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> Question:
         """Return what *claims* ask, for results: names and configuration are theirs. Raise Refusal."""
-        return ask(claims, classes, self._features)
+        return ask(claims, classes, self.features)
 
     def is_known(self, claims: Sequence[ResourceClaim], classes: Mapping[ClassName, DeviceClass]) -> bool:
         """Tell whether anybody has asked what *claims* ask."""

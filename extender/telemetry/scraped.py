@@ -48,6 +48,9 @@ class Present(Protocol):
     def untainted(self) -> Mapping[str, int]:
         """Tell for each driver of ours whether the owner taint is missing."""
 
+    def incomplete(self) -> Mapping[str, int]:
+        """Count the pools of which slices are missing, by driver of ours."""
+
     def is_leading(self) -> bool:
         """Tell whether this replica answers the scheduler."""
 
@@ -79,6 +82,7 @@ class PresentCollector(Collector):
             ("unreadable_objects", present.unreadable()),
             ("foreign_allocations", foreign),
             ("owner_taint_missing", present.untainted()),
+            ("incomplete_pools", present.incomplete()),
         ):
             for label, value in values.items():
                 gauges[name].add_metric((label,), value)
@@ -100,6 +104,8 @@ class PresentCollector(Collector):
                 ("foreign_allocations", "Claims allocated by others, because of which pools of the driver are closed.",
                  ("driver",)),
                 ("owner_taint_missing", "1 where nothing keeps other allocators from a driver of ours.", ("driver",)),
+                ("incomplete_pools", "Pools of which nothing is given as long as slices of theirs are missing.",
+                 ("driver",)),
                 ("nodes_by_links", "Nodes with several devices of a driver, by how their links are known.",
                  ("driver", "links")),
                 ("waiting_pods", "Pods that were rejected and still wait.", ()),

@@ -1,5 +1,6 @@
 """What metrics tell of the present."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,12 +9,14 @@ import pytest
 
 from extender.allocation.features import Features
 from extender.model.change import Changed
-from extender.model.names import NodeName, ObjectKey, Uid
+from extender.model.device import CounterConsumption, Device, NodeSelection, ResourceSlice, Traits
+from extender.model.names import DeviceName, DriverName, NodeName, ObjectKey, PoolName, Uid
 from extender.model.problem import Problem
 from extender.scheduling.taste import Taste
 from extender.scheduling.waking import Waker
 from extender.service.gauges import Gauges
 from extender.state.belief import Belief
+from extender.state.domain import Domain
 from extender.state.ledger import ClaimHold, Promise
 from extender.topology.document import Document
 from tests.scheduling.cast import planner_of
@@ -87,3 +90,41 @@ def test_a_ledger_without_holds_tells_zero_for_every_phase() -> None:
     nobody: Any = None
     gauges = Gauges(Belief(("s",), Features()), nobody, nobody, lambda: 0.0)
     assert gauges.holds() == {"offered": 0, "reserved": 0, "written": 0, "unknown": 0}
+
+
+def part(pool: str, generation: int, count: int, driver: str = "gpu") -> ResourceSlice:
+    """Return one slice of a pool, which says that there are *count* of its generation."""
+    device = Device(DeviceName(f"{driver}-{pool}-{generation}"))
+    return ResourceSlice(
+        name=device.name,
+        driver=DriverName(driver),
+        pool=PoolName(pool),
+        generation=generation,
+        slice_count=count,
+        selection=NodeSelection(node_name=NodeName(pool)),
+        devices=(device,),
+    )
+
+
+def test_a_pool_counts_as_incomplete_from_its_newest_generation_on_until_all_of_that_is_there() -> None:
+    nobody: Any = None
+    belief = Belief(("s",), Features(), domain=Domain(drivers=frozenset({"gpu", "nic"})))
+    gauges = Gauges(belief, nobody, nobody, lambda: 0.0)
+    assert gauges.incomplete() == {}
+    for published in (part("n1", 1, 1), part("n1", 1, 1, "nic"), part("n1", 1, 2, "foreign")):
+        belief.apply(Changed(published))
+    assert gauges.incomplete() == {"gpu": 0, "nic": 0}
+    rest = replace(part("n1", 2, 2), name="rest")
+    for published, count in ((part("n1", 2, 2), 1), (part("n2", 4, 3), 2), (rest, 1)):
+        belief.apply(Changed(published))
+        assert gauges.incomplete() == {"gpu": count, "nic": 0}
+
+
+@pytest.mark.parametrize(("features", "count"), [(Features(device_compatibility_groups=True), 0), (Features(), 1)])
+def test_a_pool_of_which_a_slice_is_not_understood_counts_as_incomplete(features: Features, count: int) -> None:
+    nobody: Any = None
+    consumed = (CounterConsumption("set", (), ("mig",)),)
+    device = Device(DeviceName("d"), traits=Traits(consumes_counters=consumed))
+    belief = Belief(("s",), features)
+    belief.apply(Changed(replace(part("n1", 1, 1), devices=(device,))))
+    assert Gauges(belief, nobody, nobody, lambda: 0.0).incomplete() == {"gpu": count}

@@ -47,6 +47,9 @@ class AtPresent:
     def untainted(self) -> Mapping[str, int]:
         return {"gpu.example.com": 1}
 
+    def incomplete(self) -> Mapping[str, int]:
+        return {"gpu.example.com": 6}
+
     def is_leading(self) -> bool:
         return True
 
@@ -110,6 +113,7 @@ SHOWN = [
     ("foreign_allocations_seen_total", {"driver": "gpu.example.com"}, 1),
     ("foreign_allocations", {"driver": "gpu.example.com"}, 2),
     ("owner_taint_missing", {"driver": "gpu.example.com"}, 1),
+    ("incomplete_pools", {"driver": "gpu.example.com"}, 6),
     ("owner_taint_writes_total", {"result": "put"}, 1),
     ("devices", {"driver": "gpu.example.com", "device_class": "gpu", "state": "free"}, 3),
     ("devices", {"driver": "gpu.example.com", "device_class": "big", "state": "used"}, 0),
