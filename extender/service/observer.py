@@ -1,11 +1,11 @@
-"""What following tells, put into the log and the metrics: gaps, and objects that cannot be read."""
+"""What following tells, put into the log and the metrics: gaps, once each, and objects that cannot be read."""
 
 import logging
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.kube.resource import RESOURCES
-from extender.kube.told import Told, Trouble, Unserved
+from extender.kube.told import Seen, Told, Trouble, Unserved
 from extender.model.change import Changed, Listed, problem_in
 from extender.model.problem import Problem
 from extender.telemetry import keys
@@ -14,6 +14,8 @@ from extender.telemetry.metrics import Metrics
 LOG: Final = logging.getLogger(__name__)
 # What cannot be read and was told: with more it is told anew. Whoever writes an object may do so all day.
 MOST_TOLD: Final = 10_000
+# Reasons why a resource is not read that are told: one that reads otherwise each time is no news for ever.
+MOST_REASONS: Final = 8
 NAMES: Final = {resource.kind: resource.name for resource in RESOURCES}
 
 
@@ -23,13 +25,19 @@ class Observer:
 
     metrics: Metrics
     _told: set[int] = field(default_factory=set)
+    # Why each resource is not read, as far as it was told, until it is.
+    _troubles: dict[str, set[str]] = field(default_factory=dict)
 
     def note(self, told: Told) -> None:
         """Note troubles, lists, and what cannot be read."""
         match told:
             case Trouble(resource, why):
-                LOG.warning("reading goes on later", extra={keys.RESOURCE: str(resource), keys.ERROR: why})
+                self._trouble(resource.name, why)
+            case Seen(resource):
+                if self._troubles.pop(resource.name, None):
+                    LOG.info("reading goes on again", extra={keys.RESOURCE: str(resource)})
             case Unserved(resource):
+                self._troubles.pop(resource.name, None)
                 LOG.info("not served", extra={keys.RESOURCE: str(resource)})
             case Listed(kind, items):
                 self.metrics.listed(NAMES[kind])
@@ -40,6 +48,13 @@ class Observer:
             case Changed(what):
                 if (found := problem_in(what)) is not None:
                     self._complain(found)
+
+    def _trouble(self, resource: str, why: str) -> None:
+        """Tell why *resource* is not read; that is tried again every half minute at least."""
+        told = self._troubles.setdefault(resource, set())
+        if why not in told and len(told) < MOST_REASONS:
+            told.add(why)
+            LOG.warning("reading goes on later", extra={keys.RESOURCE: resource, keys.ERROR: why})
 
     def _complain(self, problem: Problem) -> None:
         if (said := hash(problem)) in self._told:

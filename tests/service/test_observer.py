@@ -1,13 +1,16 @@
-"""What cannot be read is told in the log, wherever it is shown."""
+"""What cannot be read is told in the log, wherever it is shown, and that a resource is not; neither again and again."""
 
 import logging
 
 import pytest
 
+from extender.kube.resource import CLAIMS, RULES, Resource
+from extender.kube.told import Seen, Trouble, Unserved
 from extender.model.change import Changed, Listed
 from extender.model.claim import ResourceClaim
 from extender.model.parse import parse_claim
-from extender.service.observer import Observer
+from extender.service.observer import MOST_REASONS, Observer
+from extender.telemetry import keys
 from extender.telemetry.metrics import Metrics
 from tests.scheduling.cast import claim
 
@@ -36,3 +39,36 @@ def test_what_goes_on_being_unreadable_is_told_once_until_all_is_listed_anew(cap
         caplog.clear()
         observer.note(told)
         assert len(lines(caplog)) == count
+
+
+def said(caplog: pytest.LogCaptureFixture, resource: Resource = CLAIMS) -> list[str]:
+    """Return what was told of reading *resource* since this was asked last, which is forgotten then for all."""
+    found = [record for record in caplog.records if vars(record).get(keys.RESOURCE) == str(resource)]
+    caplog.clear()
+    return [
+        f"{record.message}: {vars(record)[keys.ERROR]}" if record.levelno > logging.INFO else record.message
+        for record in found
+    ]
+
+
+def test_why_a_resource_is_not_read_is_told_once_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    observer = Observer(Metrics())
+    refused, late = "reading goes on later: connection refused", "reading goes on later: no answer within 10 s"
+    for _ in range(2):
+        for why in ("connection refused", "connection refused", "no answer within 10 s", "connection refused"):
+            observer.note(Trouble(CLAIMS, why, 1.0))
+        assert said(caplog) == [refused, late]
+        observer.note(Trouble(RULES, "connection refused", 1.0))
+        assert said(caplog, RULES) == [refused]
+        for _ in range(2):
+            observer.note(Seen(CLAIMS, "7", 2.0))
+        observer.note(Unserved(RULES, 2.0))
+        assert said(caplog) == ["reading goes on again"]
+
+
+def test_a_reason_that_reads_otherwise_each_time_is_not_told_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    observer = Observer(Metrics())
+    for seconds in range(MOST_REASONS + 5):
+        observer.note(Trouble(CLAIMS, f"it is not listed, for {seconds} s", float(seconds)))
+    assert len(said(caplog)) == MOST_REASONS
