@@ -109,10 +109,12 @@ class Inspection:
 
     async def _answered(self, ask: Callable[[], Awaitable[T | Setback]], otherwise: T) -> T:
         """Ask until there is an answer; where there never would be one it is *otherwise*."""
-        backoff = Backoff(self.pace)
+        backoff, told = Backoff(self.pace), ""
         while isinstance(found := await ask(), Setback):
             if found.is_lasting:
                 return otherwise
-            LOG.warning("the cluster is not inspected yet", extra={keys.PROBLEM: found.why})
+            if found.why != told:
+                LOG.warning("the cluster is not inspected yet", extra={keys.PROBLEM: found.why})
+            told = found.why
             await backoff.wait(found.pause_s)
         return found

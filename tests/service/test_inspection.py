@@ -187,6 +187,14 @@ async def test_what_is_not_answered_is_asked_again_and_refuses_no_start(fault: b
     assert asked.count(REVIEWS) == 1 + len(OWNER_RIGHTS) - 1 + len(NEEDS) - 1
 
 
+async def test_why_the_cluster_is_not_inspected_yet_is_told_when_it_is_something_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    faults = [FAULTS[why] for why in ("503", "503", "500", "500")]
+    await inspected({"/version": (OLDER,), REVIEWS: (MAY,), RULES: (*faults, LISTED)})
+    assert [getattr(record, keys.PROBLEM)[:3] for record in caplog.records] == ["503", "500"]
+
+
 async def test_a_right_that_is_denied_only_when_asked_again_refuses_the_start() -> None:
     inspection, _ = await inspected({"/version": (OLDER,), REVIEWS: (FAULTS["503"], MAY_NOT), RULES: (LISTED,)})
     assert len(inspection.reasons) == len(OWNER_RIGHTS) - 1
