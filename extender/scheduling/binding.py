@@ -96,7 +96,7 @@ class Binder:
             return (yield from self._left(needs, failed))
         placement = self.chooser.again(needs, node)
         if not isinstance(placement, Placement):
-            return NotBound(str(placement))
+            return NotBound(self.chooser.explained(needs, node, placement))
         promise = placement.promise(needs, self.clock())
         if not self.belief.ledger.reserve(promise):
             return NotBound("a claim of the pod is being written already")

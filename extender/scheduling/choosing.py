@@ -9,10 +9,11 @@ from typing import NamedTuple
 from extender.allocation.choose import choosing
 from extender.allocation.extended import through_devices
 from extender.allocation.question import Refusal
+from extender.allocation.reason import Reason
 from extender.allocation.result import Release, allocations, is_usable, overfull, written
 from extender.allocation.snapshot import Snapshot
-from extender.allocation.solve import BEST, Failure, Manner, Solution, Undecided
-from extender.allocation.work import finished_with_pauses
+from extender.allocation.solve import BEST, Failure, Manner, Solution, Undecided, why_not
+from extender.allocation.work import finished, finished_with_pauses
 from extender.model.claim import Allocation, ResourceClaim
 from extender.model.names import NodeName, Uid
 from extender.scheduling.needs import Needs
@@ -72,6 +73,17 @@ class Chooser:
         pod, ledger = needs.pod.uid, self.belief.ledger
         is_left = partial(ledger.is_left_to, pod)
         return self._recall.get(needs, node, self.belief.cluster.snapshot, self.taste, is_left)
+
+    def explained(self, needs: Needs, node: NodeName, why: Vain | str) -> str:
+        """Say with *why* what is short on *node*. Most searches are not for people, so they leave that out."""
+        if why != SHORT.on(node):
+            return str(why)
+        seen = self.belief.seen_by(needs.pod.uid)
+        claims = claims_for(needs, through_devices(needs.extended, seen.nodes[node]))
+        question = self.belief.questions.question(claims, seen.classes)
+        answer = finished(choosing(seen, bisect_left(seen.layout.nodes, node), question))
+        reason = finished(why_not(answer))
+        return f"{why}: {reason.named(question)}" if isinstance(reason, Reason) else str(why)
 
     def world(self, node: NodeName) -> World:
         """Return what decides, beside what is taken, which devices can be had on *node* now."""

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from extender.model.change import Changed, Noun
 from extender.model.claim import ResourceClaim
-from extender.model.names import DeviceKey, Uid
+from extender.model.device import Traits
+from extender.model.names import DeviceKey, PoolName, Uid
 from extender.model.node import Pod
+from extender.model.taint import DeviceTaintRule, Taint, TaintSelector
 from extender.scheduling.account import of_result
 from extender.scheduling.claiming import ATTEMPTS
 from extender.scheduling.endings import Bound, NotBound
@@ -35,7 +38,7 @@ from extender.scheduling.steps import (
     WriteAllocation,
 )
 from extender.state.belief import Belief
-from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, held, planner_of, pod
+from tests.scheduling.cast import THEIRS, chooser_of, claim, consumer, device, gpus, held, planner_of, pod
 from tests.scheduling.server import Fault, Server, World, allocation_of
 from tests.scheduling.stage import N1, N2, OTHER, POD, A, bind, world_of
 
@@ -139,9 +142,31 @@ def test_a_pod_that_the_watch_does_not_show_is_read(change: Callable[[Server], o
     assert kinds(world) == [ReadPod]
 
 
-def test_nothing_is_written_where_the_devices_are_gone() -> None:
-    world = world_of(claim("a"), held(claim("x"), device("n1", 0), device("n1", 1)))
-    assert refused(world) == "the devices of node n1 do not suffice any more"
+SICK = Traits(taints=(Taint(key="sick", effect="NoSchedule", value="hot"),))
+CORDON = DeviceTaintRule(
+    name="cordon", taint=Taint(key="cordon", effect="NoExecute"), selector=TaintSelector(pool=PoolName("n1"))
+)
+
+
+@pytest.mark.parametrize("subject", [POD, EXTENDED], ids=["claim", "extended"])
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (held(claim("x"), device("n1", 0), device("n1", 1)), "2 in use"),
+        (gpus("n1", 2, SICK), "2 has taint sick=hot:NoSchedule"),
+        (CORDON, "2 has taint cordon=:NoExecute"),
+    ],
+    ids=["taken", "tainted", "ruled"],
+)
+def test_nothing_is_written_where_the_devices_are_gone_and_it_is_said_why(
+    subject: Pod, change: Noun, cause: str
+) -> None:
+    world = world_of(claim("a"), subject=subject)
+    world.belief.apply(Changed(change))
+    result = bind(world, subject=subject)
+    assert isinstance(result, NotBound)
+    assert result.message.startswith("the devices of node n1 do not suffice any more: ")
+    assert result.message.endswith(cause)
     assert world.taken == []
 
 
