@@ -30,6 +30,7 @@ RESULTS: dict[str, set[str]] = {
     "dra_extender_verb_duration_seconds_count": {"ok", "error", "refused", "crash"},
     "dra_extender_events_total": {"written", "failed", "dropped"},
 }
+OPERATIONS = ROOT / "docs" / "operations.md"
 each_alert = pytest.mark.parametrize("alert", RULES, ids=[rule["alert"] for rule in RULES])
 
 
@@ -56,6 +57,15 @@ def test_an_alert_says_how_urgent_it_is_and_where_to_look(alert: Object) -> None
     assert alert["annotations"]["summary"].endswith(".")
     file, anchor = alert["annotations"]["look"].split("#")
     assert anchor in anchors(ROOT / file)
+
+
+def test_the_document_has_each_alert_in_order_with_its_urgency_and_a_link_to_where_to_look() -> None:
+    rows = re.findall(r"^\| `(DraExtender\w+)`(, critical)? \| (.*) \|$", OPERATIONS.read_text(), re.MULTILINE)
+    links = [re.findall(r"\]\(([^)]*)\)", helps) for _, _, helps in rows]
+    assert [name for name, _, _ in rows] == [rule["alert"] for rule in RULES]
+    assert [bool(urgent) for _, urgent, _ in rows] == [rule["labels"]["severity"] == "critical" for rule in RULES]
+    looks = [rule["annotations"]["look"].removeprefix("docs/").removeprefix("operations.md") for rule in RULES]
+    assert [look for look, told in zip(looks, links, strict=True) if look not in told] == []
 
 
 @each_alert
