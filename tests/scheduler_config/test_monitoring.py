@@ -30,6 +30,7 @@ RESULTS: dict[str, set[str]] = {
     "dra_extender_verb_duration_seconds_count": {"ok", "error", "refused", "crash"},
     "dra_extender_events_total": {"written", "failed", "dropped"},
 }
+INCIDENTS = Path(__file__).with_name("incidents.yaml")
 OPERATIONS = ROOT / "docs" / "operations.md"
 each_alert = pytest.mark.parametrize("alert", RULES, ids=[rule["alert"] for rule in RULES])
 
@@ -88,11 +89,17 @@ def test_an_alert_tells_of_labels_that_its_query_leaves(alert: Object) -> None:
     assert told <= {label for labels in re.findall(r"by \(([\w, ]+)\)", alert["expr"]) for label in labels.split(", ")}
 
 
+def test_each_alert_is_raised_by_an_incident() -> None:
+    (incidents,) = documents(INCIDENTS)
+    tried = [case for incident in incidents["tests"] for case in incident["alert_rule_test"]]
+    assert {case["alertname"] for case in tried if case.get("exp_alerts")} == {rule["alert"] for rule in RULES}
+
+
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, of Prometheus")
 def test_incidents_of_before_raise_the_alerts_that_they_should(tmp_path: Path) -> None:
     (rules,) = documents(MONITORING / "alerts.yaml")
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules["spec"]))
-    incidents = shutil.copy(Path(__file__).with_name("incidents.yaml"), tmp_path)
+    incidents = shutil.copy(INCIDENTS, tmp_path)
     ran = subprocess.run(["promtool", "test", "rules", incidents], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
