@@ -26,7 +26,7 @@ LEFT: Final = "its devices are reserved for pods that are gone"
 # How long devices may be left to a pod that is gone before something is done about it.
 LEAK_S: Final = 15.0
 # Claims that are looked at in one go.
-PIECE: Final = 128
+PIECE: Final = 64
 
 
 class Kind(StrEnum):

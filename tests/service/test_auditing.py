@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
@@ -18,7 +19,7 @@ from extender.model.claim import ResourceClaim
 from extender.model.footprint import Footprint
 from extender.model.names import NodeName, ObjectKey, Uid
 from extender.model.node import Pod
-from extender.scheduling.drift import Auditor, Kind
+from extender.scheduling.drift import Audit, Auditor, Kind
 from extender.scheduling.steps import Refusal
 from extender.service.auditing import EVERY_S, LAST_S, TOUCHED_AT_ONCE, Auditing
 from extender.service.notices import AGAIN_S, Alarm, Notices
@@ -383,3 +384,28 @@ async def test_the_log_names_claim_and_pod_as_far_as_they_are_known(caplog: pyte
     await Auditing(Auditor(belief, patience_s=0.0), Metrics(), notices, lambda: 0.0, lambda: 0.0).round()
     lines = {(vars(record)["claim"], vars(record)["pod"]) for record in caplog.records}
     assert lines == {("ns/c", "uid-gone"), ("", "ns/p")}
+
+
+async def test_others_have_many_turns_between_two_pieces_of_an_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, seen = 0, list[int]()
+    auditor = Auditor(believing(), patience_s=0.0)
+
+    def pieces(*_: object) -> Generator[None, None, Audit]:
+        for _ in range(5):
+            seen.append(turns)
+            yield
+        return Audit(frozenset(), frozenset())
+
+    async def busy() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Auditor, "audit", pieces)
+    nobody: Any = None  # as above
+    other = asyncio.create_task(busy())
+    await Auditing(auditor, Metrics(), Notices(nobody, "one", 20), lambda: 0.0, lambda: 0.0).round()
+    other.cancel()
+    # An answer takes some ten. On a busy machine the time may be over after few of them, but not each time.
+    assert max(after - before for before, after in pairwise(seen)) > 10
